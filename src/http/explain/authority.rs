@@ -1,5 +1,6 @@
-//! The authority's words about a document. One sentence may name a field by its path, several may stand in a row, and
-//! some are about the state of the invoice. What is not understood is passed on as it is.
+//! Explains the authority's sentences about a document. A sentence may begin with the path of a field. A text may hold
+//! several sentences. Some sentences concern the state of the invoice, not a field. A sentence without a known meaning
+//! is passed on unchanged.
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::sentence;
 use crate::http::respond::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
 
-/// A pattern sentence: how it begins and ends, the field it is about, its rule and what was expected.
+/// A known sentence: its first and last words, the field it concerns, the rule and the expected value.
 struct SentencePattern {
     begins: &'static str,
     ends: &'static str,
@@ -29,7 +30,8 @@ const fn pattern(
 const STATUS: Option<&str> = Some("payment_status");
 const CUSTOMER: Option<&str> = Some("accounting_customer_party");
 
-/// Sentences that begin with no path. `transition` and `state` are about what the invoice has become.
+/// Sentences that do not begin with a path. The rules `transition` and `state` concern the current state of the
+/// invoice.
 #[rustfmt::skip]
 const SENTENCES: &[SentencePattern] = &[
     pattern(("payment status cannot be set to ", ""), STATUS, ("transition", "a status that may follow the present one")),
@@ -48,10 +50,10 @@ const SENTENCES: &[SentencePattern] = &[
     pattern(("too many requests", ""), None, ("busy", "the same call again later")),
 ];
 
-/// What of those is said by this service and not by the authority.
+/// The sentence in `SENTENCES` that this service writes; the authority writes the others.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
-/// Every reason that the words give, in their order; one at least.
+/// Returns every reason in the text, in order. The list has at least one element.
 pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
@@ -60,13 +62,14 @@ pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     all.unwrap_or_else(|| vec![about_field(words, document).unwrap_or_else(|| about_all(words, document))])
 }
 
-/// A sentence that begins with a path.
+/// Explains a sentence that begins with a path. Returns `None` for any other sentence.
 fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let (name, what) = of_validator(said).or_else(|| of_path(said))?;
     let path = callers_path(name, document)?;
     let what = translated(what.trim_end_matches('.'), document);
     let found = meaning(&what);
-    // A plain word may begin any sentence; only one that is understood is about the field of that name.
+    // Any sentence may begin with a plain word. The word is a field only if the rest has a known meaning or a colon
+    // follows it.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
         return None;
     }
@@ -81,7 +84,7 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// The category stands under another name in what was sent on.
+/// Returns the path in the document sent to the authority, where the category has another name.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }
@@ -95,14 +98,14 @@ fn message(path: &str, what: &str) -> String {
     if is_verb { format!("The {path} field {what}.") } else { format!("The {path} field: {what}.") }
 }
 
-/// `taxtotal[0].taxamount must be a number`, or the same with a colon.
+/// Splits `taxtotal[0].taxamount must be a number` into path and rest. A colon after the path is dropped.
 fn of_path(said: &str) -> Option<(&str, &str)> {
     let (name, what) = said.split_once(' ')?;
     let name = name.trim_end_matches(':').trim_matches(['"', '\'', '`']);
     Some((name, what.trim()))
 }
 
-/// `Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
+/// Reads `Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
 fn of_validator(said: &str) -> Option<(&str, &str)> {
     let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;

@@ -1,5 +1,6 @@
-//! The authority names a field by a lower-cased path of its own structs. The document it refused tells which of the
-//! caller's fields that is; of a field that is not there the forms know the name.
+//! Translates the authority's field names. The authority names a field by a lower-cased path of its own structs. The
+//! caller's name is looked up in the refused document first. If the document lacks the field, the name comes from the
+//! forms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -13,10 +14,10 @@ use crate::http::forms::transmit;
 use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
-/// The one field that has another name with the authority.
+/// The one field that has another name in the authority's documents.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
-/// What the forms of this surface ask for, by their names without underscores.
+/// The field names of this surface's forms, by name without underscores.
 static KNOWN: LazyLock<Names> = LazyLock::new(Names::of_forms);
 
 #[derive(Debug, Default)]
@@ -54,8 +55,8 @@ impl Names {
     }
 }
 
-/// The caller's dot path of what the authority calls so, `taxtotal[0].taxamount` as `tax_total.0.tax_amount`.
-/// A word that is no path, or a path of nothing that anybody knows, is none.
+/// Translates a path of the authority to the caller's dot path: `taxtotal[0].taxamount` becomes
+/// `tax_total.0.tax_amount`. Returns `None` if the word is not a path or the field is unknown.
 pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
     let said = said.to_ascii_lowercase();
     let mut segments = said.split('.').peekable();
@@ -88,13 +89,13 @@ fn is_top(name: &str, document: &Value) -> bool {
     KNOWN.top.contains(name) || document.get(name).is_some()
 }
 
-/// `taxtotal[0]` as the name and its place.
+/// Splits `taxtotal[0]` into name and index.
 fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     let Some((name, rest)) = segment.split_once('[') else { return Some((segment, None)) };
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// The caller's name of a field, and what is there.
+/// Returns the caller's name of a field and the field's value in the document, if present.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);
@@ -109,7 +110,7 @@ fn folded(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
-/// A sentence in which each path of the authority's is the caller's.
+/// Replaces each path of the authority in a sentence by the caller's path.
 pub(crate) fn translated(sentence: &str, document: &Value) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);

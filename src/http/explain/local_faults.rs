@@ -1,5 +1,5 @@
-//! Faults that the forms found, with what was expected and what was sent: the sentence says the one, the body the
-//! other.
+//! Explains the faults found by the forms. The expected value comes from the fault's sentence, the actual value from
+//! the body.
 
 use serde_json::{Map, Value};
 
@@ -9,10 +9,10 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
 
-/// The faults that are explained; the others only stand in `errors`.
+/// Upper bound of explained faults; the rest appear only in `errors`.
 const EXPLAINED_MAX: usize = 100;
 
-/// The refusal of a body for its faults.
+/// Returns the error for a body with faults.
 pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
     let document = Value::Object(body.clone());
     let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| of(fault, &document)).collect();

@@ -1,11 +1,12 @@
-//! Why a document was refused, in the caller's own words: path, rule, what was expected and what was sent. The
-//! authority's sentences are translated; ours are taken apart. Nothing here asks anybody or changes anything.
+//! Explains why a document was refused, in the caller's terms: path, rule, expected and actual value. The authority's
+//! sentences are translated; the faults of our own forms are taken apart. This module makes no calls and changes
+//! nothing.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the value that was sent, shortened | `received_value` |
+//! | the actual value, shortened | `received_value` |
 //! | the authority's paths in the caller's names | `field_names` |
-//! | what the rest of a sentence means, as a table | `phrases` |
+//! | the meaning of the rest of a sentence, as a table | `phrases` |
 //! | sentences of the authority, and faults of our own | `authority`, `local_faults` |
 
 pub(crate) mod authority;

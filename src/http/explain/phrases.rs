@@ -1,15 +1,15 @@
-//! What a sentence about a field means: its rule, by the ids of the forms, and what was expected. A table of phrases;
-//! the first that fits counts, and a star stands for what differs. Those of the authority and of the forms are here,
-//! and those that validators commonly speak.
+//! Finds the rule and the expected value in a sentence about a field. The rule has the id that the forms use. The
+//! tables hold the phrases of the authority, of the forms and of common validators. The first matching phrase wins. A
+//! `*` matches any text.
 
-/// What is read of a sentence.
+/// The meaning of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) rule: &'static str,
     pub(super) expected: String,
 }
 
-/// A phrase, its rule and what was expected.
+/// A phrase, its rule and the expected value.
 type Row = (&'static str, &'static str, &'static str);
 
 const PRESENCE: &[Row] = &[
@@ -123,7 +123,7 @@ const SIZES: &[Row] = &[
 
 const TABLES: [&[Row]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
 
-/// The tags of Go's validator, which the authority's structs are checked with, and what each says of a field.
+/// The tags of Go's validator, which checks the authority's structs, each with its sentence.
 const TAGS: [(&str, &str); 13] = [
     ("required", "is required"),
     ("oneof", "must be one of the values that the authority knows"),
@@ -140,7 +140,7 @@ const TAGS: [(&str, &str); 13] = [
     ("numeric", "must be a number"),
 ];
 
-/// What the rest of a sentence about a field means.
+/// Returns the meaning of a sentence without its field name.
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
     let row = |(phrase, rule, expected): &Row| {
@@ -150,19 +150,20 @@ pub(super) fn meaning(what: &str) -> Option<Meaning> {
     TABLES.iter().flat_map(|table| table.iter()).find_map(row)
 }
 
-/// What is expected by a sentence that no phrase fits.
+/// Returns the expected value. If no phrase matches, it is the text after `must be`.
 pub(super) fn expected(what: &str) -> Option<String> {
     let what = what.trim().trim_end_matches('.');
     let found = meaning(what).map(|meaning| meaning.expected);
     found.or_else(|| what.strip_prefix("must be ").map(str::to_owned))
 }
 
-/// What a tag of the validator says of a field.
+/// Returns the sentence for a validator tag.
 pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// What stands in the place of the first star; case is not looked at, and a second star ends what is looked at.
+/// Returns the text matched by the first `*`. The start of the phrase matches in any case. A `*` at the end of the
+/// phrase ignores the rest of the text.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

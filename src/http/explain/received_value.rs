@@ -1,18 +1,18 @@
-//! What is shown of a value that was sent: enough to find it, never all of a long one, and nothing of a field that
-//! may hold a secret.
+//! Shortens a received value for display. The caller sees enough to find the value. Long values are cut, and values of
+//! fields that may hold a secret are hidden.
 
 use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::json_pointer;
 
-/// Characters of a text that are shown.
+/// Upper bound of displayed text, in characters.
 const CHARS_SHOWN_MAX: usize = 64;
-/// Digits of a number that are shown.
+/// Upper bound of a displayed number, in digits.
 const DIGITS_SHOWN_MAX: usize = 40;
-/// Parts of names whose values are nobody's business.
+/// Parts of field names that mark a secret value.
 const SECRETS: [&str; 6] = ["password", "secret", "token", "key", "credential", "authorization"];
 
-/// The value at a dot path of a document, as it is shown; null where there is none.
+/// Returns the display form of the value at a dot path; null if it is absent or secret.
 pub(crate) fn at(document: &Value, path: &str) -> Value {
     let name = path.rsplit('.').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
     if SECRETS.iter().any(|secret| name.to_ascii_lowercase().contains(secret)) {

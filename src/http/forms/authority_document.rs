@@ -1,17 +1,17 @@
-//! A body as the authority takes it: the fields as they were given, without the unknown and the empty ones.
+//! Converts a body to the authority's format: the received fields without unknown and empty ones.
 
 use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::http::forms::normalized::as_sent;
 
-/// The authority takes countries in capital letters only.
+/// The country fields. The authority accepts countries in capital letters only.
 const COUNTRIES: [&str; 2] = [
     "/accounting_supplier_party/postal_address/country",
     "/accounting_customer_party/postal_address/country",
 ];
 
-/// `unknown` are the paths of the fields that no form asked for.
+/// Returns the document for the authority. `unknown` holds the paths of the fields that are not part of the form.
 pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = as_sent(body.clone(), unknown);
     for country in COUNTRIES {
@@ -22,7 +22,7 @@ pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value 
     document
 }
 
-/// The authority's names for a category and a payment status.
+/// Applies the authority's names of the invoice category and the payment status.
 pub(crate) fn rename(
     fields: &mut Map<String, Value>,
     category: Option<Category>,

@@ -1,5 +1,5 @@
-//! Create Invoices (Bulk) (spec.md): invoices shaped as in Create Invoice (Standard), each read alone. The tax
-//! number of a customer is optional in all of them, and a quantity is at least 1.
+//! Create Invoices (Bulk) (spec.md). Each invoice has the shape of Create Invoice (Standard) and is read independently.
+//! Two rules differ: the customer's tax number is always optional, and a quantity is at least 1.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
 
-/// Invoices whose warnings are shown; those of the rest are counted.
+/// Upper bound of invoices with displayed warnings; the others are only counted.
 const WARNED_MAX: usize = 10;
-/// Characters of a warning that are shown: what is remarked on a thousand invoices has to fit the headers.
+/// Upper bound of a warning, in characters. The warnings of a thousand invoices must fit in the response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
@@ -32,7 +32,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     Some(candidates)
 }
 
-/// Fails the items whose keys were refused when the text was read. A number that was sent twice is not shown.
+/// Marks the items with duplicate or invalid keys as failed; the JSON parser has found these keys. An invoice number
+/// that occurs twice in an item is dropped, since it is ambiguous.
 pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {
@@ -44,7 +45,7 @@ pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usiz
     }
 }
 
-/// The number that an item was sent with, if it can be one.
+/// Returns the invoice number of an item if it is a valid text.
 fn invoice_no(item: &Value) -> Option<String> {
     let text = item.get("invoice_no")?.as_str()?.trim();
     let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
     use crate::http::forms::testing::{broken, changed, number, read as read_with, standard_invoice};
 
-    /// What is wrong with the one invoice of a batch, each as `path: rule`.
+    /// Returns the faults of a batch with this one invoice, each as `path: rule`.
     fn faults(item: &Value) -> Vec<String> {
         let form = read_with(json!({ "invoices": [item] }), read).unwrap();
         match &form.value[0].draft {

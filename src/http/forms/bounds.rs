@@ -1,8 +1,8 @@
-//! What an amount may be, as the tables of the specification say it.
+//! The value ranges of amounts, as the tables of the specification define them.
 
 use crate::domain::money::Amount;
 
-/// What an amount may be.
+/// The range of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bounds {
     Any,
@@ -17,7 +17,7 @@ impl Bounds {
     pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
-    /// The rule that an amount breaks, and the rest of its sentence.
+    /// Returns the violated rule and the rest of its sentence; `None` if the amount is in range.
     pub(super) fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
         let below = |min: Amount| (amount < min).then(|| ("min", format!("must be at least {min}")));
         match self {

@@ -5,15 +5,15 @@ use crate::domain::party::{Address, CustomerDetails};
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// The shortest description of a business, in characters.
+/// Lower bound of a business description, in characters.
 pub(crate) const DESCRIPTION_MIN: usize = 5;
 
-/// A business and a government body need a tax number and a description.
+/// Reads a customer. A business and a government body need a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     read_with(reader, category, category.is_some_and(Category::needs_tin))
 }
 
-/// With a rule of its own for the tax number.
+/// Reads a customer; `needs_tin` decides if the tax number is required.
 pub(crate) fn read_with(
     reader: &mut Reader<'_>,
     category: Option<Category>,

@@ -1,4 +1,4 @@
-//! Which dead letters an operator wants delivered again, and why: those of a taxpayer, from a place in its log on.
+//! An operator's request to replay the dead letters of a taxpayer: the log position to start from, and the reason.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -8,7 +8,7 @@ use crate::http::forms::reader::Reader;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DeadLetters {
     pub(crate) taxpayer_id: TaxpayerId,
-    /// None is all of them.
+    /// Replays from this position on; `None` replays all dead letters.
     pub(crate) since: Option<LogPosition>,
     pub(crate) reason: Option<String>,
 }

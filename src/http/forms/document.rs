@@ -12,7 +12,7 @@ use crate::http::forms::reader::Reader;
 /// Digits of a telephone number after its `+`.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
-/// A party; with a taxpayer, the one that has to be this taxpayer itself.
+/// Reads a party. If a taxpayer is given, the party's tax number must be the taxpayer's.
 pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     ownership::tin(reader, taxpayer);
@@ -37,7 +37,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("country").formatted("country", what, is_country).map(drop)
 }
 
-/// What a document says it comes to.
+/// The totals as the document states them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) lines: Amount,
@@ -58,7 +58,7 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// The lines, each read with a form of Submit's or Validate's, and what they come to.
+/// Reads the lines with the form of Submit or Validate, and checks their sum against the totals.
 pub(crate) fn lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
@@ -72,12 +72,12 @@ pub(crate) fn lines(
     }
 }
 
-/// A line of Submit; its amount counts towards the total of the lines.
+/// Reads a line of Submit. Returns its amount for the sum of the lines.
 pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
     line_of(reader, true)
 }
 
-/// A line of Validate, whose item needs no description.
+/// Reads a line of Validate, which needs no item description.
 pub(crate) fn terse_line(reader: &mut Reader<'_>) -> Option<Amount> {
     line_of(reader, false)
 }

@@ -1,5 +1,4 @@
-//! What stands above the parties and lines of an authority document: its dates and texts, and what its type
-//! asks for.
+//! The header of an authority document: its dates and texts, and the requirements of its type.
 
 use jiff::civil::Date;
 
@@ -9,17 +8,18 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// The invoice type code of a debit note, as the authority numbers it.
+/// The authority's invoice type code of a debit note.
 const DEBIT_NOTE_CODE: &str = "384";
 
-/// When an invoice was issued, and when it is due.
+/// The issue date and the due date of an invoice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dates {
     pub(crate) issued: Option<Date>,
     pub(crate) due: Option<Date>,
 }
 
-/// Whether the others than the issue date have to be there as well, Submit and Validate see differently.
+/// Reads the dates. The issue date is always required. Validate also requires the due date and the tax point date
+/// (`all_required`); Submit does not.
 pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
@@ -34,7 +34,7 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     Dates { issued, due }
 }
 
-/// An IRN of another day is odd, and taken.
+/// Warns if the IRN has another date than the document. The document is still accepted.
 pub(crate) fn compare(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
     if issued.zip(irn).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
         reader.warn("issue_date is not the date of the irn");
@@ -48,16 +48,16 @@ pub(crate) fn texts(reader: &mut Reader<'_>) {
     reader.optional("payment_terms_note").long_text(0, LONG_TEXT_MAX);
 }
 
-/// The types of documents that the buyer issues in the supplier's place, as the authority numbers them: self billed,
+/// The authority's invoice type codes of documents that the buyer issues instead of the supplier: self billed,
 /// self-billed credit note, self-billed invoice.
 const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
 
-/// Whether the taxpayer that submits a document of this type is its buyer.
+/// Returns true if the taxpayer that submits a document of this type is its buyer.
 pub(crate) fn is_self_billed(type_code: &str) -> bool {
     SELF_BILLED_CODES.contains(&type_code)
 }
 
-/// Whether a document of this type changes an earlier invoice, which it then has to name.
+/// Returns true if a document of this type changes an earlier invoice. Such a document must reference that invoice.
 pub(crate) fn corrects(type_code: &str) -> bool {
     matches!(type_code, CREDIT_NOTE_CODE | DEBIT_NOTE_CODE)
 }

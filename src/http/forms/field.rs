@@ -1,5 +1,5 @@
-//! One field, and the kinds of values it may have. Each kind answers with the value or, having reported why
-//! not, with nothing; each rule has a stable id beside its sentence.
+//! One field, and the value types it may have. Each reading method returns the value. If the value is invalid, the
+//! method reports a fault and returns `None`. Each rule has a stable id beside its sentence.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -19,43 +19,43 @@ use crate::http::forms::violation::{
     CONTROL, RuleViolation, chars, line, listed, matches_pattern, strict_date, violation,
 };
 
-/// The length of a text where the specification gives none, in characters.
+/// Upper bound of a text where the specification gives none, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
-/// The length of a long text where the specification gives none, in characters.
+/// Upper bound of a long text where the specification gives none, in characters.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
-/// The length of an IRN: an invoice number, a service id and a date.
+/// Upper bound of an IRN, in characters: an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 const IRN_SHAPE: &str = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
-/// The most items of a list where the specification gives none.
+/// Upper bound of the items of a list where the specification gives none.
 const ITEMS_MAX: usize = 10_000;
 
-/// A field that was asked for.
+/// A field that the form has requested from its reader.
 pub(crate) struct Field<'f> {
     pub(super) parent: &'f JsonPath<'f>,
     pub(super) name: &'static str,
-    /// None where it is absent or null.
+    /// `None` if the field is absent or null.
     pub(super) value: Option<&'f Value>,
     pub(super) is_required: bool,
     pub(super) report: &'f Report<'f>,
-    /// Where the form is asked what it asks for: the field is described there, with what its caller needs.
+    /// Set only while a schema is recorded: the field's description goes there.
     pub(super) recorder: Option<(&'f SchemaRecorder, Presence)>,
 }
 
-/// An item of a list as it was sent, and what was read of it.
+/// An item of a list as received, and the result of reading it.
 pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 
 impl<'f> Field<'f> {
-    /// A line of text.
+    /// Reads a single line of text.
     pub(crate) fn text(self, max: usize) -> Option<String> {
         self.described(|| FieldType::Text { min: 0, max }).checked(|text| line(text, 0, max))
     }
 
-    /// A password, of which blanks are a part.
+    /// Reads a password. Blanks around it are kept, as they are part of it.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
         self.described(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
     }
 
-    /// A text that may have several lines.
+    /// Reads a text that may have several lines.
     pub(crate) fn long_text(self, min: usize, max: usize) -> Option<String> {
         self.described(|| FieldType::Text { min, max }).checked(|text| {
             chars(text, min, max)?;
@@ -72,14 +72,14 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// `YYYY-MM-DD`, and a day that exists.
+    /// Reads an existing day, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
         self.described(|| FieldType::Date).checked(|text| {
             strict_date(text).ok_or_else(|| violation("date", "must be a date written YYYY-MM-DD"))
         })
     }
 
-    /// A text of a form of its own.
+    /// Reads a text that must satisfy a predicate.
     pub(crate) fn formatted(
         self,
         rule: &'static str,
@@ -91,13 +91,13 @@ impl<'f> Field<'f> {
             .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(violation(rule, what)) })
     }
 
-    /// A code of this pattern, in which each 9 is a digit.
+    /// Reads a code of this pattern. Each 9 stands for a digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
         let shape = || FieldType::Pattern { pattern, list: None };
         self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
-    /// A text that a check elsewhere passes; the check says which rule is broken, and how.
+    /// Reads a text with an external check. The check returns the violated rule and its sentence.
     pub(crate) fn checked_by(
         self,
         (rule, what): (&'static str, &'static str),
@@ -107,7 +107,7 @@ impl<'f> Field<'f> {
             .checked(|text| check(text).map(|()| text.to_owned()).map_err(RuleViolation::from))
     }
 
-    /// A place in the log: the number of an event, or a moment.
+    /// Reads a log position: an event number or a timestamp.
     pub(crate) fn since(self) -> Option<LogPosition> {
         let field = self.described(|| FieldType::LogPosition);
         let text = match field.given()? {
@@ -118,19 +118,19 @@ impl<'f> Field<'f> {
         LogPosition::parse(&text).or_else(|| field.broken(&violation("format", LOG_POSITION)))
     }
 
-    /// One of a fixed set of words, in any case.
+    /// Reads one of a fixed set of words, in any case.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.described(|| FieldType::Word(allowed())).checked(|text| {
             parse(text).ok_or_else(|| RuleViolation::new("one_of", format!("must be one of {}", allowed())))
         })
     }
 
-    /// A code of one of the authority's lists.
+    /// Reads a code of one of the authority's lists.
     pub(crate) fn code(self, list: ReferenceList) -> Option<String> {
         self.short_code(TEXT_MAX, list)
     }
 
-    /// A code of one of the lists, with a length of its own.
+    /// Reads a code of one of the lists, with its own maximum length.
     pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Code { max, list }).checked(|text| {
@@ -139,14 +139,14 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// A code of a pattern, and one of a list.
+    /// Reads a code that matches a pattern and is on a list.
     pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Pattern { pattern, list: Some(list) })
             .checked(|text| matches_pattern(pattern, text).and_then(|()| listed(report, list, text)))
     }
 
-    /// A country: two letters, and one of the list; shown in capitals.
+    /// Reads a country: two letters that are on the list. Returns it in capitals.
     pub(crate) fn country(self) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Country).checked(|text| {
@@ -157,7 +157,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// A portal id.
+    /// Reads a portal id.
     pub(crate) fn id(self) -> Option<i64> {
         let field = self.described(|| FieldType::Id);
         match field.given()? {
@@ -169,7 +169,7 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// A currency: three letters, and one of the list.
+    /// Reads a currency: three letters that are on the list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Currency).checked(|text| {
@@ -184,7 +184,7 @@ impl<'f> Field<'f> {
         self.short_irn(IRN_MAX)
     }
 
-    /// An IRN with a length of its own.
+    /// Reads an IRN with its own maximum length.
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
         self.described(|| FieldType::Irn { max }).checked(|text| {
             chars(text, 0, max)?;
@@ -192,7 +192,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// A JSON number, by its digits; text is not a number.
+    /// Reads a JSON number without loss of digits. A text is not a number.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
         let field = self.described(|| FieldType::Number(bounds));
         let Value::Number(number) = field.given()? else {
@@ -216,7 +216,7 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// A nested object, read with its own form.
+    /// Reads a nested object with its own form.
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         if self.recorder.is_some() {
             self.described(|| FieldType::Object(FormSchema::of(form)));
@@ -228,7 +228,7 @@ impl<'f> Field<'f> {
         Reader::read(object, self.place(), self.report, form)
     }
 
-    /// A list of objects, each read with the same form.
+    /// Reads a list of objects, each with the same form.
     pub(crate) fn objects<T>(
         self,
         min: usize,
@@ -242,7 +242,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// A list of objects, each read alone with the same form: what is wrong with one is nothing to the others.
+    /// Reads a list of objects, each independently with the same form. The faults of one item do not affect the others.
     pub(crate) fn objects_each<T>(
         self,
         max: usize,
@@ -263,7 +263,7 @@ impl<'f> Field<'f> {
         Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
     }
 
-    /// A list of texts.
+    /// Reads a list of texts of at most `max` characters each.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
         let field = self.described(|| FieldType::Texts { max });
         let report = field.report;
@@ -276,7 +276,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// A whole number from 0 to `max`.
+    /// Reads a whole number from 0 to `max`.
     pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
         let field = self.described(|| FieldType::WholeNumber { max });
         let Value::Number(number) = field.given()? else {
@@ -287,13 +287,13 @@ impl<'f> Field<'f> {
         read.filter(|number| *number <= max).or_else(|| field.broken(&odd()))
     }
 
-    /// A moment as RFC 3339 writes it.
+    /// Reads an RFC 3339 timestamp.
     pub(crate) fn moment(self) -> Option<Timestamp> {
         self.described(|| FieldType::Moment)
             .checked(|text| text.parse().map_err(|_| violation("date_time", "must be an RFC 3339 time")))
     }
 
-    /// A list of whole numbers from 0 to `max`: at least one, and at most `items_max`.
+    /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
     pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
         let field = self.described(|| FieldType::WholeNumbers { items_max, max });
         if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
@@ -311,7 +311,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Every item is read, so that all faults show, until there are too many of them.
+    /// Reads all items so that the caller sees every fault. Stops when the report is full.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
             return self.broken(&violation("type", "must be an array"));
@@ -332,7 +332,7 @@ impl<'f> Field<'f> {
         read.into_iter().collect()
     }
 
-    /// Says what the field may be, where the form is asked for that.
+    /// Records the type of the field if a schema is being recorded.
     fn described(self, shape: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
             recorder.draw(Property { name: self.name, presence, shape: shape() });
@@ -340,7 +340,7 @@ impl<'f> Field<'f> {
         self
     }
 
-    /// A text that passes a check, without the blanks around it.
+    /// Checks a text after trimming it.
     fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, RuleViolation>) -> Option<T> {
         self.checked_as_sent(|text| check(text.trim()))
     }
@@ -355,12 +355,13 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// A text; a blank one is as good as none. Where it has to be there and is not, that is a fault.
+    /// Returns the value of a text field. A blank text counts as absent. Reports an absent required field.
     fn present(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !is_blank(value)))
     }
 
-    /// What is no text: a blank text in its place is of the wrong type.
+    /// Returns the value of a field that is not a text. Keeps a blank text in an optional field, so that the caller
+    /// reports the wrong type.
     fn given(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }

@@ -1,6 +1,5 @@
-//! What a form asks for, told by the form itself: it is read once with nothing sent, and each field that it
-//! asks for says its name, whether it has to be there and what it may be. So the document of the API cannot say
-//! anything else than what is checked.
+//! Derives the schema of a form from the form itself. The form reads an empty object, and each field records its name,
+//! presence and type. So the API document always agrees with the checks.
 
 use std::cell::RefCell;
 
@@ -11,11 +10,10 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::reader::{JsonPath, Reader};
 use crate::http::forms::report::Report;
 
-/// The fields of an object, in the order in which they are asked for.
+/// The fields of an object, in the order in which the form reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FormSchema(pub(crate) Vec<Property>);
 
-/// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Property {
     pub(crate) name: &'static str,
@@ -23,7 +21,7 @@ pub(crate) struct Property {
     pub(crate) shape: FieldType,
 }
 
-/// Whether a field has to be there.
+/// The presence rule of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Required,
@@ -31,22 +29,22 @@ pub(crate) enum Presence {
     Optional,
 }
 
-/// What a field may be.
+/// The type of a field, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldType {
-    /// A text, and its least and most characters.
+    /// A text with its minimum and maximum length in characters.
     Text {
         min: usize,
         max: usize,
     },
     Email,
     Date,
-    /// A text of a form of its own: the rule, and the rest of its sentence.
+    /// A text with its own format: the rule and the rest of its sentence.
     Formatted {
         rule: &'static str,
         what: &'static str,
     },
-    /// A text of this pattern, in which each 9 is a digit; perhaps also of a list.
+    /// A text of this pattern. Each 9 stands for a digit. The text may also have to be on a list.
     Pattern {
         pattern: &'static str,
         list: Option<ReferenceList>,
@@ -62,38 +60,38 @@ pub(crate) enum FieldType {
     Country,
     /// A portal id.
     Id,
-    /// The sequence of an event, or a moment (RFC 3339).
+    /// The sequence number of an event, or a timestamp (RFC 3339).
     LogPosition,
-    /// An IRN of at most so many characters.
+    /// An IRN with its maximum length in characters.
     Irn {
         max: usize,
     },
     Number(Bounds),
     Boolean,
     Object(FormSchema),
-    /// A list of at least so many objects.
+    /// A list of objects with its minimum count.
     Objects {
         min: usize,
         of: FormSchema,
     },
-    /// A whole number from 0 to this one.
+    /// A whole number from 0 to `max`.
     WholeNumber {
         max: u32,
     },
-    /// A moment (RFC 3339).
+    /// A timestamp (RFC 3339).
     Moment,
-    /// A list of whole numbers from 0 to this one: at least one, and at most so many.
+    /// A list of one to `items_max` whole numbers from 0 to `max`.
     WholeNumbers {
         items_max: usize,
         max: u32,
     },
-    /// A list of texts, of at most so many characters each.
+    /// A list of texts with their maximum length in characters.
     Texts {
         max: usize,
     },
 }
 
-/// Collects while a form is read with nothing sent.
+/// Collects the fields while a form reads an empty object.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaRecorder(RefCell<Vec<Property>>);
 
@@ -104,7 +102,8 @@ impl SchemaRecorder {
 }
 
 impl Property {
-    /// The ids of the rules that this field may break by itself; what hangs on several fields is not among them.
+    /// Returns the ids of the rules that this field may violate on its own. Rules across several fields are not
+    /// included.
     pub(crate) fn rules(&self) -> Vec<&'static str> {
         let required = (self.presence != Presence::Optional).then_some("required");
         let own = self.shape.rules();
@@ -113,7 +112,7 @@ impl Property {
 }
 
 impl FieldType {
-    /// What else is checked where the type is right.
+    /// Returns the rules that are checked after the type.
     fn rules(&self) -> [Option<&'static str>; 3] {
         match self {
             Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],
@@ -142,7 +141,7 @@ impl FieldType {
 }
 
 impl FormSchema {
-    /// Of a form.
+    /// Records the schema of a form.
     pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
         let (nothing, catalog, recorder) = (Map::new(), Catalog::default(), SchemaRecorder::default());
         let report = Report::new(&catalog, 0);

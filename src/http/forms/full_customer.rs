@@ -10,10 +10,10 @@ const TIN_MAX: usize = 50;
 const DESCRIPTION_MAX: usize = 500;
 const CITY_MAX: usize = 100;
 const POSTAL_ZONE_MAX: usize = 50;
-/// Characters of a telephone number, of whatever kind they are.
+/// Length of a telephone number in characters. Any characters are allowed.
 const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
-/// A business and a government body need a tax number and a description.
+/// Reads a customer. A business and a government body need a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
     let no = reader.required("customer_no").text(TEXT_MAX);

@@ -1,5 +1,5 @@
-//! Create Invoice (Full) (spec.md). The caller says what the invoice comes to; the form sees that the totals fit each
-//! other and the lines. Whatever was sent and has no column of its own stays in the draft's extras.
+//! Create Invoice (Full) (spec.md). The caller states the totals of the invoice. The form checks that the totals agree
+//! with each other and with the lines. Received fields without a column of their own go to the draft's extras.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -23,16 +23,16 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
-/// What the form checks against beside the authority's lists.
+/// The inputs of the checks besides the authority's lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account<'a> {
     /// The last day that is not in the future.
     pub(crate) today: Date,
-    /// None where the account is asked later: the IRN's service id is then not checked here.
+    /// The service id that the IRN must carry; `None` skips this check because the account is loaded later.
     pub(crate) service_id: Option<&'a str>,
 }
 
-/// What columns and lines hold already.
+/// The fields that are stored in columns and lines; they do not go to the extras.
 const HELD: [&str; 7] = [
     "invoice_no",
     "invoice_category",
@@ -54,7 +54,7 @@ pub(crate) fn read(
     Ok(form)
 }
 
-/// The draft, as yet without its extras.
+/// Reads the draft, without its extras.
 pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
@@ -100,7 +100,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Whose the IRN is decides; of which number and day it speaks is only remarked on.
+/// Reports a fault if the IRN has another account's service id. Only warns if its invoice number or date differs.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
@@ -143,7 +143,7 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     amount.zip(parts).map(drop)
 }
 
-/// Every field that was sent, in the words it was sent in, and the defaults of those that were not.
+/// Returns the received fields that have no column, normalized, and the defaults of absent fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
     let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();

@@ -1,5 +1,5 @@
-//! A line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). Its item's type decides which category and
-//! which code it carries.
+//! A line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). The type of the item determines the category
+//! field and the code field of the line.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
 use crate::http::forms::reader::Reader;
 
-/// A line, and what it counts for in the total of the lines.
+/// A line, and its amount in the sum of the lines.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FullLine {
     pub(crate) line: Line,
@@ -87,7 +87,7 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// The type is told even where the rest of the item is faulty, so that the line's categories are checked by it.
+/// Reads an item. Sets `kind` even if the rest of the item is invalid, because the categories of the line depend on it.
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<Item> {
     let name = reader.required("name").text(TEXT_MAX);
     let description = reader.required("description").long_text(0, LONG_TEXT_MAX);

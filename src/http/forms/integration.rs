@@ -1,6 +1,6 @@
-//! How a taxpayer's ERP takes notifications (spec.md, "Option lists"). Which fields belong to a type is told by the
-//! type; one that belongs to another is a fault, so that nobody believes it was set. Whether a secret has to be
-//! sent hangs on what is stored, and is decided there.
+//! The settings for notifying a taxpayer's ERP (spec.md, "Option lists"). The type of authentication or format
+//! determines its fields. A field of another type is a fault, so that no caller believes it was set. A secret may be
+//! optional if one is stored; the code that stores the settings decides that.
 
 use url::Url;
 
@@ -16,11 +16,11 @@ use crate::webhook::AddressPolicy;
 use crate::webhook::auth::{HEADER_DEFAULT, is_free_header};
 use crate::webhook::format::{default_action, is_method_name};
 
-/// Characters of a secret: some tokens are long.
+/// Upper bound of a secret, in characters. Some tokens are long.
 const SECRET_MAX: usize = 4_096;
 const NETWORKS: &str = "allowed_networks";
 const NETWORKS_MAX: usize = 20;
-/// Characters of a mutation.
+/// Upper bound of a mutation, in characters.
 const MUTATION_MAX: usize = 10_000;
 const NAMESPACE: &str = "urn:einvoice:notifications";
 const SOAP_METHOD: &str = "Notify";
@@ -61,7 +61,7 @@ pub(crate) fn read(
     Some(Integration { erp_system, auth, origin, format, allowed_networks, reason })
 }
 
-/// The networks that this taxpayer's ERP may be called in.
+/// Reads the networks in which this taxpayer's ERP may be called.
 fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
     let texts = reader.optional(NETWORKS).texts(TEXT_MAX).unwrap_or_default();
     if texts.len() > NETWORKS_MAX {
@@ -77,7 +77,7 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
     networks
 }
 
-/// The origin that credentials are for: a URL that may be called, without path and query.
+/// Reads the origin that receives the credentials: an allowed URL without path and query.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let what = "must be a scheme, host and port alone, such as https://erp.example.com:8443";
     let is_bare = |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
@@ -90,7 +90,7 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     Origin::of(&text)
 }
 
-/// The fields of a type of authentication. Any other that was sent is a fault.
+/// Returns the fields of an authentication type. Any other received field is a fault.
 fn fields_of(kind: AuthType) -> &'static [&'static str] {
     match kind {
         AuthType::None => &[],
@@ -174,7 +174,7 @@ fn auth(
     })
 }
 
-/// A secret may be left out where one is stored.
+/// Reads a secret. It may be omitted if one is stored.
 fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
     reader.required_if(false, name).password(1, SECRET_MAX).map(SecretText::from)
 }
@@ -185,7 +185,7 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
         text.len() <= LONG_TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
     let action = reader.optional("action").formatted("action", what, is_action);
-    // The action is made of it where none is given.
+    // The namespace is also part of the default action, so it must be a valid action too.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
     let namespace = reader.optional("namespace").formatted(
         "uri",
@@ -233,7 +233,7 @@ fn is_mutation(text: &str) -> bool {
     code.strip_prefix("mutation").is_some_and(is_next) && code.contains("$event") && code.contains('{')
 }
 
-/// The settings of a format of which none were sent.
+/// Returns the default settings of a format.
 fn default_of(kind: DataFormat) -> Format {
     match kind {
         DataFormat::Rest => Format::Rest,

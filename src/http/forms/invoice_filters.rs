@@ -1,5 +1,5 @@
-//! The query of List Invoices (spec.md; docs/contract.md, "Lists"). A page that makes no sense falls back to its
-//! default; a filter that makes none is refused, since without it the list would show what was not asked for.
+//! The query of List Invoices (spec.md; docs/contract.md, "Lists"). An invalid page falls back to its default. An
+//! invalid filter is a fault, since without it the list would show unwanted invoices.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,7 +17,8 @@ use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
-/// The parameters that say what is listed, not where in the list; nothing else goes into an address of ours.
+/// The parameters that select the invoices, as opposed to the position in the list. Links to the next page carry no
+/// other parameters.
 const WHAT: [&str; 10] = [
     "per_page",
     "batch_no",
@@ -31,7 +32,7 @@ const WHAT: [&str; 10] = [
     "updated_since",
 ];
 
-/// What List Invoices was asked for.
+/// The parsed query of List Invoices.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) page: Page,
@@ -65,7 +66,7 @@ pub(crate) fn read(query: &Query) -> Result<Asked, Faults> {
     Ok(Asked { page, start: cursor.map_or(PageStart::At(offset), PageStart::After), filters })
 }
 
-/// The address of what follows a page: the same question, from another place on.
+/// Returns the address of the next page: the same filters with the next cursor.
 pub(crate) fn following(query: &Query, cursor: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
     pairs.extend_pairs(query.pairs().filter(|(name, _)| WHAT.contains(name)));
@@ -75,7 +76,7 @@ pub(crate) fn following(query: &Query, cursor: &str) -> String {
 
 const CURSOR: &str = "must be a cursor as x-next-cursor gave it";
 
-/// A place as callers carry it around: nothing they should read anything into.
+/// Encodes a list position as an opaque cursor for callers.
 pub(crate) fn cursor(place: ListCursor) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}.{}", place.created_at.as_microsecond(), place.id))
 }
@@ -87,10 +88,10 @@ fn place(cursor: &str) -> Option<ListCursor> {
     Some(ListCursor { created_at, id: InvoiceId(id.parse().ok()?) })
 }
 
-/// A broken rule: its id and the rest of the sentence.
+/// A violated rule: its id and the rest of the sentence.
 type RuleViolation = (&'static str, String);
 
-/// Reads the parameters; a blank one is as good as absent.
+/// Reads the parameters and collects their faults. A blank parameter counts as absent.
 struct Ask<'a> {
     query: &'a Query,
     faults: &'a mut Faults,
@@ -138,8 +139,8 @@ fn short(text: &str) -> Result<String, RuleViolation> {
         .ok_or_else(|| ("max", format!("must not be greater than {TEXT_MAX} characters")))
 }
 
-/// RFC 3339, or as the Invoice object shows it, or a day; without an offset it is UTC. A plus sign that came
-/// unescaped is a blank by now.
+/// Reads an RFC 3339 time, a time in the format of the Invoice object, or a day. A time without an offset is UTC. A
+/// plus sign that was not percent-encoded arrives as a blank and is restored.
 fn moment(text: &str) -> Result<Timestamp, RuleViolation> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);

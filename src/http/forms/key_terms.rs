@@ -1,5 +1,5 @@
-//! The terms on which a new API key is made: how long the old one stays valid beside it, what it may do, until when.
-//! Operators send them in a body, integrators as parameters of a path that takes none.
+//! The terms of a new API key: the overlap during which the old key stays valid, the scope and the expiry time.
+//! Operators send them in a body. Integrators send them as query parameters, because their endpoint takes no body.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 
-/// What an operator wants of a rotation, and why.
+/// An operator's request to rotate a key, with the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyRotation {
     pub(crate) terms: KeyTerms,
     pub(crate) reason: Option<String>,
 }
 
-/// Which keys an operator takes back, and why.
+/// An operator's request to revoke keys, with the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyRevocation {
-    /// Also those of the taxpayers that an integrator onboarded.
+    /// True if the keys of the taxpayers that an integrator onboarded are revoked too.
     pub(crate) includes_taxpayers: bool,
     pub(crate) reason: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> 
     Some(KeyRevocation { includes_taxpayers, reason })
 }
 
-/// Reads the terms from the parameters of a path.
+/// Reads the terms from query parameters.
 pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
     let overlap_s = query.whole("overlap_s", 0).and_then(|found| match found {
@@ -76,7 +76,7 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
     Ok(KeyTerms { scope, expires_at, overlap })
 }
 
-/// Refuses an end that has passed already.
+/// Rejects an expiry time in the past.
 pub(crate) fn check_end(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
     if terms.expires_at.is_some_and(|end| end <= now) {
         return Err(Fault::new("expires_at", "future", "The expires_at field must be in the future."));

@@ -1,4 +1,4 @@
-//! A line of the standard endpoints (spec.md, "Create Invoice (Standard)"), and the forms of codes.
+//! A line of the standard endpoints (spec.md, "Create Invoice (Standard)"), and the formats of codes.
 
 use serde_json::Map;
 
@@ -9,14 +9,14 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// Characters of a unit's code.
+/// Upper bound of a unit code, in characters.
 const UNIT_MAX: usize = 3;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
     read_with(reader, Bounds::POSITIVE)
 }
 
-/// With bounds of its own for the quantity.
+/// Reads a line with these bounds for its quantity.
 pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_MAX);
     let item_no = reader.required("item_no").text(TEXT_MAX);
@@ -47,7 +47,7 @@ pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<L
     })
 }
 
-/// A product has no service category, a service no product category.
+/// Reports a fault for a service category on a product line, or a product category on a service line.
 pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
     let other = match item_type {
         Some(ItemType::Product) => "service_category",
@@ -60,12 +60,12 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
     }
 }
 
-/// A unit of quantity, short enough for the authority and one of its list.
+/// Reads a unit of quantity: a code on the authority's list, within the authority's length limit.
 pub(crate) fn unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_MAX, ReferenceList::QuantityCodes)
 }
 
-/// How the codes of products and of services are written (spec.md, "Constants of value formats").
+/// The formats of product codes and service codes (spec.md, "Constants of value formats").
 pub(crate) const PRODUCT_CODE: &str = "9999.99";
 pub(crate) const SERVICE_CODE: &str = "9999";
 

@@ -1,25 +1,27 @@
-//! What callers send. A form reads a body into a value of the domain or into *all* its faults; it reads
-//! like the table of the specification it stands for. What is unknown or odd but accepted is a warning.
+//! The request bodies and queries of callers. A form reads a body into a domain value or returns *all* its faults. Each
+//! form follows its table in the specification. Unknown fields and unusual but accepted values lead to warnings.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and the kinds of values they have | `reader`, `field`, `bounds`, `violation`, `report` |
-//! | what a form asks for, told by itself | `form_schema` |
+//! | reading fields, and their value types | `reader`, `field`, `bounds`, `violation`, `report` |
+//! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
 //! | Create Invoice (Standard), Create Invoices (Bulk) | `standard_invoice`, `customer`, `line`, `batch` |
 //! | List Invoices | `invoice_filters` |
 //! | Update Invoice Status, Update Payment Status | `update_status`, `payment_update`, `unique_no` |
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
-//! | which supplier's invoice; a notice of the authority | `supplier_irn`, `notice` |
+//! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
-//! | replay and enable a webhook; why an operator does something | `replay`, `reason` |
-//! | how a taxpayer's ERP takes notifications | `integration` |
-//! | which day is compared with the authority's ledger | `reconciliation` |
-//! | which dead letters an operator wants delivered again | `dead_letters` |
+//! | replay and enable a webhook; an operator's reason | `replay`, `reason` |
+//! | the settings for notifying a taxpayer's ERP | `integration` |
+//! | the day to compare with the authority's ledger | `reconciliation` |
+//! | the dead letters to replay | `dead_letters` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
-//! | parts of the authority's document: whose it is, its parties, lines and taxes, what is sent of it | `ownership`, `document_header`, `document`, `taxes`, `references`, `normalized`, `authority_document` |
+//! | parts of the authority's document: owner, header | `ownership`, `document_header` |
+//! | parts of the authority's document: parties, lines, taxes, the rest | `document`, `taxes`, `references` |
+//! | the document as it is sent or stored | `normalized`, `authority_document` |
 
 pub(crate) mod authority_document;
 pub(crate) mod batch;

@@ -1,9 +1,10 @@
-//! A body as its form has read it: texts without the blanks around them, and nothing that is unknown or empty. It is
-//! what Submit sends on and what Create Invoice (Full) keeps.
+//! Normalizes a body as its form has read it: texts are trimmed, unknown and empty fields are removed. Submit sends the
+//! result to the authority; Create Invoice (Full) stores it.
 
 use serde_json::{Map, Value};
 
-/// The fields of a body without those that no form asked for, given by the names and positions that lead to each.
+/// Returns the normalized body without the unknown fields. `unknown` holds their paths, each as a list of names and
+/// indexes.
 pub(crate) fn as_sent(body: Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = Value::Object(body);
     for steps in unknown {
@@ -30,7 +31,7 @@ fn remove(value: &mut Value, steps: &[String]) {
     }
 }
 
-/// Texts go as the form reads them, without the blanks around them; what it takes for absent is not sent.
+/// Trims texts and removes empty fields, as the form does when it reads them.
 fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {

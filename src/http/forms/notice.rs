@@ -1,13 +1,13 @@
-//! The authority's notice (docs/contract.md, "Supplier invoices"): which invoice, and what is said of it.
+//! The authority's notice (docs/contract.md, "Supplier invoices"): the IRN and the message about it.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::http::forms::reader::Reader;
 
-/// The longest notice, in bytes: it is two short texts, and the path is open to whoever has its token.
+/// Upper bound of a notice, in bytes. A notice is two short texts, and anyone with the token of the path can send one.
 pub(crate) const BYTES_MAX: usize = 4_096;
 
-/// A notice. What it says is shown back and otherwise asked for again.
+/// A notice. The response echoes it; the state of the invoice is read from the authority again instead of trusted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) irn: Irn,

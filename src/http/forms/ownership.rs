@@ -1,6 +1,6 @@
-//! What a body says of whose it is: its business id, its IRN and the tax number of who issues it must be those of the
-//! taxpayer that is acted for.
-//! Without a taxpayer, where an integrator named none, only the other faults are of interest.
+//! Checks that a body belongs to the acting taxpayer: its business id, its IRN and the issuer's tax number.
+//!
+//! If an integrator names no taxpayer, these checks are skipped and only the other faults are reported.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::party::Taxpayer;
@@ -14,7 +14,7 @@ pub(crate) fn business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
     check_business_id(reader, business_id, taxpayer);
 }
 
-/// Where a form needs none it may still say which taxpayer is meant.
+/// Reads an optional business id. Forms that do not need it still accept it to identify the taxpayer.
 pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);
@@ -27,7 +27,7 @@ fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpa
     }
 }
 
-/// The tax number of a party that has to be the taxpayer itself.
+/// Reads the tax number of a party. If a taxpayer is given, the tax number must be the taxpayer's.
 pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let tin = reader.required("tin").text(TEXT_MAX);
     let is_other = |tin: &str, taxpayer: &Taxpayer| !is_same_tin(tin, &taxpayer.tin);
@@ -36,19 +36,19 @@ pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     }
 }
 
-/// An IRN that carries the taxpayer's service id.
+/// Reads an IRN that carries the taxpayer's service id.
 pub(crate) fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = reader.required("irn").irn();
     check_irn(reader, irn, taxpayer)
 }
 
-/// The same, with a length of its own.
+/// Reads an IRN that carries the taxpayer's service id, with its own maximum length.
 pub(crate) fn short_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, max: usize) -> Option<Irn> {
     let irn = reader.required("irn").short_irn(max);
     check_irn(reader, irn, taxpayer)
 }
 
-/// An IRN that the authority may sign.
+/// Reads an IRN that the authority accepts for signing.
 pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn(reader, taxpayer)?;
     if !is_taken_by_authority(irn.invoice_no()) {
@@ -68,7 +68,7 @@ fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpay
     Some(irn)
 }
 
-/// The authority takes invoice numbers of letters and digits only.
+/// Returns true if the authority accepts this invoice number: letters and digits only.
 pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,5 +1,5 @@
-//! Update Payment Status of the taxpayer surface (spec.md). `status` and `payment_status` are aliases, of
-//! which the latter wins; a partial payment needs its amount.
+//! Update Payment Status of the taxpayer surface (spec.md). `status` is an alias of `payment_status`; `payment_status`
+//! wins if both are sent. A partial payment needs its amount.
 
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::payment::PaymentChange;

@@ -1,5 +1,5 @@
-//! The business profile: what completes it, and what of a taxpayer may be changed. What is not sent stays.
-//! `email` is taken for `business_email`, which wins: the taxpayer reads under that name.
+//! Update of the business profile of a taxpayer. Absent fields stay unchanged. `email` is an alias of `business_email`,
+//! because the taxpayer object shows the address as `email`. `business_email` wins if both are sent.
 
 use crate::domain::party::ProfileChange;
 use crate::http::forms::field::TEXT_MAX;

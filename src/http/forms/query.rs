@@ -1,5 +1,5 @@
-//! The query string of lists and feeds. What is odd in a list's falls back to its default; a feed's place is
-//! taken as it is written or refused, since starting over would repeat everything.
+//! The query string of lists and feeds. An invalid page of a list falls back to its default. An invalid position of a
+//! feed is a fault, since starting over would repeat every event.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -16,10 +16,10 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::forms::violation::strict_date;
 use crate::store::db::page::Page;
 
-/// The most items a page holds.
+/// Upper bound of items on a page.
 const PER_PAGE_MAX: u64 = 100;
 
-/// The pairs of a query string.
+/// The name-value pairs of a query string.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -28,26 +28,26 @@ impl Query {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// The last value of a name, as a form would have it.
+    /// Returns the last value of a name, or `None` if it contains a NUL.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
     }
 
-    /// The pairs as they came.
+    /// Returns the pairs in their original order.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The last value of a name without the blanks around it; blank is as good as absent. What no stored text
-    /// can hold becomes what none does.
+    /// Returns the last value of a name, trimmed; a blank value counts as absent. A NUL is replaced, because the
+    /// database cannot store it; the result then matches no stored text.
     pub(crate) fn phrase(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         let text = value.trim().replace('\0', "\u{fffd}");
         (!text.is_empty()).then_some(text)
     }
 
-    /// A whole number of this name that is at least `min`; anything else that was sent is a fault.
+    /// Returns a whole number of at least `min`; any other value is a fault.
     pub(crate) fn whole(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
         let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -56,7 +56,7 @@ impl Query {
         number.map(Some).ok_or_else(|| Fault::new(name, "integer", message()))
     }
 
-    /// A word of a fixed set; a word that is none of it would list what nobody asked for, so it is a fault.
+    /// Returns a word of a fixed set. Any other word is a fault, since ignoring it would list unwanted items.
     pub(crate) fn word<T>(
         &self,
         name: &str,
@@ -68,29 +68,30 @@ impl Query {
         parse(text).map(Some).ok_or_else(|| Fault::new(name, "one_of", message()))
     }
 
-    /// A place in the log.
+    /// Returns a log position: an event number or a timestamp.
     pub(crate) fn since(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
-        // The plus of an offset that was not encoded has become a blank.
+        // A plus sign of an offset arrives as a blank if it was not percent-encoded.
         let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
         found.map(Some).ok_or_else(|| Fault::new(name, "format", format!("The {name} field {LOG_POSITION}.")))
     }
 
-    /// A moment as RFC 3339 writes it.
+    /// Returns an RFC 3339 timestamp.
     pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         let message = || format!("The {name} field must be an RFC 3339 time.");
-        // The plus of an offset that was not encoded has become a blank.
+        // A plus sign of an offset arrives as a blank if it was not percent-encoded.
         let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
         found.map(Some).map_err(|_| Fault::new(name, "date_time", message()))
     }
 
-    /// A text that something has to be equal to; a NUL, which no database keeps, makes it equal to nothing.
+    /// Returns a text for an equality filter. A NUL is replaced, because the database cannot store it; the result then
+    /// equals no stored text.
     pub(crate) fn equal(&self, name: &str) -> Option<String> {
         self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
 
-    /// Whether something is wanted; a word that is neither yes nor no is a fault.
+    /// Returns a boolean, false if absent. Any other word than true, false, 1 or 0 is a fault.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
         match self.filled(name).map(str::to_ascii_lowercase).as_deref() {
             Some("true" | "1") => Ok(true),
@@ -99,30 +100,30 @@ impl Query {
         }
     }
 
-    /// A text of this name that is not blank.
+    /// Returns the last value of a name, trimmed; `None` if it is blank.
     fn filled(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// A day written YYYY-MM-DD; any other text would list what nobody asked for, so it is a fault.
+    /// Returns a day written YYYY-MM-DD. Any other text is a fault, since ignoring it would list unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         let message = || format!("The {name} field must be a date written YYYY-MM-DD.");
         strict_date(text).map(Some).ok_or_else(|| Fault::new(name, "date", message()))
     }
 
-    /// An id; one that is no number is of nobody.
+    /// Returns a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
         self.filled(name).map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
     }
 
-    /// An integrator's id; one that is no number is of nobody.
+    /// Returns an integrator's id. A value that is not a number becomes 0, which matches no integrator.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
         self.filled(name).map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
     }
 
-    /// A whole number of this name, not negative; none where it is odd.
+    /// Returns a non-negative whole number; `None` if the value is not one.
     fn number(&self, name: &str) -> Option<u32> {
         self.text(name)?.trim().parse().ok()
     }
@@ -132,7 +133,7 @@ impl Query {
         Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
     }
 
-    /// However many are asked for, a page holds no more than the most.
+    /// Returns the requested page size, limited to `PER_PAGE_MAX`.
     fn per_page(&self) -> Option<u64> {
         let digits = self.text("per_page")?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());

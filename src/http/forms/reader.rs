@@ -1,7 +1,6 @@
-//! Reads the fields of one JSON object. A field is asked for by its name, as required or optional, and then
-//! as what it has to be (see `field`). Fields that nobody asked for are unknown. Texts are read without the
-//! blanks around them, as Laravel's `TrimStrings` does, so that ` INV001` is no other number than `INV001`;
-//! passwords are read as they are.
+//! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads it as
+//! a type (see `field`). Fields that no form requests are unknown. Texts are trimmed, as Laravel's `TrimStrings` does,
+//! so that ` INV001` and `INV001` are the same number. Passwords are not trimmed.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +9,7 @@ use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
 use crate::http::forms::report::Report;
 
-/// Where in the body something stands. Its text is put together only for a fault.
+/// A position in the body. Its text is built only for a fault.
 #[derive(Clone, Copy)]
 pub(crate) enum JsonPath<'p> {
     Root,
@@ -19,7 +18,7 @@ pub(crate) enum JsonPath<'p> {
 }
 
 impl JsonPath<'_> {
-    /// The names and positions that lead here.
+    /// Returns the names and indexes from the root to this position.
     pub(crate) fn steps(&self) -> Vec<String> {
         let (parent, last) = match self {
             Self::Root => return Vec::new(),
@@ -31,7 +30,7 @@ impl JsonPath<'_> {
         steps
     }
 
-    /// The dot path, such as `invoice_lines.0.quantity`.
+    /// Returns the dot path, such as `invoice_lines.0.quantity`.
     pub(crate) fn path(&self) -> String {
         self.steps().join(".")
     }
@@ -47,7 +46,7 @@ pub(crate) struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    /// Reads an object with a form; what the form did not ask for is reported as unknown.
+    /// Reads an object with a form. Reports the fields that the form does not request as unknown.
     pub(crate) fn read<T>(
         object: &'r Map<String, Value>,
         place: JsonPath<'r>,
@@ -62,7 +61,7 @@ impl<'r> Reader<'r> {
         value
     }
 
-    /// Reads nothing: the form only says what it asks for.
+    /// Creates a reader that only records the fields that a form requests.
     pub(crate) fn sketched(
         object: &'r Map<String, Value>,
         place: JsonPath<'r>,
@@ -72,7 +71,7 @@ impl<'r> Reader<'r> {
         Self { object, place, report, asked: Vec::new(), recorder: Some(recorder) }
     }
 
-    /// A field that has to be there: null and blank text are as good as absent.
+    /// Requests a required field. Null and blank text count as absent.
     pub(crate) fn required(&mut self, name: &'static str) -> Field<'_> {
         self.field(name, Presence::Required, true)
     }
@@ -81,7 +80,7 @@ impl<'r> Reader<'r> {
         self.field(name, Presence::Optional, false)
     }
 
-    /// A field that is required on a condition.
+    /// Requests a field that is required if the condition holds.
     pub(crate) fn required_if(&mut self, condition: bool, name: &'static str) -> Field<'_> {
         self.field(name, Presence::Conditional, condition)
     }
@@ -98,24 +97,24 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Whether a field was sent with something in it.
+    /// Returns true if a field is present and neither null nor blank.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
 
-    /// Whether a field was sent as null, where that says something else than its absence.
+    /// Returns true if a field is explicitly null. Some forms distinguish null from absent.
     pub(crate) fn is_null(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(Value::is_null)
     }
 
-    /// Faults a field for a reason that lies in several fields.
+    /// Reports a fault of a field that depends on other fields.
     pub(crate) fn fault(&self, name: &str, rule: &'static str, what: &str) {
         let path = JsonPath::Field(&self.place, name).path();
         let message = format!("The {path} field {what}.");
         self.report.fault(Fault::new(path, rule, message));
     }
 
-    /// Remarks on something odd that is accepted.
+    /// Adds a warning about an unusual but accepted value.
     pub(crate) fn warn(&self, warning: impl Into<String>) {
         self.report.note(warning);
     }
@@ -129,7 +128,7 @@ fn is_absent(value: &Value) -> bool {
     value.is_null() || is_blank(value)
 }
 
-/// Whether it is a text that says nothing.
+/// Returns true for a text that is empty or blank.
 pub(super) fn is_blank(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.trim().is_empty())
 }

@@ -1,9 +1,9 @@
-//! Why an operator does something, as the audit keeps it.
+//! An operator's reason for an action, as the audit log stores it.
 
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 
-/// None where nothing was said.
+/// The optional reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reason(pub(crate) Option<String>);
 
@@ -12,7 +12,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Reason> {
     Some(Reason(reader.optional("reason").long_text(0, LONG_TEXT_MAX)))
 }
 
-/// For what has to be justified.
+/// Reads the reason of an action that requires one.
 pub(crate) fn read_required(reader: &mut Reader<'_>) -> Option<String> {
     reader.required("reason").long_text(0, LONG_TEXT_MAX)
 }

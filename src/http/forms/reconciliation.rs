@@ -1,4 +1,4 @@
-//! Which day of which taxpayer an operator wants compared with the authority's ledger, and why.
+//! An operator's request to compare a taxpayer's day with the authority's ledger, with the reason.
 
 use jiff::civil::Date;
 

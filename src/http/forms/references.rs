@@ -1,12 +1,12 @@
-//! The parts of an authority document beside its parties, lines and totals, shaped as in Create Invoice
-//! (Full): periods, references to other documents, charges; and one of the payment means.
+//! The parts of an authority document besides parties, lines and totals: periods, references to other documents, and
+//! charges. They have the shape of Create Invoice (Full). A single payment means is also read here.
 
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 
-/// References to one other document each.
+/// Fields that reference one other document each.
 const DOCUMENT_REFERENCES: [&str; 4] = [
     "dispatch_document_reference",
     "receipt_document_reference",

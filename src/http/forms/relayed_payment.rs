@@ -1,4 +1,4 @@
-//! Update Payment Status of the access point surface (spec.md): a status of its own set, and why.
+//! Update Payment Status of the access point surface (spec.md): a status from its own set, and a remark.
 
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;

@@ -1,5 +1,5 @@
-//! What of a webhook's log is delivered once more (docs/contract.md, "Added paths"). A mistake would send a lot, so that
-//! both fields of a replay are required.
+//! The part of a webhook's log to replay (docs/contract.md, "Added paths"). Both fields of a replay are required,
+//! because a mistake would send many events.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{AfterEnable, ReplayScope};
@@ -17,7 +17,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayRequest> {
     Some(ReplayRequest { since: since?, only: only? })
 }
 
-/// Nothing is replayed unless it is asked for.
+/// Reads the body of an enable request. By default nothing is replayed.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
     let replay = reader.optional("replay").word(AfterEnable::parse, AfterEnable::allowed);

@@ -1,4 +1,4 @@
-//! What reading a form finds: every fault, and what is odd but accepted.
+//! Collects the results of reading a form: every fault, and warnings about unusual but accepted values.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,29 +10,29 @@ use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::{JsonPath, Reader};
 
-/// Unknown fields that a warning names; the rest it counts.
+/// Upper bound of unknown fields named in a warning; the others are only counted.
 const UNKNOWN_NAMED_MAX: usize = 20;
-/// Characters of a field's path that a warning shows.
+/// Upper bound of a field path in a warning, in characters.
 const PATH_SHOWN_MAX: usize = 100;
 
-/// Collects while a form is read.
+/// Collects faults and warnings while a form is read.
 pub(crate) struct Report<'c> {
     pub(crate) catalog: &'c Catalog,
     faults: RefCell<Faults>,
-    /// By the names and positions that lead to each.
+    /// The paths of the unknown fields, each as a list of names and indexes.
     unknown: RefCell<Vec<Vec<String>>>,
     unchecked: RefCell<BTreeSet<ReferenceList>>,
     notes: RefCell<Vec<String>>,
 }
 
-/// A form that was read, and what to warn its sender about.
+/// The value of a valid form, and the warnings for its sender.
 #[derive(Debug)]
 pub(crate) struct Accepted<T> {
     pub(crate) value: T,
     pub(crate) warnings: Vec<String>,
 }
 
-/// The paths of the fields that no form asked for.
+/// The paths of the fields that no form requests.
 pub(crate) type Unknown = Vec<Vec<String>>;
 
 /// Reads a body with a form.
@@ -44,7 +44,7 @@ pub(crate) fn read<T>(
     read_with_unknown(body, catalog, form).map(|(accepted, _)| accepted)
 }
 
-/// The same for a form whose document leaves out what is unknown.
+/// Reads a body with a form, and also returns the unknown fields. The caller removes these from its document.
 pub(crate) fn read_with_unknown<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
@@ -53,7 +53,8 @@ pub(crate) fn read_with_unknown<T>(
     read_up_to(FAULTS_MAX, body, catalog, form)
 }
 
-/// Reads an item of a batch by itself: its faults are few, and their paths begin at the item.
+/// Reads an item of a batch independently. The number of its faults is limited to `ITEM_FAULTS_MAX`, and their paths
+/// start at the item.
 pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,
@@ -99,7 +100,7 @@ impl<'c> Report<'c> {
         self.faults.borrow_mut().push(fault);
     }
 
-    /// Whether so many faults were found that reading on would tell the caller nothing.
+    /// Returns true if the upper bound of faults is reached. Further faults are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.faults.borrow().is_full()
     }
@@ -108,7 +109,7 @@ impl<'c> Report<'c> {
         self.unknown.borrow_mut().push(steps);
     }
 
-    /// A list that there is no snapshot of was to be checked.
+    /// Records that a code was not checked, because its list has no snapshot.
     pub(crate) fn unchecked(&self, list: ReferenceList) {
         self.unchecked.borrow_mut().insert(list);
     }

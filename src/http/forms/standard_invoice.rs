@@ -1,5 +1,5 @@
-//! Create Invoice (Standard) (spec.md). The payable is computed from the lines, since the caller does not
-//! say it.
+//! Create Invoice (Standard) (spec.md). The payable amount is computed from the lines, since the caller does not send
+//! it.
 
 use serde_json::{Map, Value};
 
@@ -21,14 +21,14 @@ use crate::http::forms::reader::Reader;
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
-/// A draft, and the invoice it says it corrects.
+/// A draft, and the reference to the invoice that it corrects.
 #[derive(Debug, PartialEq)]
 pub(crate) struct StandardInvoice {
     pub(crate) draft: Draft,
     pub(crate) original: Option<InvoiceRef>,
 }
 
-/// Where the same fields have other rules.
+/// The endpoint, which determines the rules of some fields.
 #[derive(Debug, Clone, Copy)]
 enum Terms {
     Alone,
@@ -55,7 +55,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
     read_on(reader, Terms::Alone)
 }
 
-/// As an item of Create Invoices (Bulk).
+/// Reads an item of Create Invoices (Bulk).
 pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> {
     read_on(reader, Terms::InBatch)
 }
@@ -94,14 +94,14 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
     Some(StandardInvoice { draft, original })
 }
 
-/// An invoice number that the authority does not take is accepted; it is only for those who never submit.
+/// Warns if the authority does not accept the invoice number. The number is still valid for callers who never submit.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
         reader.warn(NOT_SUBMITTABLE);
     }
 }
 
-/// What kind of invoice it is: free text, a code of the authority, or both.
+/// The type of the invoice: free text, a code of the authority, or both.
 struct Kind {
     text: Option<String>,
     code: Option<String>,
@@ -137,7 +137,7 @@ fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount
     payable.ok()
 }
 
-/// What is stored with the invoice and not echoed.
+/// Returns the fields that are stored with the invoice but not returned to the caller.
 fn extras(kind: &Kind, original: Option<&InvoiceRef>) -> Map<String, Value> {
     let code = kind.code.clone().map(|code| ("invoice_type_code", code));
     let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));

@@ -1,5 +1,5 @@
-//! Submit (spec.md): checks what the authority would check, all of it at once, and makes the document that
-//! is sent. What the caller left out and the authority wants is derived; what nobody knows is dropped.
+//! Submit (spec.md). The form makes all of the authority's checks at once and builds the document to send. Fields that
+//! the authority requires and the caller omits are derived. Unknown fields are dropped.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::taxes;
 
-/// What of a submission the document is completed with.
+/// The values of a submission that complete the document.
 #[derive(Debug)]
 pub(crate) struct Submission {
     irn: Irn,
@@ -27,11 +27,11 @@ pub(crate) struct Submission {
     status: DeclaredPaymentStatus,
     currency: String,
     has_tax_currency: bool,
-    /// None where the caller said it.
+    /// The derived taxes; `None` if the caller sent them.
     tax_total: Option<Value>,
 }
 
-/// Reads a submission of a taxpayer; without one only the faults are of interest.
+/// Reads a submission of a taxpayer. Without a taxpayer only the faults matter to the caller.
 pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
@@ -62,7 +62,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // A document of somebody else is told by its IRN alone.
+    // If the IRN shows another taxpayer's document, that fault is enough; the tax numbers are not compared.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
     let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));
@@ -87,7 +87,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     })
 }
 
-/// The body in the authority's words, with what it wants and the caller left out.
+/// Returns the body in the authority's terms, with the derived fields added.
 fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<String>]) -> Value {
     let mut document = sent(body, unknown);
     let Value::Object(fields) = &mut document else { return document };

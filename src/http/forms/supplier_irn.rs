@@ -1,4 +1,4 @@
-//! Get and Acknowledge Supplier Invoice (spec.md): which invoice of the inbox.
+//! Get and Acknowledge Supplier Invoice (spec.md): the IRN of the inbox invoice.
 
 use crate::domain::invoice::irn::Irn;
 use crate::http::forms::reader::Reader;

@@ -1,4 +1,4 @@
-//! The taxes of a document: as they were sent or, where Submit's caller left them out, as they follow from the totals.
+//! The taxes of a document. If the caller of Submit omits them, they are derived from the totals.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,11 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::reader::Reader;
 
-/// What is assumed to be taxed where no tax category is known.
+/// The assumed tax category and percent if the list of tax categories is not available.
 const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
-/// The authority wants the taxes said; where the caller left them out they follow from the totals.
+/// Returns the taxes derived from the totals, because the authority requires them. Returns `None` if the caller sent
+/// them.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
     let is_given =
         reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());
@@ -35,7 +36,8 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     }]))
 }
 
-/// The first tax category whose percent of the amount is the tax; without tax, the one named after zero.
+/// Returns a tax category whose percent of the amount is the tax. Prefers the zero VAT category, then the standard one,
+/// then the first.
 fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
     let known = catalog.tax_categories();
     if known.is_empty() {

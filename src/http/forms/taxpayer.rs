@@ -7,11 +7,11 @@ use crate::domain::party::normal_form;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// Characters of a tax number.
+/// Upper bound of a tax number, in characters.
 const TIN_MAX: usize = 20;
-/// Characters of a nature of business.
+/// Upper bound of a nature of business, in characters.
 pub(crate) const NATURE_MAX: usize = 500;
-/// Characters of a password.
+/// Lower bound of a password, in characters.
 const PASSWORD_MIN: usize = 12;
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct ContactPerson {
     pub(crate) last_name: String,
     pub(crate) email: String,
     pub(crate) phone: Option<String>,
-    /// None: the deployment's default is set.
+    /// `None` sets the deployment's default password.
     pub(crate) password: Option<SecretString>,
 }
 
@@ -79,7 +79,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     })
 }
 
-/// A UUID as it is usually written, in either case.
+/// Reads a UUID in its usual hyphenated format, in either case.
 pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
     field.formatted("uuid", "must be a UUID", is_uuid)
 }

@@ -1,4 +1,4 @@
-//! For the tests of forms: bodies that pass, one change to them, and the rules it breaks.
+//! Helpers for the tests of forms: valid bodies, single changes to them, and the rules that the changes violate.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ pub(crate) fn catalog() -> Catalog {
     catalog
 }
 
-/// A number by its digits, which no float stands between.
+/// Returns a number with exactly these digits, without conversion to a float.
 pub(crate) fn number(digits: &str) -> Value {
     strict_json::from_trusted(digits).unwrap()
 }
@@ -35,7 +35,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The body with one member set, or with it left out where the value is `None`.
+/// Returns the body with one member set, or removed if the value is `None`.
 pub(crate) fn changed(body: &Value, pointer: &str, value: Option<Value>) -> Value {
     let mut body = body.clone();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -55,7 +55,7 @@ pub(crate) fn read<T>(
     report::read(&object(body), &catalog(), form)
 }
 
-/// The broken rules, each as `path: rule`.
+/// Returns the violated rules, each as `path: rule`.
 pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
     match result {
         Ok(_) => Vec::new(),
@@ -66,7 +66,7 @@ pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
     }
 }
 
-/// Checks a form: every change to a body that passes breaks just the rule beside it.
+/// Checks a form: each change to a valid body violates exactly the rule beside it.
 pub(crate) fn check<T>(
     body: &Value,
     cases: &[(&str, Option<Value>, &str)],
@@ -176,7 +176,7 @@ pub(crate) fn submission() -> Value {
     })
 }
 
-/// A body of Validate: the submission, and what has to be there besides.
+/// Returns a valid body of Validate: the submission with the additional required fields.
 pub(crate) fn validation() -> Value {
     let mut body = submission();
     body["due_date"] = json!("2026-11-21");

@@ -1,4 +1,4 @@
-//! How a body names an invoice: `unique_no` and `unique_no_type`.
+//! The invoice reference in a body: `unique_no` and `unique_no_type`.
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::UniqueNoType;

@@ -1,5 +1,5 @@
-//! Update Invoice (spec.md). What a line leaves to its item, and which invoice the original is, only the books can
-//! tell; the rest is checked here.
+//! Update Invoice (spec.md). Two things need the stored data and are checked later: values that a line inherits from
+//! its item, and the reference to the original invoice. This form checks everything else.
 
 use std::sync::Arc;
 

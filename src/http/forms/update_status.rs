@@ -1,4 +1,4 @@
-//! Update Invoice Status (spec.md): the status to set, and why.
+//! Update Invoice Status (spec.md): the status to set, and the remark.
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::SettableStatus;
@@ -6,7 +6,7 @@ use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 
-/// The shortest remark, in characters.
+/// Lower bound of a remark, in characters.
 pub(crate) const REMARK_MIN: usize = 3;
 
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! Validate (spec.md): the document of Submit as it is checked without being submitted. More of it has to be
-//! there than for Submit, while the format of telephone numbers and email addresses is not part of this check.
-//! What Submit takes besides is taken here too, so that one body can be sent to both.
+//! Validate (spec.md): checks the document of Submit without submitting it. It requires more fields than Submit. It
+//! does not reject the format of telephone numbers and email addresses. It also accepts the additional fields of
+//! Submit, so that a caller can send one body to both.
 
 use serde_json::{Map, Value};
 
@@ -22,17 +22,17 @@ use crate::http::forms::report::{self, Accepted};
 
 const SUPPLIER: &str = "accounting_supplier_party";
 const CUSTOMER: &str = "accounting_customer_party";
-/// Stands in, while the authority looks at the rest, for an address whose format is not checked.
+/// Replaces an invalid email address, so that the authority checks the other fields.
 const NO_ADDRESS: &str = "not-checked@example.invalid";
 
-/// A document to be checked.
+/// A document for validation.
 #[derive(Debug)]
 pub(crate) struct Validation {
     pub(crate) irn: Irn,
     pub(crate) document: Value,
 }
 
-/// What the authority has its own names for.
+/// The values that have another name in the authority's documents.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,
@@ -47,7 +47,8 @@ pub(crate) fn read(
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
     let mut document = sent(body, &unknown);
     if let Value::Object(fields) = &mut document {
-        // The authority lets only a consumer go unnamed; who names nobody and no category means one.
+        // The authority accepts a missing customer only for B2C. So a body without a customer and a category is sent as
+        // B2C.
         let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
         rename(fields, read.value.category.or(consumer), read.value.status);
         for party in [SUPPLIER, CUSTOMER] {
@@ -86,8 +87,8 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     Some(Named { irn: irn?, category, status })
 }
 
-/// A party; only the supplier's telephone has to be there. An odd format is remarked on, since Submit refuses it, and
-/// so is another tax number than the taxpayer's where the party has to be the taxpayer itself.
+/// Reads a party. The telephone is required only for the supplier. An invalid format leads to a warning, because only
+/// Submit refuses it. The same holds for another tax number than the taxpayer's.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     let tin = reader.required("tin").text(TEXT_MAX);
@@ -112,7 +113,8 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// The authority would judge the formats that are not to be judged here, and stop at the first of them.
+/// Removes an invalid telephone and replaces an invalid email. The authority would otherwise refuse the document at the
+/// first of these, although Validate does not check them.
 fn leave_formats_open(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));

@@ -1,4 +1,4 @@
-//! Report (spec.md): what was sold and taxed, in the words in which the authority takes it, numbers as texts.
+//! Report (spec.md): the sale and its tax, in the authority's terms. Numbers are sent as texts.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +11,12 @@ use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 
-/// Characters of a tax number.
+/// Upper bound of a tax number, in characters.
 const TIN_MAX: usize = 50;
-/// Characters of an IRN, and of the integrator's service id.
+/// Upper bound of an IRN and of the integrator's service id, in characters.
 const ID_MAX: usize = 100;
 
-/// `is_of_another` says that the service id is that of another taxpayer.
+/// Reads a report. `is_of_another` is true if the service id belongs to another taxpayer.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
@@ -70,7 +70,7 @@ fn document<const T: usize, const N: usize>(
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Three letters, sent in capitals. That the authority's list has it is not asked for.
+/// Reads a currency: three letters, sent in capitals. The code is not checked against the authority's list.
 fn currency(field: Field<'_>) -> Option<String> {
     let is_code = |text: &str| text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
     let code = field.formatted("currency", "must be a currency code of 3 letters", is_code);

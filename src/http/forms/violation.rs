@@ -1,11 +1,11 @@
-//! What a text may be: a rule that a value breaks, and the checks that several kinds of fields share.
+//! Rule violations of texts, and the checks that several field types share.
 
 use jiff::civil::Date;
 
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::report::Report;
 
-/// A rule that a value breaks: its id and the rest of the sentence.
+/// A violated rule: its id and the rest of the sentence.
 pub(crate) struct RuleViolation {
     pub(crate) rule: &'static str,
     pub(crate) what: String,
@@ -29,7 +29,7 @@ pub(crate) fn violation(rule: &'static str, what: &'static str) -> RuleViolation
     RuleViolation::new(rule, what)
 }
 
-/// A code of a list; where there is no snapshot of the list, any text is one, with a warning.
+/// Checks that a code is on a list. Without a snapshot of the list any text is accepted, with a warning.
 pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, RuleViolation> {
     match report.catalog.has(list, text) {
         Some(false) => return Err(RuleViolation::new("exists", format!("must exist in {list}"))),

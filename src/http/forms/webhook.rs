@@ -1,6 +1,5 @@
-//! Update Webhook (spec.md). Events that are not sent stay; an empty list clears them. A name that is no
-//! event is kept and named in a warning; a name that comes twice counts once. A schedule that is null is the
-//! deployment's again.
+//! Update Webhook (spec.md). Absent events stay unchanged; an empty list clears them. An unknown event name is stored
+//! and leads to a warning. A duplicate name counts once. A null schedule restores the deployment's default.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +11,11 @@ use crate::webhook::{AddressPolicy, UrlFault};
 
 const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
-/// Names at most, known or not: they are read with each look at what is to be delivered.
+/// Upper bound of event names, known or unknown. The names are loaded with every read of due deliveries.
 const NAMES_MAX: usize = 100;
-/// Attempts that a schedule has at most: as many as the log shows of a delivery.
+/// Upper bound of attempts in a schedule: the number of attempts that the log shows for a delivery.
 const ATTEMPTS_MAX: usize = 50;
-/// The longest delay, in seconds: a month, as in the settings.
+/// Upper bound of a delay, in seconds: a month, as in the settings.
 const DELAY_S_MAX: u32 = 2_678_400;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -46,14 +45,14 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
     Some(Webhook { url: url?, enabled_events, retry_schedule })
 }
 
-/// The signing secret that is wanted; one that both sides have, unless said otherwise.
+/// Reads the type of the requested signing secret. The default is HMAC, a secret that both sides share.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
     let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);
     Some(kind.unwrap_or(SecretType::Hmac))
 }
 
-/// An address that this service may call.
+/// Reads a URL that this service may call.
 pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
     let kind = ("url", "an https URL of a public host, at most 500 characters");
     field.checked_by(kind, |text| match policy.check_url(text) {
@@ -62,18 +61,18 @@ pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
     })
 }
 
-/// The rule that a URL breaks, and how.
+/// Returns the rule that a URL violates, and its sentence.
 pub(crate) fn broken_url(fault: UrlFault) -> (&'static str, &'static str) {
     (rule(fault), what(fault))
 }
 
-/// In the order of their first mention.
+/// Removes duplicates; keeps the order of first occurrence.
 fn each_once(names: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names.into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
-/// Matched as it is written: the names are not read in any case.
+/// Returns true for a known event name. The comparison is case-sensitive.
 fn is_event(name: &str) -> bool {
     EventKind::ALL.iter().any(|kind| kind.as_str() == name)
 }

@@ -1,6 +1,6 @@
-//! A line sells goods, with `hsn_code` and `product_category`, or services, with `isic_code` and `service_category`.
-//! Where one of each stands together, the codes themselves tell what was sold: goods are written 9999.99, services
-//! 9999. Codes that say different things are left alone.
+//! Corrects the codes of invoice lines. A line for goods has `hsn_code` and `product_category`. A line for services has
+//! `isic_code` and `service_category`. If a line mixes the fields, the format of its codes decides: goods codes are
+//! written 9999.99, service codes 9999. A line with codes of both formats stays unchanged.
 
 use serde_json::Value;
 
@@ -11,14 +11,14 @@ use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 const GOODS: [&str; 2] = ["hsn_code", "product_category"];
 const SERVICES: [&str; 2] = ["isic_code", "service_category"];
 
-/// What a code looks like.
+/// The kind of sale that the format of a code implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SoldKind {
     Goods,
     Service,
 }
 
-/// Puts each code of a line where its kind belongs.
+/// Moves each code of a line to the field for its kind.
 pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
     let is_code = GOODS.contains(&name) || SERVICES.contains(&name);

@@ -1,5 +1,5 @@
-//! Codes of the authority's lists: the one that was meant, where there is just one. A currency decides what is owed
-//! and a tax category what is paid of it, so that a slip there needs a second witness in the document.
+//! Corrects codes of the authority's lists if exactly one code can be meant. A currency decides the amount owed, and a
+//! tax category the tax on it. A misspelling of these needs a second field of the document as evidence.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOp;
 use crate::http::suggest_patch::units;
 
-/// The fields that hold a code, and the list of each.
+/// The fields that hold a code, each with its list.
 const FIELDS: [(&str, ReferenceList); 7] = [
     ("document_currency_code", ReferenceList::Currencies),
     ("tax_currency_code", ReferenceList::Currencies),
@@ -21,11 +21,11 @@ const FIELDS: [(&str, ReferenceList); 7] = [
     ("id", ReferenceList::TaxCategories),
     ("price_unit", ReferenceList::QuantityCodes),
 ];
-/// The rules that a text breaks which is no such code.
+/// The rules that a text with no valid code may violate.
 const RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCIES: [&str; 2] = ["document_currency_code", "tax_currency_code"];
 
-/// The code in place of what was sent.
+/// Returns the operation that sets the intended code.
 pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOp> {
     let (parent, name) = wrong.path.rsplit_once('.').unwrap_or(("", &wrong.path));
     let (_, list) = FIELDS.iter().find(|(field, _)| *field == name)?;
@@ -51,7 +51,8 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     Some(PatchOp::set(pointer, json!(near.code), why))
 }
 
-/// A slip is one only where the document's other currency says so. `GBp` is a hundredth of `GBP`.
+/// Accepts a misspelling only if the document's other currency has the same code. Case matters: `GBp` is a hundredth of
+/// `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
     let other = CURRENCIES.iter().find(|other| **other != name);
     let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);
@@ -66,7 +67,7 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
     }
 }
 
-/// A slip is one only where the percent beside it is that of the category.
+/// Accepts a misspelling only if the percent beside it is that of the category.
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {

@@ -1,4 +1,4 @@
-//! Days in another spelling.
+//! Corrects dates that are written in another format.
 
 use jiff::tz::Offset;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::domain::reference::lenient_date;
 use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOp;
 
-/// The day as it has to be written, where it can be read in one way only.
+/// Returns the operation that sets the date as YYYY-MM-DD. Returns `None` if the text is ambiguous.
 pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOp> {
     if wrong.rule != "date" {
         return None;

@@ -1,11 +1,11 @@
-//! What would mend a body that was refused: an RFC 6902 patch of what is safe to change. Safe is what can be meant in
-//! one way only; what is owed, who owes it and what was sold are never guessed. Nothing is stored.
+//! Suggests a correction of a refused body, as an RFC 6902 patch. The patch holds only safe changes: those with a
+//! single possible meaning. It never guesses the amount owed, the debtor or the goods sold. Nothing is stored.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | one change, and its operation | `patch_op` |
-//! | changing until nothing more is safe | `patch_builder` |
-//! | asking the forms and the authority between the changes | `verify` |
+//! | changing until no safe change is left | `patch_builder` |
+//! | validation by the forms and the authority between the changes | `verify` |
 //! | days, codes of lists, units of quantity | `dates`, `codes`, `units` |
 //! | the codes of a line that sells goods or services | `categories` |
 //! | sums | `totals`, `sums` |

@@ -1,4 +1,4 @@
-//! Changes a body for what is wrong with it, again and again, until nothing more is safe.
+//! Applies safe changes to a body until it is valid or no safe change is left.
 
 use jiff::tz::Offset;
 use serde_json::{Map, Value};
@@ -12,13 +12,12 @@ use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 use crate::http::suggest_patch::totals;
 
-/// How often a body is looked at again after it was changed. A change shows at most what was hidden behind a field
-/// that could not be read, so that few rounds are enough.
+/// Upper bound of rounds. A change reveals only faults that an unreadable field has hidden, so a few rounds suffice.
 const ROUNDS_MAX: usize = 6;
-/// The most operations of a patch: a body that is wrong all over is better written anew.
+/// Upper bound of operations in a patch. A body with more faults is better rewritten by its sender.
 const OPERATIONS_MAX: usize = 500;
 
-/// What is wrong with which field.
+/// A field and the rule that it violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) path: String,
@@ -37,19 +36,19 @@ impl Violation {
     }
 }
 
-/// What the changes go by.
+/// The inputs of the changes besides the body.
 #[derive(Clone, Copy)]
 pub(crate) struct PatchContext<'l> {
     pub(crate) catalog: &'l Catalog,
-    /// Of the authority's days.
+    /// The authority's time zone, which decides the day of a timestamp.
     pub(crate) zone: Offset,
 }
 
-/// A body on its way to being right.
+/// A body and the changes made to it so far.
 pub(crate) struct PatchBuilder<'l> {
     context: PatchContext<'l>,
     body: Value,
-    /// Each with whether its field was there before.
+    /// The operations; the flag is true if the field was present before the change.
     fixes: Vec<(PatchOp, bool)>,
 }
 
@@ -62,8 +61,8 @@ impl<'l> PatchBuilder<'l> {
         self.body.as_object()
     }
 
-    /// Mends for as long as a check finds something wrong and something of that can be changed safely. Whether
-    /// nothing is wrong in the end.
+    /// Alternates check and safe changes until the check finds nothing or no safe change is left. Returns true if the
+    /// body is valid in the end.
     pub(crate) fn until_right(&mut self, check: impl Fn(&Map<String, Value>) -> Vec<Violation>) -> bool {
         for _ in 0..ROUNDS_MAX {
             let mut wrong = self.body().map(&check).unwrap_or_default();
@@ -80,7 +79,7 @@ impl<'l> PatchBuilder<'l> {
         self.body().map(&check).unwrap_or_default().is_empty()
     }
 
-    /// Changes what is safe of what is wrong; whether anything was changed.
+    /// Makes every safe change for these violations. Returns true if the body changed.
     pub(crate) fn round(&mut self, wrong: &[Violation]) -> bool {
         let mut has_changed = false;
         for each in wrong.iter().take(OPERATIONS_MAX) {
@@ -117,7 +116,7 @@ impl<'l> PatchBuilder<'l> {
         true
     }
 
-    /// The patch: what was done, in its order.
+    /// Returns the patch: the operations in the order of the changes.
     pub(crate) fn operations(&self) -> Vec<Value> {
         self.fixes.iter().map(|(fix, was_there)| fix.operation(*was_there)).collect()
     }

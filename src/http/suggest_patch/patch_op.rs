@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-/// What is done at a place.
+/// The change at a pointer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PatchAction {
-    /// Sets a member, whether it is there or not.
+    /// Sets a member, present or not.
     Set(Value),
-    /// Takes the member from there to here.
+    /// Moves the member from this pointer.
     MoveFrom(String),
     Remove,
 }
 
-/// A change, where, and why it is safe.
+/// A change, its pointer and the reason why it is safe.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PatchOp {
-    /// JSON Pointer into the body as it was sent.
+    /// JSON Pointer into the received body.
     pub(crate) pointer: String,
     pub(crate) change: PatchAction,
     pub(crate) why: String,
@@ -26,7 +26,7 @@ impl PatchOp {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
-    /// The operation of RFC 6902. `add` sets a member of an object that is missing, `replace` one that is there.
+    /// Returns the RFC 6902 operation: `add` sets an absent member of an object, `replace` a present one.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
         let (path, why) = (&self.pointer, &self.why);
         match &self.change {
@@ -39,7 +39,7 @@ impl PatchOp {
         }
     }
 
-    /// Carries it out; false where it changes nothing.
+    /// Applies the change. Returns false if the body stays the same.
     pub(crate) fn apply(&self, body: &mut Value) -> bool {
         match &self.change {
             PatchAction::Set(value) => set(body, &self.pointer, value.clone()),
@@ -71,7 +71,7 @@ fn take(body: &mut Value, pointer: &str) -> Option<Value> {
     body.pointer_mut(parent)?.as_object_mut()?.remove(&name)
 }
 
-/// The pointer of the parent, and the name in it.
+/// Splits a pointer into the parent's pointer and the unescaped name.
 fn last_step(pointer: &str) -> Option<(&str, String)> {
     let (parent, name) = pointer.rsplit_once('/')?;
     Some((parent, name.replace("~1", "/").replace("~0", "~")))

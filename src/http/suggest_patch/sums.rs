@@ -1,11 +1,11 @@
-//! What the lines and the taxes of a body come to, and whether they are proven: an amount is, where it follows from
-//! others that were sent beside it.
+//! Adds up the lines and taxes of a body, and checks which amounts are proven. An amount is proven if it follows from
+//! other amounts of the body.
 
 use serde_json::Value;
 
 use crate::domain::money::Amount;
 
-/// The amount at a pointer, where it is one.
+/// Returns the non-negative amount at a pointer; `None` if there is none.
 pub(super) fn amount(value: &Value, pointer: &str) -> Option<Amount> {
     match value.pointer(pointer)? {
         Value::Number(number) => {
@@ -19,16 +19,16 @@ pub(super) fn items<'b>(value: &'b Value, pointer: &str) -> &'b [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The lines of a body.
+/// The sum of the lines of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineTotals {
     pub(super) sum: Amount,
-    /// Whether each is its quantity times its price.
+    /// True if the amount of each line is its quantity times its price.
     pub(super) are_proven: bool,
 }
 
 impl LineTotals {
-    /// None where a line has no amount.
+    /// Returns `None` if a line has no amount.
     pub(super) fn of(body: &Value) -> Option<Self> {
         let lines = items(body, "/invoice_line");
         let amounts: Option<Vec<Amount>> =
@@ -39,7 +39,8 @@ impl LineTotals {
     }
 }
 
-/// Without discounts and fees, whose order is not said.
+/// Checks that the amount of a line is quantity times price. A line with a discount or fee is not proven, because the
+/// order of applying them is unknown.
 fn is_product(line: &Value) -> Option<bool> {
     let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
     if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {
@@ -50,12 +51,12 @@ fn is_product(line: &Value) -> Option<bool> {
     Some(price.about(stated))
 }
 
-/// A part of a tax.
+/// One part of a tax total.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaxPart {
     pub(super) base: Amount,
     pub(super) stated: Amount,
-    /// The percent of the base, as the document states them.
+    /// The stated percent of the stated base, rounded to the currency.
     pub(super) due: Amount,
 }
 
@@ -71,7 +72,7 @@ impl TaxPart {
     }
 }
 
-/// The parts of one tax total; none where one of them cannot be read.
+/// Returns the parts of one tax total; `None` if there are none or one cannot be read.
 pub(super) fn parts(total: &Value, digits: u32) -> Option<Vec<TaxPart>> {
     let parts: Option<Vec<TaxPart>> =
         items(total, "/tax_subtotal").iter().map(|part| TaxPart::of(part, digits)).collect();

@@ -1,4 +1,4 @@
-//! Bodies that are right are broken at random, in ways that can be mended and in ways that cannot.
+//! Breaks valid bodies at random, with faults that can be repaired and faults that cannot.
 
 use std::sync::LazyLock;
 
@@ -42,10 +42,10 @@ fn amount(hundredths: u32) -> Amount {
     Amount::parse(&format!("{}.{:02}", hundredths / 100, hundredths % 100)).unwrap()
 }
 
-/// What a line sells: a quantity, a price in hundredths, whether it is a service.
+/// The sale of one line: a quantity, a price in hundredths, and true for a service.
 type Sold = (u32, u32, bool);
 
-/// A body that is right.
+/// Returns a valid body.
 fn body(sold: &[Sold]) -> Value {
     let line = |(quantity, price, is_service): &Sold| {
         let sum = Amount::from(i64::from(*quantity)).times(amount(*price)).unwrap();
@@ -84,10 +84,10 @@ fn body(sold: &[Sold]) -> Value {
     body
 }
 
-/// A break: where, and what stands there instead.
+/// A fault: its pointer and the invalid texts to put there.
 type Break = (&'static str, &'static [&'static str]);
 
-/// Breaks that can be mended. Fields that would no longer vouch for each other are never broken together.
+/// Repairable faults. Fields that serve as evidence for each other are never broken together.
 const MENDABLE: &[Break] = &[
     (
         "/issue_date",
@@ -108,7 +108,7 @@ const MENDABLE: &[Break] = &[
 ];
 const UNITS: [(&str, &[&str]); 2] =
     [("KGM", &["kg", "kgm", "Kilogram", "kilograms"]), ("HUR", &["hour", "Hours", "hrs", "hur"])];
-/// Totals, and how far off each may be, so that two of them never agree by chance.
+/// Totals, each with its error. The errors differ so that two wrong totals never agree by chance.
 const TOTALS: [(&str, &str); 4] = [
     ("/legal_monetary_total/line_extension_amount", "11"),
     ("/legal_monetary_total/tax_exclusive_amount", "3"),
@@ -130,7 +130,7 @@ fn passes(body: &Value, catalog: &Catalog) -> bool {
     wrong(&object(body.clone()), catalog).is_empty() && totals::wrong(body).is_none()
 }
 
-/// Mends a body: whether it is right then, and the patch as a reader of RFC 6902 takes it.
+/// Repairs a body. Returns true if it is valid afterwards, the operations, and the result of an RFC 6902 library.
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext { catalog, zone: Offset::constant(1) };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
@@ -142,7 +142,7 @@ fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     (is_right, builder.operations(), patched)
 }
 
-/// Whether two bodies say the same, whatever the digits after their points are.
+/// Returns true if two bodies are equal, comparing numbers by value.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -163,14 +163,14 @@ fn sold() -> impl Strategy<Value = Vec<Sold>> {
     prop::collection::vec((1..50_u32, 100..1_000_000_u32, any::<bool>()), 1..4)
 }
 
-/// One text of each of some breaks.
+/// Applies one text of each fault.
 fn broken(base: Value, breaks: &[(Break, usize)]) -> Value {
     breaks.iter().fold(base, |body, ((pointer, texts), which)| {
         changed(&body, pointer, Some(json!(texts[which % texts.len()])))
     })
 }
 
-/// A unit as people write it, and one code of the line under the name of the other kind.
+/// Breaks a line: the unit becomes a common word, and one code gets the field name of the other kind.
 fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let line = format!("/invoice_line/{place}");
     let unit = body.pointer(&format!("{line}/price/price_unit")).unwrap().as_str().unwrap();
@@ -182,7 +182,7 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let (from, to) = if unit == "KGM" { (goods, service) } else { (service, goods) };
     let code = body.pointer(&format!("{line}/{from}")).cloned();
     body = changed(&body, &format!("{line}/{to}"), code);
-    // It stands in the wrong place only, or in both.
+    // In a third of the cases the code is in both fields; otherwise it is in the wrong field only.
     if which.is_multiple_of(3) { body } else { changed(&body, &format!("{line}/{from}"), None) }
 }
 
@@ -260,20 +260,20 @@ proptest! {
         let catalog = catalog();
         let right = body(&sold);
         let by = amount(by).to_string();
-        // A line that says another sum than its price is what is wrong, or the price: nobody knows.
+        // If a line's amount differs from quantity times price, either may be wrong: no patch.
         let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
         let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));
-        // What is paid in advance is not on the invoice: another payable amount is no fault.
+        // Prepayments are not part of the document: a different payable amount is no fault.
         let prepaid = changed(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
         prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
         let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);
         let (is_right, operations, patched) = mend(&both, catalog);
         prop_assert!(is_right && same(&patched, &right), "lines and taxes prove it: {operations:#?}");
-        // A discount whose order is not said proves nothing.
+        // A line with a discount proves nothing: the order of applying it is unknown.
         let reduced = changed(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
         prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
-        // Neither does a tax on another amount.
+        // A tax on another base proves nothing either.
         let taxed = off(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
         prop_assert_eq!(mend(&taxed, catalog).1, Vec::<Value>::new());
     }

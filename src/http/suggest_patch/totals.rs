@@ -1,6 +1,7 @@
-//! Totals that do not add up. The lines are the truth, and the taxes beside them. A total is set where the payable
-//! amount already says the same, so that nothing else becomes owed; the payable amount itself only where every line
-//! is its quantity times its price and every tax its percent of the lines. Anything else might be meant otherwise.
+//! Corrects totals that do not add up. The lines and their taxes are taken as correct. A total is set if the payable
+//! amount already agrees with it, so that the amount owed does not change. The payable amount is set only if every line
+//! is its quantity times its price and every tax its percent of the lines. Anything else is ambiguous and stays
+//! unchanged.
 
 use serde_json::{Value, json};
 
@@ -16,13 +17,13 @@ const EXCLUSIVE: &str = "/legal_monetary_total/tax_exclusive_amount";
 const INCLUSIVE: &str = "/legal_monetary_total/tax_inclusive_amount";
 const PAYABLE: &str = "/legal_monetary_total/payable_amount";
 
-/// Whether sums may mend what is wrong.
+/// Returns true if correct sums may repair this violation.
 pub(super) fn is_about(wrong: &Violation) -> bool {
     let is_amount = wrong.path.starts_with(TOTAL) || wrong.path.ends_with("tax_amount");
     wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
 }
 
-/// What the authority finds wrong with sums and the forms do not.
+/// Returns a violation if the totals do not add up. The authority checks this; the forms do not.
 pub(super) fn wrong(body: &Value) -> Option<Violation> {
     let taxes: Option<Vec<Amount>> =
         items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();
@@ -31,15 +32,15 @@ pub(super) fn wrong(body: &Value) -> Option<Violation> {
     (!amount(body, INCLUSIVE)?.about(expected)).then_some(Violation { path, rule: "sum" })
 }
 
-/// The taxes as they have to be.
+/// The corrected taxes.
 struct Taxes {
     sum: Amount,
-    /// Whether they are the percents of what the lines come to.
+    /// True if the taxes are the stated percents of the sum of the lines.
     are_proven: bool,
     fixes: Vec<PatchOp>,
 }
 
-/// Every total that has to change, or none.
+/// Returns the operations for all totals that have to change. Returns no operation if one of the totals is ambiguous.
 pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOp> {
     let currency = body.get("document_currency_code").and_then(Value::as_str).unwrap_or_default();
     let digits = catalog.currency_digits(currency);
@@ -55,7 +56,7 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     if !body.get(TOTAL)?.is_object() {
         return None;
     }
-    // What is charged or allowed on the whole stands between the lines and the total without tax.
+    // Allowances and charges on the whole document come between the sum of the lines and the total without tax.
     let is_charged = !items(body, "/allowance_charge").is_empty();
     let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
     let inclusive = exclusive.plus(taxes.sum)?;
@@ -70,7 +71,7 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
     let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
-    // Who pays a part of it in advance states less; only what was owed by the wrong total follows the right one.
+    // A prepayment lowers the payable amount. So the payable amount changes only if it equals the wrong total.
     let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
     if !is_agreed && follows {
         wanted.push((

@@ -1,10 +1,10 @@
-//! Units of quantity as people write them. The list has codes and full names; what stands on most invoices is neither.
+//! Corrects units of quantity that are common words. The list has only codes and full names; most invoices use neither.
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
 
-/// Common words, in lower case and in the singular, with the codes of UN/ECE Recommendation 20. A word that means
-/// two units, as `ton` does, is left out.
+/// Common words in lower case and singular, with the codes of UN/ECE Recommendation 20. Ambiguous words, such as `ton`,
+/// are left out.
 const WORDS: [(&str, &str); 66] = [
     ("bar", "BAR"),
     ("centimeter", "CMT"),
@@ -74,7 +74,7 @@ const WORDS: [(&str, &str); 66] = [
     ("cbm", "MTQ"),
 ];
 
-/// The one code that a text may mean. Where the word says one thing and its capitals another, there is none.
+/// Returns the one code that a text can mean. Returns `None` if the word and the list give different codes.
 pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = folded(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);

@@ -1,5 +1,5 @@
-//! Asks between the changes: the forms first, then the authority, which changes nothing when it validates. What it
-//! refuses may be mended too.
+//! Validates between the changes: first with the forms, then with the authority, whose validation changes nothing. A
+//! refusal by the authority may lead to further changes.
 
 use serde_json::{Map, Value};
 
@@ -10,10 +10,10 @@ use crate::http::forms::validation;
 use crate::http::respond::explanation::Patch;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
-/// How often the authority is asked about one body at most.
+/// Upper bound of authority calls per body.
 const QUESTIONS_MAX: usize = 3;
 
-/// The patch of a body that was refused, and whether the body passes with it.
+/// Returns the patch of a refused body, and if known, the result of validating the patched body.
 pub(crate) async fn patch(
     authority: &Authority,
     context: PatchContext<'_>,
@@ -40,7 +40,7 @@ pub(crate) async fn patch(
             Err(AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message }) => {
                 message
             }
-            // The patch stands, although nobody can say whether it is enough.
+            // The patch is kept, although its sufficiency is unknown.
             Err(_) => {
                 suffices = None;
                 break;
