@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-/// The last value.
+/// The last value with its time.
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
     last: Mutex<Option<(Instant, T)>>,

@@ -30,37 +30,37 @@ pub(crate) fn path(pattern: &'static str) -> Path {
 }
 
 impl Path {
-    /// Only reads, although it may be posted.
+    /// Marks a path that only reads, although it may be posted.
     pub(crate) fn reads(mut self) -> Self {
         self.policy.effect = Effect::Never;
         self
     }
 
-    /// Changes something although it may be read with GET.
+    /// Marks a path that changes something although it accepts GET.
     pub(crate) fn has_effect(mut self) -> Self {
         self.policy.effect = Effect::Always;
         self
     }
 
-    /// Waits for the authority or for a webhook receiver.
+    /// Marks a path that waits for the authority or for a webhook receiver.
     pub(crate) fn relays(mut self) -> Self {
         self.policy.relays = true;
         self
     }
 
-    /// Takes a body of many invoices.
+    /// Marks a path that takes a body of many invoices.
     pub(crate) fn bulk(mut self) -> Self {
         self.policy.is_bulk = true;
         self
     }
 
-    /// Has an allowance of its own for each taxpayer.
+    /// Gives a path its own rate limit for each taxpayer.
     pub(crate) fn sensitive(mut self, operation: SensitiveOp) -> Self {
         self.policy.sensitive = Some(operation);
         self
     }
 
-    /// Needs no key.
+    /// Marks a path that needs no key.
     pub(crate) fn public(mut self) -> Self {
         self.policy = self.policy.public();
         self

@@ -14,9 +14,9 @@ use crate::store::db::connections::Store;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
-/// How long a probe waits for the database: longer than a write may wait for its turn.
+/// Timeout of the database probe: longer than a write may wait for its turn.
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
-/// How long a probe waits for the authority.
+/// Timeout of the authority probe.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
 /// The process is not ready when this many taxpayers' actors are stuck and they are at least half of the active ones: then
 /// the cause is not a few taxpayers.
@@ -36,7 +36,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Returns the report of this moment; the database and the authority are asked at most every few seconds.
+    /// Returns the present report; the database and the authority are asked at most every few seconds.
     pub(crate) async fn report(&self, store: &Store, tree: &Tree, client: &Authority) -> HealthReport {
         let database = self.database.get(database(store)).await;
         let authority = self.authority.get(authority(client)).await;
@@ -127,7 +127,7 @@ impl HealthReport {
     }
 }
 
-/// The cause is logged only: the caller need not be an operator.
+/// Probes the database. Only the log has the cause: the caller need not be an operator.
 async fn database(store: &Store) -> Option<HealthIssue> {
     let error = within(DATABASE_WAIT, store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");

@@ -1,5 +1,5 @@
-//! The JSON API. This file is the table of endpoints: path, methods, handler and policy (reads, effect, public, relayed,
-//! rate class). Whoever serves it writes
+//! The JSON API. This file is the table of endpoints: path, methods, handler and policy (reads, effect, public,
+//! relayed, rate class). A server mounts it with
 //! `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
 //!
 //! Imports run downwards in this list only; `tests/tidy.rs` checks it.
@@ -9,7 +9,7 @@
 //! | `endpoint` | a line of the table: one path |
 //! | `api` | the handlers, a folder for each part of the API |
 //! | `openapi` | the document of the API |
-//! | `middleware` | what runs around every handler: request id, access log, policy |
+//! | `middleware` | code around every handler: request id, access log, policy |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `state` | everything that handlers share |
@@ -59,7 +59,7 @@ pub use middleware::request_context::request_context;
 pub use password::Passwords;
 pub use respond::error::ApiError;
 
-/// Every path. A word stands before an identifier that might be read in its place.
+/// Every path. A fixed segment precedes a parameter that would match it too.
 #[rustfmt::skip]
 fn table() -> Vec<Path> {
     use {app as ap, system_integrators as si, tax_payers as tp};

@@ -14,17 +14,17 @@ const AT_ONCE: usize = 2;
 /// Hashes in work or waiting: the last one waits about a second.
 const ADMITTED_MAX: usize = 32;
 
-/// Hashes passwords for a process.
+/// Hashes passwords, with one queue for the process.
 #[derive(Debug)]
 pub struct Passwords {
-    /// What a contact person signs in with first when Create Taxpayer names no password.
+    /// The first password of a contact person if Create Taxpayer names none.
     default: SecretString,
     default_hash: OnceCell<String>,
     admitted: Semaphore,
     working: Semaphore,
 }
 
-/// A hash to store.
+/// A hash to store. The deployment's default password has to be changed.
 #[derive(Debug)]
 pub(crate) struct KeptPassword {
     pub(crate) hash: String,
@@ -37,8 +37,8 @@ impl Passwords {
         Self { default, default_hash: OnceCell::new(), admitted, working }
     }
 
-    /// Hashes a password off the threads that answer requests. Without one it is the deployment's, which has to be
-    /// changed. Where too many wait already, the caller is asked to come back.
+    /// Hashes a password on a blocking thread. Without a password, returns the hash of the deployment's default,
+    /// which has to be changed. If too many hashes wait already, refuses and asks the caller to retry.
     pub(crate) async fn keep(&self, password: Option<SecretString>) -> Result<KeptPassword, ApiError> {
         let Some(password) = password else {
             let hash = self.default_hash.get_or_try_init(|| self.hashed(self.default.clone())).await?;
@@ -47,7 +47,7 @@ impl Passwords {
         Ok(KeptPassword { hash: self.hashed(password).await?, must_change: false })
     }
 
-    /// For tests that fill the queue.
+    /// Fills the queue, for tests.
     #[cfg(test)]
     pub(crate) async fn fill(&self) -> tokio::sync::SemaphorePermit<'_> {
         let places = u32::try_from(ADMITTED_MAX).unwrap();
@@ -62,7 +62,7 @@ impl Passwords {
     }
 }
 
-/// Hashes a password at the library's own cost (19 MiB, two passes), which is what OWASP advises: some 20 ms.
+/// Hashes a password at the library's default cost (19 MiB, two passes), which OWASP recommends: about 20 ms.
 pub(crate) fn hash(password: &SecretString) -> Result<String, Error> {
     let hash = Argon2::default().hash_password(password.expose_secret().as_bytes())?;
     Ok(hash.to_string())

@@ -1,6 +1,6 @@
-//! Every path of the route table, asked with every kind of key, about objects of another tenant: who may not call it
-//! is refused as its surface says, and nobody is shown or changes what belongs to somebody else. The cases are made
-//! from the table, so that a new path is among them; one that no rule covers fails the test.
+//! Tests every path of the route table with every kind of key, on objects of another tenant. A key without the right
+//! to a path is refused with that path's error, and no key reads or changes another tenant's data. The cases are
+//! generated from the table, so they include a new path; a path that no rule covers fails the test.
 
 use actix_web::App;
 use actix_web::dev::{Service, ServiceResponse};
@@ -17,16 +17,16 @@ use crate::http::testing::{
 };
 use crate::store::accounts;
 
-/// Part of all that belongs to the other tenant and of nothing else.
+/// A text in all data of the other tenant and in nothing else.
 const MARK: &str = "foreign-mark";
 const INVOICES: &str = "/v1/tax-payers/invoices";
 const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 
-/// Which keys a path takes, by the beginning of the path.
+/// The keys that a path accepts, by the beginning of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Public,
-    /// The path itself holds the right to call it.
+    /// The token in the path authorizes the call.
     Token,
     Taxpayer,
     Integrator,
@@ -48,7 +48,7 @@ const RULES: [(&str, Rule); 10] = [
 ];
 
 fn rule(pattern: &str) -> Rule {
-    // The settings of these tests keep the metrics for operators.
+    // In these tests the metrics are for operators only.
     if pattern == "/metrics" {
         return Rule::Operator;
     }
@@ -56,7 +56,7 @@ fn rule(pattern: &str) -> Rule {
     found.unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one")).1
 }
 
-/// A kind of key, and the rules under which it is somebody's.
+/// A kind of key, and the rules that it satisfies.
 #[derive(Debug, Clone)]
 struct Key {
     name: &'static str,
@@ -69,13 +69,13 @@ fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
     Key { name, texts: texts.iter().map(|text| (*text).to_owned()).collect(), opens, reads_only: false }
 }
 
-/// What the other tenant has.
+/// The data of the other tenant.
 struct Foreign {
     taxpayer: i64,
     invoice: i64,
     taxpayer_key: String,
     irn: String,
-    /// The values of parameters in paths.
+    /// Values of the parameters in paths.
     places: Vec<(&'static str, String)>,
     body: Value,
 }
@@ -134,7 +134,7 @@ async fn seen(response: ServiceResponse) -> Seen {
     Seen { status, text: String::from_utf8_lossy(&read_body(response).await).into_owned() }
 }
 
-/// Another integrator's taxpayer with one of everything.
+/// Creates a taxpayer of another integrator, with one object of each kind.
 async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
     let post =
         async |path: &str, key: &str, body: Value| ask(send(Method::POST, path, key, body)).await.data();
@@ -164,7 +164,7 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
     let submitted = changed(&submission(), "/irn", Some(json!(irn)));
     let submitted = changed(&submitted, "/accounting_supplier_party/tin", Some(json!("99887766-0001")));
     let submitted = changed(&submitted, "/business_id", Some(json!("99999999-9999-4999-8999-999999999999")));
-    // The authority is not there: the run stays open.
+    // The authority is unreachable, so the run stays open.
     let run = ask(send(Method::POST, "/v1/app/invoices/submit", &taxpayer_key, submitted.clone())).await;
     assert_eq!(run.status, 503, "{}", run.text);
     let replay = post(&of("webhook/replay"), integrator, json!({ "since": 1, "only": "all" })).await;
@@ -190,7 +190,7 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
 }
 
 impl Foreign {
-    /// A path of the table about what is the other tenant's.
+    /// Fills a path of the table with the other tenant's values.
     fn path(&self, pattern: &str) -> String {
         let id = if pattern.starts_with(INVOICES) { self.invoice } else { self.taxpayer };
         let path =
@@ -200,14 +200,14 @@ impl Foreign {
         path
     }
 
-    /// The path names an object, which only its owner may see.
+    /// Returns true if the path names an object, which only its owner may see.
     fn is_named_by(pattern: &str) -> bool {
         ["{id}", "{irn}", "{batch_no}", "{delivery_id}", "{replay_id}"]
             .iter()
             .any(|name| pattern.contains(name))
     }
 
-    /// The other tenant sees its own objects, so that what others do not see is there.
+    /// Checks that the other tenant sees its own objects. Without this, a missing object would pass for a hidden one.
     async fn is_seen_by_itself(&self, ask: &impl AsyncFn(Asked) -> Seen) {
         for (path, key) in [
             (format!("{INVOICES}/{}", self.invoice), self.taxpayer_key.as_str()),
@@ -229,13 +229,13 @@ impl Foreign {
         assert_eq!(ask(get(&replay, OTHER_INTEGRATOR_KEY)).await.status, 200);
     }
 
-    /// All that was ever changed of it.
+    /// Returns the tenant's event log, which shows every change.
     async fn events(&self, ask: &impl AsyncFn(Asked) -> Seen) -> Value {
         ask(get("/v1/tax-payers/events", &self.taxpayer_key)).await.data()
     }
 }
 
-/// Why an answer is not what the rule says, if it is not.
+/// Returns the difference between an answer and its rule, if there is one.
 fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule(pattern);
@@ -313,7 +313,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let (mut faults, mut count) = (Vec::new(), 0);
         for key in keys(&house, &ask).await {
             for path in table() {
-                // What operators do to a tenant is theirs to do.
+                // Operators may change every tenant, so only their reads are tested.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
                 for method in path.allowed.iter().filter(|method| !is_theirs || READ[..2].contains(method)) {
                     let has_body = !READ[..2].contains(method);

@@ -1,5 +1,5 @@
-//! The state that all handlers share: handles of the store, the actors and the authority, and the settings of the API. One
-//! value a process.
+//! The state that all handlers share: handles of the store, the actors and the authority, and the settings of the
+//! API. Each process has one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::integrations;
 use crate::webhook::AddressPolicy;
 
-/// Shared by all handlers as `web::Data<ApiState>`.
+/// Handlers receive it as `web::Data<ApiState>`.
 pub struct ApiState {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
@@ -51,52 +51,52 @@ pub struct ApiState {
     /// Sends test messages to an endpoint.
     pub delivery: Arc<DeliveryDeps>,
     pub settings: ApiSettings,
-    /// `Health::default()`.
+    /// Starts as `Health::default()`.
     pub health: Health,
-    /// `CachedCounts::default()`.
+    /// Starts as `CachedCounts::default()`.
     pub database_counts: CachedCounts,
-    /// `Traffic::default()`.
+    /// Starts as `Traffic::default()`.
     pub traffic: Traffic,
     pub limits: RateLimits,
     pub key_usage: Arc<KeyUsage>,
     pub passwords: Passwords,
     pub calls: ConcurrentCalls,
     pub bodies: BodyMemory,
-    /// `InProgressRequests::default()`.
+    /// Starts as `InProgressRequests::default()`.
     pub in_progress: InProgressRequests,
 }
 
 /// The settings of the API.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
-    /// How long Submit and Transmit wait for their run: `pipeline.wait_s`.
+    /// Longest wait of Submit and Transmit for their run: `pipeline.wait_s`.
     pub pipeline_wait: Duration,
-    /// The longest body of a request, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub body_bytes_max: usize,
-    /// The longest body of a bulk request, in bytes: `http.bulk_bytes_max`.
+    /// Maximum size of a bulk request body, in bytes: `http.bulk_bytes_max`.
     pub bulk_bytes_max: usize,
-    /// How long the key of a request and its answer are kept: `http.idempotency_keep_s`.
+    /// Retention of an idempotency key with its response: `http.idempotency_keep_s`.
     pub idempotency_keep: Duration,
-    /// How long a whole body may take: `http.body_timeout_s`.
+    /// Maximum time to receive a whole body: `http.body_timeout_s`.
     pub body_timeout: Duration,
-    /// The authority's zone, in which "today" may begin before it does in UTC.
+    /// The authority's time zone, in which "today" may begin before it does in UTC.
     pub utc_offset: Offset,
-    /// What a taxpayer may do that the authority has not confirmed: `accounts.verification`.
+    /// The rights of a taxpayer that the authority has not confirmed: `accounts.verification`.
     pub verification: VerificationPolicy,
-    /// The ERP systems an integration may name: `options.erp_systems`.
+    /// The ERP systems that an integration may name: `options.erp_systems`.
     pub erp_systems: Vec<String>,
-    /// The right to send notices: `authority.notification_token`.
+    /// The token that authorizes the authority's notices: `authority.notification_token`.
     pub notification_token: SecretString,
-    /// Whether `/metrics` needs no operator key.
+    /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
-    /// The listener of `/ops` and `/metrics`, where they have one of their own: `http.ops_bind`.
+    /// The address of a separate listener for `/ops` and `/metrics`, if there is one: `http.ops_bind`.
     pub ops_address: Option<SocketAddr>,
-    /// Who may say where a request comes from: `http.trusted_proxies`.
+    /// The proxies that may name a client's address: `http.trusted_proxies`.
     pub trusted_proxies: TrustedProxies,
 }
 
 impl ApiState {
-    /// The last day that is not in the future, in UTC or in the authority's zone if that is ahead.
+    /// Returns the last day that is not in the future, in UTC or in the authority's zone if that is ahead.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }

@@ -1,5 +1,4 @@
-//! For tests: the surface over a database of its own, with two integrators and one taxpayer. The authority is
-//! not there.
+//! Test support: the API over its own database, with two integrators and one taxpayer. The authority is unreachable.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -59,7 +58,7 @@ pub(crate) const OPERATOR_KEY: &str = "opk_one";
 pub(crate) const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
 pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
-/// The state, and what it needs for as long as it is used.
+/// The state, with the resources that it needs while in use.
 pub(crate) struct TestApp {
     pub(crate) state: web::Data<ApiState>,
     arbiters: Arc<Arbiters>,
@@ -89,17 +88,17 @@ fn settings() -> ApiSettings {
     }
 }
 
-/// Without limits on requests, on SQLite.
+/// Returns an app on SQLite, without rate limits.
 pub(crate) async fn house() -> TestApp {
     house_with(|_| ()).await
 }
 
-/// The same with other settings.
+/// Returns an app on SQLite with other settings.
 pub(crate) async fn house_with(change: impl FnOnce(&mut ApiSettings)) -> TestApp {
     house_on(sqlite_store().await, change).await
 }
 
-/// The same on each kind of database there is.
+/// Returns an app on each available kind of database.
 pub(crate) async fn houses() -> Vec<TestApp> {
     let mut houses = Vec::new();
     for database in stores().await {
@@ -181,7 +180,7 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
     TestApp { state: web::Data::new(state), arbiters, _database: database }
 }
 
-/// An authority that refuses connections.
+/// Returns a client of an authority that refuses connections.
 fn unreachable_authority(clock: &SharedClock) -> Authority {
     authority("http://127.0.0.1:9", clock.clone())
 }
@@ -190,7 +189,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// A key with this text.
+/// Returns a key with this text.
 pub(crate) fn new_key(text: &str) -> NewKey {
     SecretString::from(text).into()
 }

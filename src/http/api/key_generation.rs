@@ -1,4 +1,4 @@
-//! Secrets that are made here: keys and signing secrets. Chance is the operating system's.
+//! Generates keys and signing secrets, with randomness from the operating system.
 
 use rand::TryRng;
 use rand::rngs::SysRng;

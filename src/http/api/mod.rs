@@ -1,5 +1,5 @@
-//! The handlers, a folder for each part of the API and a file for each family of verbs. A handler extracts, checks,
-//! sends one command or runs one query, and shows one view.
+//! The handlers: a folder for each part of the API and a file for each group of operations. A handler extracts,
+//! checks, sends one command or runs one query, and returns one view.
 
 pub(super) mod app;
 pub(super) mod authority;

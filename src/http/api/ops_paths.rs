@@ -1,11 +1,11 @@
-//! The part of the route table that is for operators: what they read, and what they do.
+//! The operators' part of the route table: their reads and actions.
 
 use actix_web::http::Method;
 
 use crate::http::api::ops;
 use crate::http::endpoint::{Path, path};
 
-/// Every path of operators.
+/// Every path for operators.
 #[rustfmt::skip]
 pub(crate) fn table() -> Vec<Path> {
     vec![

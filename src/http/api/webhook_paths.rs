@@ -1,5 +1,4 @@
-//! The part of the route table that is about a taxpayer's webhook: how it is set up, tested and graded, what was
-//! delivered, and what is delivered again.
+//! The webhook part of the route table: its setup, test and grade, the deliveries, and the replays.
 
 use actix_web::http::Method;
 
@@ -10,7 +9,7 @@ use crate::http::limits::SensitiveOp;
 
 const TRY: [Method; 2] = [Method::POST, Method::GET];
 
-/// Every path of a webhook.
+/// Every path of a taxpayer's webhook.
 #[rustfmt::skip]
 pub(crate) fn table() -> Vec<Path> {
     vec![

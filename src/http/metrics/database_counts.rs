@@ -1,4 +1,5 @@
-//! What the page shows of the database: counted at most every few seconds, however many scrape and however often.
+//! Counts from the database for the metrics page. They are read at most every few seconds, however many clients
+//! scrape.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,25 +17,25 @@ use crate::store::operations::reconciliations;
 use crate::store::operations::reference_lists;
 use crate::store::webhooks::deliveries;
 
-/// How long what was counted is shown.
+/// Lifetime of the cached counts.
 const LASTS: Duration = Duration::from_secs(5);
 
-/// What was counted last; none where the database did not answer.
+/// The last counts; `None` if the database did not answer.
 #[derive(Debug)]
 pub struct CachedCounts(Cached<Option<Arc<DatabaseCounts>>>);
 
-/// What the database knows.
+/// The counts of one reading.
 #[derive(Debug)]
 pub(crate) struct DatabaseCounts {
     pub(crate) lanes: Vec<LaneCount>,
     pub(crate) deliveries_pending: i64,
-    /// True while there is an outage of the authority.
+    /// True during an outage of the authority.
     pub(crate) is_out: bool,
     /// Listed differences from the authority's ledger, by kind.
     pub(crate) findings: Vec<(String, i64)>,
     pub(crate) reconciled_at: Option<Timestamp>,
     pub(crate) oldest_list: Option<Timestamp>,
-    /// Taxpayers, by how far their verification has come.
+    /// Number of taxpayers by verification status.
     pub(crate) verifications: Vec<(VerificationStatus, i64)>,
     pub(crate) sharing_tin: i64,
 }

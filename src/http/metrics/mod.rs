@@ -3,8 +3,8 @@
 //! | Concept | File |
 //! |---|---|
 //! | requests, counted as they are answered | `traffic` |
-//! | what the database knows, counted now and then | `database_counts` |
-//! | the page, with everything else as it is when it is asked for | `page` |
+//! | values from the database, read every few seconds | `database_counts` |
+//! | the page, with all other values read at the scrape | `page` |
 
 pub(super) mod database_counts;
 mod page;

@@ -1,6 +1,6 @@
-//! What the page shows besides requests: actors, lanes, deliveries, the authority's calls, breakers and limits,
-//! and the age of the catalog. All of it is looked up at the scrape, what the database knows at most every few seconds;
-//! nothing is counted twice.
+//! The rest of the metrics page: actors, lanes, deliveries, the authority's calls, breakers and limits, and the age
+//! of the catalog. All values are read at the scrape, those from the database at most every few seconds. No value is
+//! counted separately for this page.
 
 use std::sync::atomic::AtomicU64;
 
@@ -24,7 +24,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 type Pairs = Vec<(&'static str, String)>;
 
-/// The page as it is now.
+/// Returns the page with the present values.
 pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
     state.traffic.register(&mut registry);

@@ -1,4 +1,4 @@
-//! Counters of this surface: requests by route, method and class of status, and how long they took.
+//! Counters of HTTP requests by route, method and class of status, and their durations.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Route {
     route: String,
 }
 
-/// What came in since the start of the process. Clones count together.
+/// Requests since the start of the process. Clones share the counters.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     requests: Family<Labels, Counter>,
@@ -35,7 +35,7 @@ impl Default for Traffic {
     }
 }
 
-/// In seconds: from what a cached read takes to the longest wait for the authority.
+/// Buckets in seconds: from the duration of a cached read to the longest wait for the authority.
 fn histogram() -> Histogram {
     Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
 }
@@ -53,7 +53,7 @@ impl Traffic {
     }
 }
 
-/// Methods are the caller's to invent; the labels are not.
+/// Returns the label of a method. Callers can invent methods, so unknown ones share one label.
 fn known(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")

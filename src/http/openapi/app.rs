@@ -1,4 +1,4 @@
-//! Access Point Provider API, and the door for the authority's notices.
+//! Access Point Provider API, and the path for the authority's notices.
 
 use utoipa::openapi::path::HttpMethod::{Get, Patch, Post, Put};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -19,9 +19,9 @@ use crate::http::views::inbox::NoticeView;
 use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
 use crate::http::views::validated::Validated;
 
-/// What any call may fail with that the authority answers in the end.
+/// Failures of every call that is relayed to the authority.
 const RELAYED: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
-/// What a body fails with whose IRN is none, or not the taxpayer's.
+/// Failures of a body with a malformed IRN, or with an IRN of another taxpayer.
 const OWN_IRN: [ErrorCode; 2] = [ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch];
 const ACCEPTED: &str = "The request is being processed: the run, for who prefers `respond-async`";
 
@@ -33,7 +33,7 @@ pub(super) fn operations() -> Vec<OperationDoc> {
     all.chain([notifications()]).collect()
 }
 
-/// Whatever is wrong is 400 here.
+/// Every fault of the payload is 400 here.
 fn validate() -> OperationDoc {
     OperationDoc::new(Post, "/v1/app/invoices/validate", "validate", "Validate")
         .takes(
@@ -165,7 +165,7 @@ fn reads() -> Vec<OperationDoc> {
     ]
 }
 
-/// The token in the path is the right to call.
+/// The token in the path authorizes the call.
 fn notifications() -> OperationDoc {
     OperationDoc::new(
         Post,

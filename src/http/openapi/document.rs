@@ -1,4 +1,4 @@
-//! The whole document, put together once a process from the tables of the surfaces.
+//! The whole document, built once per process from the tables of the API's parts.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act f
     fault, `errors` by dot path. Who sends `Accept: application/problem+json` gets failures as RFC 9457 has them. \
     What is odd but accepted is named in `x-system-warning`. Every answer carries `x-request-id`.";
 
-/// A surface: its tag, what it is for, and its table.
+/// A part of the API: its tag, its purpose, and its table.
 type Surface = (&'static str, &'static str, fn() -> Vec<OperationDoc>);
 
 const SURFACES: [Surface; 5] = [
@@ -30,14 +30,14 @@ const SURFACES: [Surface; 5] = [
     ("ops", "Health, metrics and what operators do", ops::operations),
 ];
 
-/// Every operation, with the tag of its surface.
+/// Returns every operation, with the tag of its part of the API.
 pub(super) fn operations() -> impl Iterator<Item = (&'static str, OperationDoc)> {
     SURFACES
         .into_iter()
         .flat_map(|(tag, _, table)| table().into_iter().map(move |operation| (tag, operation)))
 }
 
-/// As it is served: JSON text.
+/// Returns the document as it is served: JSON text.
 pub fn text() -> &'static str {
     static TEXT: OnceLock<String> = OnceLock::new();
     TEXT.get_or_init(|| serde_json::to_string_pretty(&document()).unwrap_or_default())

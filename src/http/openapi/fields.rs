@@ -1,5 +1,5 @@
-//! The tables of `docs/fields.md`: every field of every body, beside the tables of the specification. They are
-//! written from the forms themselves; `EINVOICE_WRITE_DOCS=1 cargo test --lib fields` writes them anew.
+//! The tables of `docs/fields.md`: every field of every body, next to the tables of the specification. They are
+//! generated from the forms; `EINVOICE_WRITE_DOCS=1 cargo test --lib fields` regenerates them.
 
 use std::fmt::Write as _;
 

@@ -1,14 +1,14 @@
-//! The document of the API (`OpenAPI` 3.1). What a body may hold is told by the forms that read it, what an answer
-//! holds by the views that write it; the tables here only say which operation takes and gives what.
+//! The API document (`OpenAPI` 3.1). The forms describe the request bodies that they read, and the views describe the
+//! responses that they write. The tables here only assign bodies and responses to operations.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | the whole document | `document` |
 //! | one operation: key, parameters, body, answers, failures | `operation` |
 //! | parameters of paths and query strings | `parameter` |
-//! | outlines of forms, envelopes and failures as schemas | `schema` |
-//! | what to type to see the simulator fail | `trying` |
-//! | the tables, one a surface | `core`, `tax_payers`, `system_integrators`, `app`, `ops` |
+//! | schemas of forms, envelopes and failures | `schema` |
+//! | inputs that make the simulator fail | `trying` |
+//! | the tables, one for each part of the API | `core`, `tax_payers`, `system_integrators`, `app`, `ops` |
 
 mod app;
 mod core;

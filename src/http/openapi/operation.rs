@@ -1,5 +1,5 @@
-//! One operation of the API: who may call it, what it takes and gives, how it fails. What every operation has in
-//! common is added here, so that a line of a table says only what is its own.
+//! One operation of the API: its key, its request, its responses and its failures. Parts common to all operations are
+//! added here, so that a line of a table holds only its own.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use crate::http::openapi::parameter;
 use crate::http::openapi::schema::{self, FAILURE, PROBLEM};
 use crate::http::respond::code::ErrorCode;
 
-/// Whose key an operation asks for.
+/// The kind of key that an operation requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredKey {
     Nobody,
     Taxpayer,
     Integrator,
-    /// Of a taxpayer or of an integrator.
+    /// A taxpayer's or an integrator's key.
     Either,
     Operator,
 }
 
-/// The security schemes of the document, each with its words.
+/// The security schemes of the document, each with its description.
 pub(super) const SCHEMES: [(&str, &str); 3] = [
     ("taxpayer_key", "A taxpayer's key, tpk_…"),
     ("integrator_key", "An integrator's key, sik_…"),
@@ -58,7 +58,7 @@ impl RequiredKey {
 
 const JSON: &str = "application/json";
 
-/// What any operation may answer, and what any that reads a body may.
+/// Failures of every operation, and of every operation that reads a body.
 const ANY: [ErrorCode; 3] = [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
 const BODY: [ErrorCode; 5] = [
     ErrorCode::MalformedJson,
@@ -81,12 +81,12 @@ pub(super) struct OperationDoc {
     body_may_be_absent: bool,
     answers: BTreeMap<u16, (String, &'static str, Schema)>,
     failures: BTreeMap<u16, Vec<ErrorCode>>,
-    /// The schemas its answers refer to.
+    /// The schemas that its answers refer to.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
 }
 
 impl OperationDoc {
-    /// `name` is the operation's id: the name of its handler.
+    /// Creates an operation. `name` is its id: the name of its handler.
     pub(super) fn new(
         method: HttpMethod,
         path: &'static str,
@@ -110,7 +110,7 @@ impl OperationDoc {
         .fails(&ANY)
     }
 
-    /// Other methods that do the same.
+    /// Adds other methods that do the same.
     pub(super) fn also(mut self, methods: impl IntoIterator<Item = HttpMethod>) -> Self {
         self.methods.extend(methods);
         self
@@ -124,7 +124,7 @@ impl OperationDoc {
         Self { note: Some(note), ..self }
     }
 
-    /// A parameter of the query string, all of which are optional.
+    /// Adds a parameter of the query string. All of them are optional.
     pub(super) fn query(
         mut self,
         name: &'static str,
@@ -135,18 +135,18 @@ impl OperationDoc {
         self
     }
 
-    /// A body that a form reads, and one that succeeds.
+    /// Adds a body, with the form that reads it and an example that the form accepts.
     pub(super) fn takes(self, form: FormSchema, example: &str) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
         Self { body: Some((form, example)), ..self }.fails(&BODY)
     }
 
-    /// The same body, which may also be left out.
+    /// Adds a body that may be absent.
     pub(super) fn may_take(self, form: FormSchema, example: &str) -> Self {
         Self { body_may_be_absent: true, ..self.takes(form, example) }
     }
 
-    /// A write that is carried out once under a key of the caller's.
+    /// Adds the `Idempotency-Key` header to a write, which is carried out once per key.
     pub(super) fn writes(mut self) -> Self {
         self.parameters.push(parameter::idempotency_key());
         self.fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
@@ -163,13 +163,13 @@ impl OperationDoc {
         self.shows(status, message, schema::envelope(data))
     }
 
-    /// A page of a list.
+    /// Adds a response with a page of a list.
     pub(super) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
         let item = self.refer::<T>();
         self.shows(200, message, schema::envelope(schema::page(item)))
     }
 
-    /// An answer of any shape. Answers of one status have one shape and tell themselves apart by their words.
+    /// Adds a response of any shape. Responses with the same status share one shape and differ by their message.
     pub(super) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
         let answer = self.answers.entry(status).or_insert((String::new(), JSON, schema));
         let slash = if answer.0.is_empty() { "" } else { " / " };
@@ -177,14 +177,14 @@ impl OperationDoc {
         self
     }
 
-    /// An answer that is no JSON.
+    /// Adds a response that is not JSON.
     pub(super) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
         let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
         self.answers.insert(status, (message.to_owned(), kind, schema));
         self
     }
 
-    /// A component for a view, which the answer only refers to.
+    /// Adds a view to the components, and returns a reference to it.
     pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let name = T::name().into_owned();
         T::schemas(&mut self.components);
@@ -199,20 +199,20 @@ impl OperationDoc {
         self
     }
 
-    /// A failure that has another status here than elsewhere.
+    /// Adds failures that have another status here than elsewhere.
     pub(super) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
         self.failures.entry(status).or_default().extend(codes);
         self
     }
 
-    /// Its first method and its path.
+    /// Returns its first method and its path.
     #[cfg(test)]
     pub(super) fn place(&self) -> String {
         let method = self.methods.first().map(word).unwrap_or_default();
         format!("{} {}", method.to_uppercase(), self.path)
     }
 
-    /// One for each of its methods; ids tell them apart.
+    /// Returns one operation for each of its methods, each with its own id.
     pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
         let named = |(place, method): (usize, &HttpMethod)| {
             let (mut id, mut summary) = (self.name.to_owned(), self.summary.to_owned());

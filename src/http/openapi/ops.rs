@@ -1,4 +1,4 @@
-//! Health, metrics and what operators do.
+//! Health, metrics, and the operations for operators.
 
 use utoipa::openapi::path::HttpMethod::{Get, Post, Put};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder};
@@ -130,7 +130,7 @@ fn deliveries() -> Vec<OperationDoc> {
     vec![paged(list), replay, many]
 }
 
-/// Who taxpayers are, and how the ERP of one takes notifications.
+/// Verification of taxpayers, and their ERP notification settings.
 fn taxpayers() -> Vec<OperationDoc> {
     let list = OperationDoc::new(
         Get,

@@ -7,13 +7,13 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::domain::reference::catalog::ReferenceList;
 
-/// What a query parameter may be.
+/// The type of a query parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueryKind {
     Text,
-    /// A whole number; what is odd is taken for the default.
+    /// A whole number; an invalid value counts as the default.
     Lenient,
-    /// A whole number from this on; what is odd is refused.
+    /// A whole number with this minimum; an invalid value is refused.
     Whole(u8),
 }
 
@@ -30,7 +30,7 @@ pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> 
     parameter.schema(Some(schema)).description(Some(what)).build()
 }
 
-/// The header of a write that is carried out once.
+/// Returns the header that makes a write idempotent.
 pub(super) fn idempotency_key() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[ -~]{1,255}$"));
     let what = "carries the write out once: the same key with the same request gets the first answer again";
@@ -38,9 +38,9 @@ pub(super) fn idempotency_key() -> Parameter {
     parameter.required(Required::False).schema(Some(text)).description(Some(what)).build()
 }
 
-/// Those in a path, in their order.
+/// Returns the parameters of a path, in order.
 pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
-    // Most of what operators name is no portal id.
+    // Under `/ops/`, only these objects have a numeric id; all others have a UUID.
     let has_number = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
     let is_operated = path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
     let names = path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));

@@ -1,5 +1,4 @@
-//! Schemas: the fields of a form as an object, the envelope around what a view shows, and the two ways in which
-//! a failure is written.
+//! Schemas: the fields of a form as an object, the envelope around a view, and the two formats of a failure.
 
 use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
@@ -14,11 +13,11 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 use crate::http::respond::code::ErrorCode;
 
-/// The components that every operation refers to.
+/// Names of the components that every operation refers to.
 pub(super) const FAILURE: &str = "Failure";
 pub(super) const PROBLEM: &str = "Problem";
 
-/// The object that a form reads.
+/// Returns the schema of the object that a form reads.
 pub(super) fn object_of(form: &FormSchema) -> Schema {
     fields_of(form).build().into()
 }
@@ -30,7 +29,7 @@ fn fields_of(form: &FormSchema) -> ObjectBuilder {
     })
 }
 
-/// What is not required may also be null.
+/// Returns the schema of a field. A field that is not required may also be null.
 fn of_property(property: &Property) -> Schema {
     if property.presence != Presence::Required && is_shaped(&property.shape) {
         return or_blank(property);
@@ -91,7 +90,7 @@ fn of_property(property: &Property) -> Schema {
     text.build().into()
 }
 
-/// Texts that are checked for more than their length.
+/// Returns true for texts that are checked for more than their length.
 fn is_shaped(shape: &FieldType) -> bool {
     let is_uuid = matches!(shape, FieldType::Formatted { rule: "uuid", .. });
     is_uuid
@@ -107,7 +106,7 @@ fn is_shaped(shape: &FieldType) -> bool {
         )
 }
 
-/// A text that need not be there: blank is as good as absent, whatever else it may be.
+/// Returns the schema of an optional text. Blank text counts as absent, so it is valid in any format.
 fn or_blank(property: &Property) -> Schema {
     let strict = Property { presence: Presence::Required, ..property.clone() };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
@@ -117,7 +116,7 @@ fn or_blank(property: &Property) -> Schema {
     either.extensions(Some(rules(property))).build().into()
 }
 
-/// The ids of the rules of a field, which failures name too (`errors[].rule` of a problem document).
+/// Returns the ids of the field's rules, which failures name too (`errors[].rule` of a problem document).
 fn rules(property: &Property) -> Extensions {
     Extensions::builder().add("x-rules", property.rules()).build()
 }
@@ -133,7 +132,7 @@ fn kinds(kind: Type, presence: Presence) -> SchemaType {
     }
 }
 
-/// Blank text is as good as absent, so that only a required text has a least length.
+/// Limits the length of a text. Blank text counts as absent, so only a required text has a minimum length.
 fn characters(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
     let least = (presence == Presence::Required).then_some(min.max(1));
     text.min_length(least).max_length(Some(max))
@@ -147,7 +146,7 @@ const EMAIL: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
 const DATE: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
 const UUID: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
 
-/// A pattern such as `9999.99`, where each nine is a digit.
+/// Returns the regular expression for a pattern such as `9999.99`, in which each nine is a digit.
 fn regex_of(pattern: &str) -> String {
     let parts = pattern.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
     format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
@@ -162,7 +161,7 @@ fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     }
 }
 
-/// A limit as the document writes it; nothing is reckoned with it.
+/// Returns a limit as the document writes it. It may be a float, since no calculation uses it.
 fn limit(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);
@@ -191,12 +190,12 @@ fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema
         .into()
 }
 
-/// The envelope of a success around what a view shows.
+/// Returns the envelope of a success around a view.
 pub(super) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     swapped(ObjectBuilder::new().schema_type(Type::String), data)
 }
 
-/// An envelope whose message is no sentence: Submit has one (spec.md, "Submit").
+/// Returns an envelope whose message is not a sentence. Submit uses it (spec.md, "Submit").
 pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
     let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
     let fields =
@@ -204,12 +203,12 @@ pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<S
     ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
 }
 
-/// Whatever somebody else answered.
+/// Returns the schema of an answer from another system, which may have any shape.
 pub(super) fn any() -> Schema {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).build().into()
 }
 
-/// A page of a list (spec.md, "Paginated list shape").
+/// Returns the schema of a page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     let names = ["current_page", "total", "per_page", "last_page"];
@@ -218,7 +217,7 @@ pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     names.into_iter().fold(fields.required("data"), ObjectBuilder::required).build().into()
 }
 
-/// The failures of the whole service, as components: in the envelope, and as RFC 9457 has it.
+/// Returns the failures of the service as components: in the envelope, and as an RFC 9457 problem document.
 pub(super) fn failures() -> [(&'static str, Schema); 2] {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let flag = || ObjectBuilder::new().schema_type(Type::Boolean);
@@ -267,7 +266,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
 
 const SUFFICES: &str = "whether the body passes with the patch; absent where nobody could be asked";
 
-/// One reason of a refusal, beside `errors`.
+/// Returns the schema of one reason of a refusal, which accompanies `errors`.
 fn explanation() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let path = text_or_null().description(Some("dot path; null where the words are about no field"));
@@ -279,7 +278,7 @@ fn explanation() -> ObjectBuilder {
         .fold(reason, ObjectBuilder::required)
 }
 
-/// What both ways to write a failure tell of a reason.
+/// Returns the fields of a reason that both formats of a failure share.
 fn explained() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let actual = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
@@ -294,7 +293,7 @@ fn text_or_null() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
-/// An RFC 6902 patch of the body as it was sent.
+/// Returns the schema of an RFC 6902 patch of the body as it was sent.
 fn patch() -> ArrayBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let what = "an operation of RFC 6902, and why it is safe";

@@ -151,7 +151,7 @@ fn webhooks() -> Vec<OperationDoc> {
     ]
 }
 
-/// Redelivery, as durable work, and the log of what was delivered.
+/// Durable redelivery, and the log of deliveries.
 fn deliveries() -> Vec<OperationDoc> {
     vec![
         OperationDoc::new(
@@ -202,7 +202,7 @@ fn deliveries() -> Vec<OperationDoc> {
     ]
 }
 
-/// What was asked for, and how far it has come.
+/// Requested replays and their progress.
 fn replays() -> Vec<OperationDoc> {
     vec![
         OperationDoc::new(

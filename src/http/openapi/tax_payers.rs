@@ -30,10 +30,10 @@ use crate::http::views::invoice::InvoiceView;
 use crate::http::views::replay::ReplayView;
 use crate::http::views::timeline::TimelineView;
 
-/// What stands before a create.
+/// Failed preconditions of a create.
 const GATES: [ErrorCode; 3] =
     [ErrorCode::SubscriptionInactive, ErrorCode::ProfileIncomplete, ErrorCode::TaxpayerUnverified];
-/// What any call may fail with that the authority answers in the end.
+/// Failures of every call that is relayed to the authority.
 const RELAYED: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(super) fn operations() -> Vec<OperationDoc> {

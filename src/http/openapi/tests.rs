@@ -1,4 +1,4 @@
-//! The document says what the route table does, and its examples are what the forms take.
+//! Tests that the document matches the route table, and that its examples match the forms.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::document;
 use crate::http::table;
 
-/// For people, and no part of the API.
+/// Pages for people; the document leaves them out.
 const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
 
 fn parsed() -> Value {
@@ -83,7 +83,7 @@ fn every_reference_leads_to_a_component() {
     }
 }
 
-/// Checks an example against its schema, as far as names go: each field of it is one that the form asks for.
+/// Collects the fields of an example that its schema does not have, and the required fields that it lacks.
 fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<String>) {
     match example {
         Value::Object(fields) => {

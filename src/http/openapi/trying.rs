@@ -1,6 +1,6 @@
-//! What a person may type to see how the service takes what goes wrong, for the document of the API.
+//! The section of the API document about inputs that make the simulator fail.
 //!
-//! The words are the simulator's own table: nothing is told here that it does not do.
+//! The words come from the simulator's own table, so the section lists nothing that the simulator does not do.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 
@@ -13,7 +13,7 @@ const MORE: &str = "What passes is waited for and tried again: the invoice is si
     kind (the next call, an operation, a probability with a seed, for some seconds), latencies, how many calls are \
     served at once. `sandbox/README.md` lists them.";
 
-/// A section in Markdown.
+/// Returns the section in Markdown.
 pub(super) fn section() -> String {
     let row = |known: &MagicWord| format!("| `{}` | {} |\n", known.word, known.happens);
     let rows: String = MAGIC_WORDS.iter().map(row).collect();

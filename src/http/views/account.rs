@@ -1,5 +1,5 @@
-//! Integrators and operators with their API keys, for operators and the command line. Of a key only its id, its terms
-//! and its use are shown; its text is shown once, when it is made.
+//! Integrators and operators with their API keys, for operators and the command line. A key is listed with its id,
+//! its terms and its use only; its text is shown once, at its creation.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,24 +12,24 @@ use crate::domain::invoice::invoice_view::precise;
 #[schema(as = Account)]
 pub(crate) struct AccountView<'a> {
     id: i64,
-    /// Of integrators.
+    /// Integrators only; operators have no name.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     email: &'a str,
     created_at: String,
-    /// The newest first.
+    /// Newest first.
     api_keys: Vec<ApiKeyView<'a>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ApiKey)]
 struct ApiKeyView<'a> {
-    /// Tells the keys apart; nobody can sign in with it.
+    /// Identifies the key; it cannot authenticate a request.
     id: &'a str,
     scope: KeyScope,
     created_at: String,
     expires_at: Option<String>,
-    /// Exact to about a minute; null before the first use.
+    /// Accurate to about a minute; null before the first use.
     last_used_at: Option<String>,
     is_valid: bool,
 }
@@ -44,9 +44,9 @@ pub(crate) struct NewApiKey<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RevokedKeys {
     pub(crate) id: i64,
-    /// The account's keys that were taken back.
+    /// Number of the account's own keys that were revoked.
     pub(crate) revoked: u64,
-    /// Keys of its taxpayers that were taken back with them.
+    /// Number of its taxpayers' keys that were revoked with them.
     pub(crate) revoked_of_taxpayers: u64,
 }
 

@@ -1,4 +1,4 @@
-//! An entry of the audit, for operators and for the integrator that may read it.
+//! An entry of the audit log, for operators and for the integrator that may read it.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct AuditView<'a> {
     id: uuid::Uuid,
     at: String,
     actor: ActorKind,
-    /// Null where the actor is no operator.
+    /// Null if the actor is not an operator.
     operator_id: Option<i64>,
     operator: Option<&'a str>,
     /// The integrator that may read the entry.
@@ -28,7 +28,7 @@ pub(crate) struct AuditView<'a> {
     reason: Option<&'a str>,
 }
 
-/// The same without the names and reasons of operators.
+/// An audit entry for integrators: without the names of operators and their reasons.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = IntegratorAuditEntry)]
 pub(crate) struct IntegratorAuditView<'a> {

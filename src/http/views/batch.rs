@@ -1,4 +1,4 @@
-//! What became of a batch (docs/contract.md, "Added paths"), and what Create Invoices (Bulk) answers.
+//! The outcome of a batch (docs/contract.md, "Added paths"), and the response of Create Invoices (Bulk).
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) struct BatchView<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct ItemView<'a> {
-    /// From 0, as in the dot paths of errors.
+    /// Position of the invoice in the request, from 0, as in the dot paths of errors.
     index: usize,
     invoice_no: Option<&'a str>,
     outcome: ItemOutcome,

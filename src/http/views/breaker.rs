@@ -1,4 +1,4 @@
-//! The breaker and the limit of one of the authority's operations, as this process sees them.
+//! The circuit breaker and the concurrency limit of one authority operation, as this process sees them.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,20 +10,21 @@ use crate::domain::invoice::invoice_view::precise;
 pub(crate) struct Breaker {
     operation: &'static str,
     state: &'static str,
-    /// The taxpayers whose calls it holds back where it does so for some only; null where for nobody or everybody.
+    /// The taxpayers whose calls the breaker holds back, if it holds back only some; null if it holds back nobody or
+    /// everybody.
     held_taxpayers: Option<Vec<i64>>,
-    /// When it last opened or closed; null where it never did.
+    /// Time of the last change between open and closed; null if it never changed.
     since: Option<String>,
-    /// Calls within the last 30 s, and those of them that failed.
+    /// Calls within the last 30 s; `failures` counts those that failed.
     calls: u32,
     failures: u32,
     next_probe_at: Option<String>,
     openings: u64,
-    /// Calls that may be under way at a time, calls that are, and calls that wait for their turn.
+    /// Maximum number of concurrent calls; `in_flight` counts the running calls and `waiting` the queued ones.
     limit: u32,
     in_flight: u32,
     waiting: usize,
-    /// Until when the authority asked for no calls of this kind; null where it did not.
+    /// End of the period in which the authority asked for no calls of this kind; null if it did not ask.
     held_until: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Option lists (spec.md, "Option lists"): the value is what is sent, the label what a person reads.
+//! Option lists (spec.md, "Option lists"): a client sends the value and shows the label.
 
 use serde::Serialize;
 use utoipa::ToSchema;

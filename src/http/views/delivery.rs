@@ -1,5 +1,5 @@
-//! A delivery with its attempts (docs/contract.md, "Added paths"); of a dead letter also whose it is, why it was given up
-//! and what to do.
+//! A delivery with its attempts (docs/contract.md, "Added paths"). A dead letter also names its taxpayer, the reason
+//! for its failure and the remedy.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -79,13 +79,13 @@ impl From<PhaseDurations> for PhasesView {
     }
 }
 
-/// A dead letter, with what its owner can do about it.
+/// A delivery that was given up, with the remedy for its owner.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {
     taxpayer_id: TaxpayerId,
     #[serde(flatten)]
     delivery: DeliveryView<'a>,
-    /// The last failure, as a sentence.
+    /// Explains the last failure in one sentence.
     why: String,
     what_to_do: &'static str,
 }

@@ -1,4 +1,5 @@
-//! What an endpoint answered to a test: its status, and its body as JSON where it is JSON, else as text.
+//! The endpoint's answer to a test delivery: its status and its body. The body is JSON if it parses as JSON, else
+//! text.
 
 use serde_json::Value;
 
@@ -9,12 +10,12 @@ use crate::webhook::AttemptResult;
 #[derive(Debug)]
 pub(crate) struct EndpointAnswer {
     pub(crate) status: u16,
-    /// Null where it has none.
+    /// Null if the answer has no body.
     pub(crate) body: Value,
 }
 
 impl EndpointAnswer {
-    /// Any answer will do; none at all is a failure.
+    /// Returns the endpoint's answer. Any answer counts, whatever its status; no answer is a failure.
     pub(crate) fn of(attempt: &AttemptResult) -> Result<Self, ApiError> {
         let unreachable = || {
             let why = attempt.outcome.failure().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a taxpayer's ERP takes notifications, for operators. Of a secret only its name is shown, and that it is set.
+//! A taxpayer's ERP notification settings, for operators. A secret is listed by name only, and only if it is set.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,19 +16,19 @@ pub(crate) struct ErpSettings {
     auth_type: AuthType,
     data_format: DataFormat,
     auth: AuthSettings,
-    /// The scheme, host and port that the credentials are for; a webhook elsewhere is sent none of them.
+    /// The scheme, host and port that the credentials are for; a webhook with another origin does not receive them.
     origin: Option<String>,
-    /// Networks that are open to this taxpayer beside those of the deployment.
+    /// Networks that are open to this taxpayer in addition to those of the deployment.
     allowed_networks: Vec<String>,
     format: FormatSettings,
-    /// The secrets of `auth` that are set, by their names.
+    /// Names of the secrets of `auth` that are set.
     secrets_set: Vec<&'static str>,
-    /// Null where nothing was ever set.
+    /// Null if no settings were ever stored.
     created_at: Option<String>,
     updated_at: Option<String>,
 }
 
-/// The fields of the type of authentication, without its secrets.
+/// The settings of the authentication type, without its secrets.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct AuthSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ struct AuthSettings {
     client_authentication: Option<ClientAuthentication>,
 }
 
-/// The settings of the format, those that were not sent with their defaults.
+/// The settings of the format; a setting that was not sent has its default.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct FormatSettings {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The event feed: a taxpayer's log, in order (docs/contract.md, "Added paths").
+//! The event feed: a taxpayer's event log, in order (docs/contract.md, "Added paths").
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::store::db::error::StoreError;
 #[schema(as = EventFeed)]
 pub(crate) struct Feed {
     events: Vec<EventView>,
-    /// What to ask for next.
+    /// Sequence number to continue from: the `after` of the next request.
     next_after: i64,
     has_more: bool,
 }
@@ -32,7 +32,7 @@ struct EventView {
 }
 
 impl Feed {
-    /// Of the events after a number.
+    /// Creates the page of events that follow the sequence number `after`.
     pub(crate) fn new(events: Vec<Event>, after: i64, has_more: bool) -> Result<Self, StoreError> {
         let next_after = events.last().map_or(after, |event| event.sequence);
         let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;

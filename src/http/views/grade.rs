@@ -1,4 +1,4 @@
-//! The grade of an endpoint, check by check.
+//! The grade of an endpoint with the result of each check.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::webhook::{CheckResult, Grade, GradeCheck, GradeReport};
 #[derive(Debug, Serialize)]
 pub(crate) struct GradeView<'a> {
     grade: Grade,
-    /// Of 100.
+    /// Out of 100.
     score: u32,
     checks: Vec<CheckView<'a>>,
 }
@@ -18,9 +18,9 @@ struct CheckView<'a> {
     passed: bool,
     sent: &'static str,
     expected: &'static str,
-    /// Null where there was no answer, and of speed.
+    /// HTTP status of the answer; null if there was no answer, and for the speed check.
     status: Option<u16>,
-    /// Null where it was not sent.
+    /// Milliseconds until the answer; null if no request was sent.
     duration_ms: Option<u64>,
     explanation: &'a str,
 }

@@ -1,4 +1,5 @@
-//! The supplier inbox (docs/contract.md, "Added paths"), an acknowledgement ("Answers and messages"), and a notice shown back.
+//! The supplier inbox (docs/contract.md, "Added paths"), an acknowledgement (docs/contract.md, "Answers and
+//! messages"), and the response to a notice.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,7 +10,7 @@ use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::forms::notice::Notice;
 
-/// A line of the inbox.
+/// A supplier invoice in the inbox list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InboxLine {
     supplier_irn: Irn,

@@ -1,5 +1,5 @@
-//! The integration record (spec.md, "Webhook / integration record"). Of how the ERP takes notifications it shows
-//! the kinds alone.
+//! The integration record (spec.md, "Webhook / integration record"). It names the ERP system, the authentication type
+//! and the data format, but none of their settings.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,7 +18,7 @@ pub(crate) struct Integration<'a> {
     enabled_events: &'a [String],
     is_active: bool,
     disabled_reason: Option<&'a str>,
-    /// The delay before each attempt; null is the deployment's schedule.
+    /// Delays before the attempts, in seconds; null for the deployment's schedule.
     retry_schedule_s: Option<&'a [u32]>,
     health: HealthView,
     erp_system: Option<&'a str>,
@@ -29,12 +29,13 @@ pub(crate) struct Integration<'a> {
     updated_at: String,
 }
 
-/// How the endpoint fares, and when what waits is tried again where it is parked.
+/// Health of the endpoint. For a parked endpoint, `parked_until` is the time of the next attempt of its waiting
+/// deliveries.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EndpointHealth)]
 struct HealthView {
     state: &'static str,
-    /// Since the last success.
+    /// Number of failures since the last success.
     failures: u32,
     failing_since: Option<String>,
     parked_until: Option<String>,
@@ -56,7 +57,7 @@ impl HealthView {
 }
 
 impl<'a> Integration<'a> {
-    /// Of an endpoint that nothing is known against.
+    /// Creates the record of an endpoint without known failures.
     pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a IntegrationSummary) -> Self {
         Self {
             id: endpoint.id,
@@ -75,7 +76,7 @@ impl<'a> Integration<'a> {
             updated_at: plain(endpoint.updated_at),
         }
     }
-    /// The same, of one that has fared so.
+    /// Sets the health of the endpoint from its current failure streak.
     pub(crate) fn faring(self, failing: Option<&FailureStreak>) -> Self {
         Self { health: HealthView::of(failing), ..self }
     }

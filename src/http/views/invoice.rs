@@ -1,5 +1,5 @@
-//! An invoice with what is only shown when it is asked for (docs/contract.md, "Added paths"): its lines with every field that
-//! was sent, and its payment ledger.
+//! An invoice with the parts that are shown on request only (docs/contract.md, "Added paths"): its lines with every
+//! field that was sent, and its payment ledger.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,17 +12,17 @@ use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
 use crate::domain::payment::LedgerEntry;
 
-/// What `include` asks for.
+/// The parts that the `include` parameter requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Included {
     pub(crate) lines: bool,
     pub(crate) ledger: bool,
-    /// Words that mean nothing, for a warning.
+    /// Unknown words, for a warning.
     pub(crate) unknown: Vec<String>,
 }
 
 impl Included {
-    /// Words with commas between them, in any case.
+    /// Parses words separated by commas, in any case.
     pub(crate) fn of(text: &str) -> Self {
         let mut included = Self::default();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -48,7 +48,7 @@ pub(crate) struct InvoiceView<'a> {
 }
 
 impl<'a> InvoiceView<'a> {
-    /// The ledger is shown where its entries are given.
+    /// Creates the view; it shows the ledger only if `entries` is given.
     pub(crate) fn new(invoice: &'a Invoice, included: &Included, entries: Option<Vec<LedgerEntry>>) -> Self {
         Self {
             object: InvoiceObject::from(invoice),
@@ -104,7 +104,7 @@ struct LedgerView {
 }
 
 impl LedgerView {
-    /// What was paid is the sum of what is shown, also where a payment comes in between.
+    /// Sums up the entries shown here, so that the total agrees with them even if a payment arrives in between.
     fn new(payable: Amount, entries: Vec<LedgerEntry>) -> Self {
         let amounts = entries.iter().map(|entry| entry.posting.amount);
         Self {

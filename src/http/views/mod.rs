@@ -1,21 +1,21 @@
-//! What callers are shown. The Invoice object itself is of the domain, since events carry it too.
+//! The response bodies. The Invoice object itself belongs to the domain, since events carry it too.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | an invoice with its lines and its ledger | `invoice` |
 //! | a page of a list | `paginator` |
-//! | what became of a batch | `batch` |
-//! | what happened to an invoice | `timeline` |
+//! | the outcome of a batch | `batch` |
+//! | the history of an invoice | `timeline` |
 //! | a taxpayer, as created and as read | `taxpayer` |
-//! | the integration record, and how the ERP takes notifications | `integration`, `erp_settings` |
+//! | the integration record, and the ERP notification settings | `integration`, `erp_settings` |
 //! | the supplier inbox | `inbox` |
-//! | a pipeline run, for its taxpayer and for operators, and its place in the queue | `run`, `operated_run`, `queue` |
+//! | a pipeline run, for its taxpayer and for operators, and its queue position | `run`, `operated_run`, `queue` |
 //! | deliveries and their replay | `delivery`, `replay` |
-//! | what an endpoint answered to a test, and its grade | `endpoint_answer`, `grade` |
-//! | the authority's breakers and outages, what operators did | `breaker`, `outage`, `audit` |
+//! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
+//! | the authority's breakers and outages, the audit log | `breaker`, `outage`, `audit` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
-//! | what is shown once | `secret` |
+//! | secrets that are shown once | `secret` |
 //! | integrators and operators with their keys | `account` |
 
 pub(crate) mod account;

@@ -1,4 +1,4 @@
-//! A pipeline run as operators see it: of which taxpayer it is, and which moves it takes now.
+//! A pipeline run as operators see it: with its taxpayer, and with the operator actions that its state allows.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -51,7 +51,7 @@ impl<'a> From<&'a Run> for OperatedRun<'a> {
     }
 }
 
-/// One run, with its steps.
+/// A pipeline run with its steps, for operators.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperatedRunWithSteps<'a> {
     #[serde(flatten)]

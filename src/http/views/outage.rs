@@ -17,12 +17,13 @@ pub(crate) struct OutageView<'a> {
     operations: Vec<&'a str>,
     started_at: String,
     ended_at: Option<String>,
-    /// Whole seconds, so far where it is not over.
+    /// Duration in whole seconds; of an ongoing outage, the duration so far.
     duration_s: i64,
     announced: Announced,
 }
 
-/// How many taxpayers were told of the start and of the end, and what is being told at present.
+/// Numbers of taxpayers that were notified of the start and of the end. `under_way` names the notification in
+/// progress.
 #[derive(Debug, Serialize, ToSchema)]
 struct Announced {
     started: u64,

@@ -1,4 +1,4 @@
-//! A reconciliation as operators read it, alone and with what it found.
+//! A reconciliation as operators see it, with or without its findings.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,12 +15,13 @@ use crate::domain::reconciliation::day::{
 pub(crate) struct ReconciliationView<'a> {
     id: uuid::Uuid,
     taxpayer_id: TaxpayerId,
-    /// YYYY-MM-DD, a day of the authority's zone.
+    /// YYYY-MM-DD, a day in the authority's time zone.
     day: String,
     by: AskedBy,
     state: ReconciliationState,
     attempts: u32,
-    /// Invoices that were looked at; the next four say what came of them.
+    /// Number of compared invoices. The next four fields count them by result: in agreement, still in progress,
+    /// repaired, and listed for an operator.
     compared: u32,
     agreed: u32,
     under_way: u32,
@@ -59,11 +60,11 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
 pub(crate) struct FindingView<'a> {
     what: FindingKind,
     irn: &'a str,
-    /// What the books say of it, and what the authority says.
+    /// The state of the invoice in this service; `theirs` is its state at the authority.
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
     action: FindingAction,
-    /// What was done, or is to be done.
+    /// The repair that was made, or the action that is still needed.
     detail: &'a str,
 }
 
@@ -80,7 +81,7 @@ impl<'a> From<&'a Finding> for FindingView<'a> {
     }
 }
 
-/// One of them, with a page of what it found.
+/// A reconciliation with a page of its findings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReconciliationWithFindings<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! How far a replay has come, and a webhook that was enabled with one.
+//! The progress of a replay, and a webhook that was enabled together with a replay.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,18 +17,18 @@ pub(crate) struct ReplayView {
     id: uuid::Uuid,
     only: ReplayScope,
     state: ReplayState,
-    /// The first event of the range and the last.
+    /// Sequence number of the first event in the range; `until` is that of the last one.
     since: i64,
     until: i64,
-    /// The last event that was looked at.
+    /// Sequence number of the last event that was examined.
     reached: i64,
-    /// Deliveries queued again so far.
+    /// Number of deliveries queued again so far.
     queued: i64,
-    /// Events that are left to look at.
+    /// Number of events still to examine.
     remaining: i64,
-    /// How much was looked at, from 0 to 100.
+    /// Share of the events that were examined, in percent from 0 to 100.
     percent: i64,
-    /// What a replay under way waits for, if it does.
+    /// Reason why an open replay makes no progress; null if it does, or if the replay has ended.
     waits_for: Option<&'static str>,
     created_at: String,
     updated_at: String,
@@ -54,14 +54,14 @@ impl From<&Replay> for ReplayView {
 }
 
 impl ReplayView {
-    /// Beside the endpoint as it is now.
+    /// Creates the view. An open replay to a disabled endpoint waits for the endpoint.
     pub(crate) fn at(endpoint: Option<&Endpoint>, replay: &Replay) -> Self {
         let is_held = replay.is_open() && endpoint.is_some_and(|endpoint| !endpoint.is_active);
         Self { waits_for: is_held.then_some(DISABLED), ..Self::from(replay) }
     }
 }
 
-/// The integration record of a webhook back in service, and what is replayed to it.
+/// The integration record of an enabled webhook, and the replay of missed events, if one was requested.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Enabled<'a> {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! A pipeline run with its steps (docs/contract.md, "Added paths"), and what each operation says of one.
+//! A pipeline run with its steps (docs/contract.md, "Added paths"), and the result of each operation.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,9 +21,9 @@ pub(crate) struct RunView<'a> {
     wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
-    /// By when the law wants the invoice to be with the authority.
+    /// Legal deadline for the invoice to reach the authority.
     deadline_at: String,
-    /// Null where the run does not go on by itself.
+    /// Position in the queue; null if the run does not continue by itself.
     queue: Option<QueueView>,
     steps: Vec<StepView<'a>>,
 }
@@ -71,7 +71,7 @@ impl<'a> From<&'a StepRecord> for StepView<'a> {
     }
 }
 
-/// The submission result, which Submit puts under `message`.
+/// The submission result. Submit returns it under `message`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionResult<'a> {
     ok: bool,
@@ -93,7 +93,7 @@ impl<'a> From<&'a Run> for SubmissionResult<'a> {
     }
 }
 
-/// What Transmit answers (docs/contract.md, "Answers and messages").
+/// The result of Transmit (docs/contract.md, "Answers and messages").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TransmissionResult<'a> {
     ok: bool,
@@ -110,7 +110,7 @@ impl<'a> TransmissionResult<'a> {
     }
 }
 
-/// What Report answers (spec.md, "Report").
+/// The result of Report (spec.md, "Report").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReportResult<'a> {
     invoice_number: &'a str,
@@ -124,7 +124,7 @@ impl<'a> From<&'a Run> for ReportResult<'a> {
     }
 }
 
-/// What the payment update of the access point surface answers (docs/contract.md, "Answers and messages").
+/// The result of a payment update on `/v1/app` (docs/contract.md, "Answers and messages").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PaymentResult<'a> {
     irn: &'a str,

@@ -1,4 +1,4 @@
-//! What is shown once and never again: a new key, a new signing secret.
+//! Secrets that are shown once: a new key, a new signing secret.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,7 +11,7 @@ pub(crate) struct RotatedKey<'a> {
     pub(crate) api_key: &'a str,
 }
 
-/// One of the two: a secret that is shared, or what verifies the signatures of one that is not.
+/// Exactly one field is present: the shared secret, or the public key that verifies the signatures.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RotatedSecret<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

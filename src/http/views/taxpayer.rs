@@ -1,5 +1,5 @@
-//! A taxpayer. The tax number is `tin_no` where it was created and `tin` where it is read; so do the
-//! stamps differ (spec.md, "Taxpayer object").
+//! A taxpayer. The tax number is `tin_no` in the response of Create Taxpayer and `tin` in reads; the formats of the
+//! timestamps differ in the same way (spec.md, "Taxpayer object").
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
 
-/// As Create Taxpayer answers.
+/// A taxpayer as Create Taxpayer returns it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CreatedTaxpayer<'a> {
     id: TaxpayerId,
@@ -41,7 +41,7 @@ impl<'a> From<&'a Taxpayer> for CreatedTaxpayer<'a> {
     }
 }
 
-/// As it is read.
+/// A taxpayer as reads return it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Taxpayer)]
 pub(crate) struct TaxpayerView<'a> {
@@ -53,7 +53,8 @@ pub(crate) struct TaxpayerView<'a> {
     authority_service_id: &'a str,
     authority_business_id: &'a str,
     address: &'a str,
-    /// Whether the tax authority knows the taxpayer under its business id and tax number, and why or why not.
+    /// Result of the check that the tax authority knows the taxpayer under its business id and tax number;
+    /// `verification_reason` explains it.
     verification: VerificationStatus,
     verification_reason: Option<&'static str>,
     created_at: String,
@@ -61,7 +62,7 @@ pub(crate) struct TaxpayerView<'a> {
     users: Vec<User<'a>>,
 }
 
-/// A contact person; never a password or its hash.
+/// A contact person, never with the password or its hash.
 #[derive(Debug, Serialize, ToSchema)]
 struct User<'a> {
     id: i64,
@@ -107,14 +108,15 @@ impl<'a> From<&'a Contact> for User<'a> {
     }
 }
 
-/// As operators list it.
+/// A taxpayer in the list for operators.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperatedTaxpayer<'a> {
     id: TaxpayerId,
     integrator_id: IntegratorId,
     name: &'a str,
     tin: &'a str,
-    /// Another taxpayer has the same tax number in another spelling: invoices to it reach neither.
+    /// True if another taxpayer has the same tax number in another spelling; invoices to that number then reach
+    /// neither of them.
     shares_tin: bool,
     email: &'a str,
     authority_service_id: &'a str,
@@ -144,7 +146,7 @@ impl<'a> OperatedTaxpayer<'a> {
     }
 }
 
-/// As it is read, with the fields that complete the business profile.
+/// A taxpayer as reads return it, with the fields that complete the business profile.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Profile)]
 pub(crate) struct ProfileView<'a> {
@@ -154,7 +156,7 @@ pub(crate) struct ProfileView<'a> {
     city: Option<&'a str>,
     state: Option<&'a str>,
     country: Option<&'a str>,
-    /// What the profile still lacks.
+    /// Names of the fields that the profile still lacks.
     missing: Vec<&'static str>,
 }
 

@@ -24,7 +24,7 @@ struct EntryView<'a> {
     outcome: Option<&'a str>,
     attempt: Option<u32>,
     duration_ms: Option<i64>,
-    /// What else is known of it; its fields depend on the kind.
+    /// Further facts about the entry; the fields depend on its kind.
     detail: &'a Map<String, Value>,
 }
 

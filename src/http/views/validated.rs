@@ -1,4 +1,4 @@
-//! What Validate answers (docs/contract.md, "Answers and messages").
+//! The response of Validate (docs/contract.md, "Answers and messages").
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,5 @@
-//! Submit, Transmit and Report: each starts a run of the pipeline, or joins the one that exists. The failures of Transmit
-//! and Report are 500, each with its code (docs/contract.md, "The authority pipeline").
+//! Submit, Transmit and Report: each starts a pipeline run, or joins the existing one. Failures of Transmit and
+//! Report have status 500, each with its own code (docs/contract.md, "The authority pipeline").
 
 use actix_web::web;
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// POST /v1/app/invoices/submit: Submit. Sending the same IRN again joins the run there is.
+/// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run.
 pub(crate) async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -31,13 +31,14 @@ pub(crate) async fn submit(
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    // Nothing of the body stays in memory while the caller waits.
+    // Frees the body before the wait for the run.
     drop(body);
     let run = state.pipeline.perform(taxpayer.id, form.value, prefer.wait).await?;
     Ok(run_response::submitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/transmit: Transmit. Its failures are 500, each with its code (docs/contract.md, "The authority pipeline").
+/// POST /v1/app/invoices/transmit: Transmit. Its failures have status 500, each with its own code (docs/contract.md,
+/// "The authority pipeline").
 pub(crate) async fn transmit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -53,13 +54,14 @@ pub(crate) async fn transmit(
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let document = json!({ "irn": form.value.as_str() });
     let request = RunRequest { operation: Operation::Transmit, irn: form.value, document };
-    // Nothing of the body stays in memory while the caller waits.
+    // Frees the body before the wait for the run.
     drop(body);
     let run = state.pipeline.perform(id, request, prefer.wait).await?;
     Ok(run_response::transmitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/report: Report. Its failures are 500, each with its code (docs/contract.md, "The authority pipeline").
+/// POST /v1/app/invoices/report: Report. Its failures have status 500, each with its own code (docs/contract.md, "The
+/// authority pipeline").
 pub(crate) async fn report(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -74,7 +76,7 @@ pub(crate) async fn report(
     let form = report::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
-    // Nothing of the body stays in memory while the caller waits.
+    // Frees the body before the wait for the run.
     drop(body);
     let run = state.pipeline.perform(id, form.value, prefer.wait).await?;
     Ok(run_response::reported(&state, &run, prefer).await?.warn(&form.warnings))

@@ -1,5 +1,5 @@
-//! The calls that are relayed to the authority for one invoice, and its pipeline run. Updates also take POST and PUT,
-//! reads also take POST.
+//! The calls about one invoice that are relayed to the authority, and the invoice's pipeline run. Updates also accept
+//! POST and PUT; reads also accept POST.
 
 use actix_web::web;
 
@@ -22,7 +22,7 @@ use crate::http::state::ApiState;
 use crate::http::views::run::RunView;
 use crate::store::runs;
 
-/// GET /v1/app/invoices/{irn}/confirm (POST too): what the authority knows of an invoice.
+/// GET /v1/app/invoices/{irn}/confirm (also POST): returns the authority's record of an invoice.
 pub(crate) async fn confirm(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -34,7 +34,7 @@ pub(crate) async fn confirm(
     Ok(ApiResponse::ok("Invoice confirmed successfully", confirmation))
 }
 
-/// GET /v1/app/invoices/{irn}/download (POST too): the authority's document of a signed invoice, decrypted.
+/// GET /v1/app/invoices/{irn}/download (also POST): returns the authority's document of a signed invoice, decrypted.
 pub(crate) async fn download(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -51,8 +51,8 @@ pub(crate) async fn download(
     Ok(ApiResponse::ok("Invoice downloaded successfully", document))
 }
 
-/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (POST and PUT too). Where the receipt had been
-/// confirmed before, the message is the authority's own.
+/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms the receipt. If it was already
+/// confirmed, the message is the authority's own.
 pub(crate) async fn confirm_receipt(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -65,8 +65,8 @@ pub(crate) async fn confirm_receipt(
     Ok(ApiResponse::ok(message, receipt.confirmation))
 }
 
-/// PATCH /v1/app/invoices/{irn}/update-payment-status (POST and PUT too): a payment status for the authority,
-/// which the stored invoice follows.
+/// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority,
+/// then updates the stored invoice.
 pub(crate) async fn update_payment_status(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -79,13 +79,14 @@ pub(crate) async fn update_payment_status(
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
-    // Nothing of the body stays in memory while the caller waits.
+    // Frees the body before the wait for the run.
     drop(body);
     let run = state.pipeline.update_payment(taxpayer.id, &irn, &form.value, prefer.wait).await?;
     Ok(run_response::paid(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// GET /v1/app/invoices/{irn}/run: the pipeline run of an invoice and its steps; `?operation=` says which.
+/// GET /v1/app/invoices/{irn}/run: returns the pipeline run of an invoice with its steps; `?operation=` selects the
+/// run.
 pub(crate) async fn get_run(
     state: web::Data<ApiState>,
     caller: Caller,

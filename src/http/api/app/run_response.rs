@@ -1,5 +1,5 @@
-//! What a run means for who asked for it: its result, its refusal, or when to ask again. The operations fail
-//! with different statuses (docs/contract.md, "The authority pipeline").
+//! Responses for a pipeline run: its result, its refusal, or the time to ask again. Each operation has its own
+//! failure statuses (docs/contract.md, "The authority pipeline").
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionRe
 use crate::store::invoices;
 use crate::store::runs;
 
-/// The longest wait a caller is told.
+/// Upper bound of `Retry-After`.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
-/// Submit's answer: the result under `message`, the sentence under `data`.
+/// Returns the response of Submit: the result under `message`, the sentence under `data`.
 pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     match run.state {
         RunState::Succeeded => {
@@ -42,7 +42,7 @@ pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Re
     }
 }
 
-/// Transmit's answer; each failure is a 500 that says whether the same call may succeed later.
+/// Returns the response of Transmit. Each failure has status 500 and says whether the same call may succeed later.
 pub(crate) async fn transmitted(
     state: &ApiState,
     run: &Run,
@@ -65,7 +65,7 @@ pub(crate) async fn transmitted(
     }
 }
 
-/// Report's answer; each failure is a 500 that says whether the same call may succeed later.
+/// Returns the response of Report. Each failure has status 500 and says whether the same call may succeed later.
 pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     match run.state {
         RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),
@@ -82,7 +82,7 @@ pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Res
     }
 }
 
-/// The answer to a payment status that was relayed.
+/// Returns the response to a relayed payment status.
 pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     let message = "Invoice payment status updated successfully";
     match run.state {
@@ -99,7 +99,7 @@ pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<
     }
 }
 
-/// 202: the run, and where to look for its end.
+/// Returns 202 with the run and the path to poll for its end.
 async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
     let view = RunView::new(run, &steps, queue(state, run).await?);
@@ -107,29 +107,29 @@ async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> 
     Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
 }
 
-/// Where the run stands in the queue, if it goes on by itself.
+/// Returns the run's queue position; `None` if the run does not continue by itself.
 pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
     let place = state.pipeline.backlog.position(run).await?;
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 
-/// The failure of a call whose run has not ended: when to ask again, and how long it may take.
+/// Adds to the failure of an unfinished run the time to ask again and the estimated wait.
 async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
     Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
 }
 
-/// The path of the run, its IRN encoded as a path segment.
+/// Returns the path of the run, with its IRN encoded as a path segment.
 fn address(run: &Run) -> String {
     let mut encoded = String::new();
     for byte in run.irn.as_str().bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            // Writing to a text never fails.
+            // Writing to a `String` never fails.
             let _ = write!(encoded, "%{byte:02X}");
         }
     }
-    // Submit and Transmit are what the path shows unasked.
+    // Without `?operation=`, the path shows the Submit or Transmit run.
     let which = match run.operation {
         Operation::Submit | Operation::Transmit => String::new(),
         other => format!("?operation={other}"),
@@ -145,7 +145,8 @@ fn cancelled() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
-/// The authority's words, or ours, as a sentence; where they speak of a field, the caller's name of it.
+/// Returns the failure of a refused run: the reason, from the authority or from this service, as a sentence. Faults
+/// name the fields as the caller sent them.
 fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
@@ -153,10 +154,10 @@ fn refused(run: &Run) -> ApiError {
     rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
 }
 
-/// The same, of a document that no run is about.
+/// Returns the failure for a refused document; it needs no run.
 pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
     let explanations = authority::explained(words, document);
-    // Words about a field begin with the authority's path of it, which is quoted as it is.
+    // A reason about a field begins with the authority's path of the field. A path is quoted unchanged.
     let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
     let message = if quotes_path { words.to_owned() } else { sentence(words) };
     let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
@@ -185,7 +186,7 @@ fn code_of(reason: Option<WaitReason>) -> ErrorCode {
     }
 }
 
-/// Whether the receipt of an invoice of ours is known.
+/// Returns true if the receipt is confirmed, by this run or on the stored invoice.
 async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
     if run.done.contains(&Step::Receipt) {
         return Ok(true);

@@ -1,5 +1,6 @@
-//! POST /v1/app/invoices/validate: Validate. It changes nothing; whatever is wrong with the payload, by our rules
-//! or by the authority's, is 400 (docs/contract.md, "The authority pipeline"). `?explain=patch` adds what would mend it.
+//! POST /v1/app/invoices/validate: Validate. It changes nothing. Every fault of the payload, by this service's rules
+//! or by the authority's, is 400 (docs/contract.md, "The authority pipeline"). `?explain=patch` adds a patch that
+//! corrects the payload.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -20,7 +21,7 @@ use crate::http::state::ApiState;
 use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::Validated;
 
-/// Asks for a patch of the body beside the faults.
+/// The value of `explain` that requests a patch of the body in addition to the faults.
 struct ExplainMode;
 
 impl ExplainMode {
@@ -64,7 +65,7 @@ async fn check(
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| local_faults::refused(faults, &body));
-    // Only for the sake of a patch does the body stay in memory while the authority is asked.
+    // Keeps the body in memory during the call to the authority only if a patch was requested.
     let mended = explain.map(|ExplainMode| body);
     let refused = match judge(state, taxpayer.as_ref(), form).await {
         Err(refused) if refused.explained.is_some() => refused,

@@ -1,4 +1,4 @@
-//! `/authority`: what the authority calls.
+//! `/authority`: calls from the authority to this service.
 
 mod notice_token;
 mod notifications;

@@ -1,5 +1,5 @@
-//! The token in the path of the authority's notices is the right to send them. Whoever has another one learns
-//! nothing: there is no such path, and how wrong the token is does not show in the time that takes.
+//! The token in the path of the authority's notices authorizes them. A wrong token gets the 404 of an unknown path,
+//! and the comparison takes constant time, so that a caller without the token learns nothing.
 
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 
 use crate::http::respond::error::ApiError;
 
-/// Refuses every token but the one that is set; where none is set, every one.
+/// Refuses every token except the configured one. If none is configured, refuses all.
 pub(crate) fn check(given: &str, token: &SecretString) -> Result<(), ApiError> {
     let token = token.expose_secret();
     let is_same = Sha256::digest(given).as_slice().ct_eq(Sha256::digest(token).as_slice());

@@ -1,5 +1,5 @@
-//! POST /authority/notifications/{token}: the authority's notice about an invoice. It is unsigned, so that it is
-//! only a hint; 200 says that all that followed from it is durable, and anything else that it is to be sent again.
+//! POST /authority/notifications/{token}: the authority's notice about an invoice. It is unsigned, so it is only a
+//! hint. 200 means that all its consequences are durable; any other status asks the authority to send it again.
 
 use actix_web::web;
 

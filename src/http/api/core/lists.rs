@@ -1,5 +1,5 @@
-//! Option lists, and the authority's reference lists. These are fetched live, unmodified and never stored; the snapshot that
-//! "must exist in" checks is a different one.
+//! Option lists, and the authority's reference lists. A reference list is fetched live, unmodified and never stored;
+//! the "must exist in" checks use a separate snapshot.
 
 use std::future::{Ready, ready};
 
@@ -14,14 +14,14 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::choice::{Choice, Enums, InvoiceCategories};
 
-/// GET /v1/core/commons/invoice-categories: public. Blank is listed, although no write takes it.
+/// GET /v1/core/commons/invoice-categories: public. It lists "Blank", although no write accepts it.
 pub(crate) fn invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
     let data = InvoiceCategories { invoice_categories: choices.into() };
     ready(ApiResponse::ok("Invoice categories retrieved successfully", data))
 }
 
-/// GET /v1/core/commons/enums: the option lists of an integration record (spec.md, "Option lists").
+/// GET /v1/core/commons/enums: lists the options of an integration record (spec.md, "Option lists").
 pub(crate) async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
     let data = Enums {
         erp_systems: state.settings.erp_systems.iter().map(|value| choice(value)).collect(),
@@ -31,7 +31,7 @@ pub(crate) async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiRe
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
-/// The label is the value in upper case with spaces; two have words of their own.
+/// Labels an option with its value in upper case, with spaces; two values have their own labels.
 fn choice(value: &str) -> Choice {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),
@@ -41,8 +41,8 @@ fn choice(value: &str) -> Choice {
     Choice::new(label, value)
 }
 
-/// GET /v1/core/resources/{list}: the authority's reference lists, asked for live, unmodified and never kept.
-/// What "must exist in" a list is checked against a snapshot instead, which nothing here reads or writes.
+/// GET /v1/core/resources/{list}: returns a reference list of the authority, fetched live, unmodified and never
+/// stored. The "must exist in" checks use a separate snapshot, which this endpoint neither reads nor writes.
 pub(crate) async fn resources(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -55,7 +55,7 @@ pub(crate) async fn resources(
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
 }
 
-/// A list that the authority refuses or lacks is one that cannot be had now: the caller asked for nothing wrong.
+/// Turns a refusal or a 404 of the authority into a temporary failure, since the caller's request is valid.
 fn unavailable(failure: AuthorityFailure) -> ApiError {
     match failure {
         AuthorityFailure::Refused { status, .. } => {

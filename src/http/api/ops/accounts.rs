@@ -1,4 +1,4 @@
-//! Integrators and operators with their API keys: list, rotate, revoke. A new key is shown only here; a rotation or
+//! Integrators and operators with their API keys: list, rotate, revoke. A new key is shown only here. A rotation or
 //! revocation takes effect at once on every replica.
 
 use actix_web::web;
@@ -21,7 +21,7 @@ use crate::http::views::paginator::Paginator;
 use crate::store::accounts;
 use crate::store::accounts::{KeyChange, Revocation};
 
-// GET /ops/integrators and /ops/operators: the accounts with their API keys, in the order of their ids.
+// GET /ops/integrators and /ops/operators: list the accounts with their API keys, ordered by id.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
@@ -53,10 +53,10 @@ async fn list(
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
-// POST /ops/integrators/{id}/api-key/rotate and revoke, and the same of operators: a new key, shown only here, or no
-// key any more. Either holds at once on every replica.
+// POST /ops/integrators/{id}/api-key/rotate and revoke, and the same for operators: rotate returns a new key, which
+// is shown only here; revoke removes the keys. Both take effect at once on every replica.
 
-/// Declares the handlers of one kind of account.
+/// Declares the handlers of one account kind.
 macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
         pub(crate) async fn $rotate(

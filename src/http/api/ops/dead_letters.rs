@@ -1,4 +1,4 @@
-//! Dead letters of all taxpayers: list, and replay of one or of those of a taxpayer.
+//! Dead letters of all taxpayers: list, and replay one or all of a taxpayer.
 
 use actix_web::web;
 
@@ -23,7 +23,7 @@ use crate::store::webhooks::delivery_log;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/webhooks/dead-letters: deliveries whose attempts are spent, of one taxpayer or of all.
+/// GET /ops/webhooks/dead-letters: lists deliveries without attempts left, of one taxpayer or of all.
 pub(crate) async fn list_dead_letters(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -36,7 +36,7 @@ pub(crate) async fn list_dead_letters(
     Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// POST /ops/webhooks/dead-letters/{id}/replay: a dead letter once more, by an operator.
+/// POST /ops/webhooks/dead-letters/{id}/replay: queues a dead letter again, for an operator.
 pub(crate) async fn replay_dead_letter(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
@@ -53,7 +53,7 @@ pub(crate) async fn replay_dead_letter(
     Ok(answer.warn(&form.warnings))
 }
 
-/// POST /ops/webhooks/dead-letters/replay: the dead letters of a taxpayer once more, by an operator.
+/// POST /ops/webhooks/dead-letters/replay: queues all dead letters of a taxpayer again, for an operator.
 pub(crate) async fn replay_dead_letters(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,

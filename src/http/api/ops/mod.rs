@@ -1,4 +1,4 @@
-//! Outside `/v1`: probes, metrics, and the reads and actions of operators.
+//! Paths outside `/v1`: probes, metrics, and the reads and actions of operators.
 
 mod accounts;
 mod dead_letters;

@@ -1,4 +1,4 @@
-//! Probes, metrics, and the document of the API with its viewer.
+//! Probes, metrics, and the API document with its viewer.
 
 use std::future::{self, Ready};
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// GET /health/live: the process answers.
+/// GET /health/live: 200 while the process answers.
 pub(crate) fn live() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
-/// GET /health/ready: 200, also while the authority is dead; 503 where the database or the actors are.
+/// GET /health/ready: 200 even if the authority is down; 503 if the database or the actors are.
 pub(crate) async fn ready(state: web::Data<ApiState>) -> HttpResponse {
     let report = state.health.report(&state.store, &state.tree, &state.authority).await;
     let mut answer = if report.is_ready() { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     answer.json(report)
 }
 
-/// GET /metrics: for everybody, or for operators where the settings say so.
+/// GET /metrics: public or for operators only, depending on the settings.
 pub(crate) async fn metrics(
     state: web::Data<ApiState>,
     request: HttpRequest,
@@ -41,20 +41,20 @@ pub(crate) async fn metrics(
     Ok(HttpResponse::Ok().content_type(page::CONTENT_TYPE).body(text))
 }
 
-/// GET /openapi.json: the document of the API.
+/// GET /openapi.json: returns the API document.
 pub(crate) fn openapi() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(document::text()))
 }
 
-/// Nothing but what this service serves itself runs, loads or is called, and nobody frames the page. The viewer sets
-/// styles of elements, and draws its icons from `data:` URLs.
+/// Content security policy of the viewer: it runs, loads and calls only what this service serves, and no page may
+/// frame it. The exceptions are needed: the viewer sets styles of elements and draws its icons from `data:` URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// GET /docs/: the document of the API for reading and trying, with everything it needs in the binary.
+/// GET /docs/: the viewer of the API document, to read it and try it. The binary contains all its files.
 pub(crate) fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
-    // No validator of somebody else's is told where this service stands.
+    // Turns the public validator off: it would learn the address of this service.
     let config = Config::from("/openapi.json").validator_url("none");
     let found = utoipa_swagger_ui::serve(&file.into_inner(), Arc::new(config)).map_err(ApiError::internal);
     future::ready(found.and_then(|found| {
@@ -68,7 +68,7 @@ pub(crate) fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiErr
     }))
 }
 
-/// Its pages name each other relative to a folder.
+/// Redirects to `/docs/`, since the viewer's pages refer to each other relative to that folder.
 pub(crate) fn to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
 }

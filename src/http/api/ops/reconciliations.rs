@@ -20,8 +20,8 @@ use crate::store::db::page::Page;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
 
-/// POST /ops/reconciliations: has a taxpayer's day compared with the authority's ledger. What is asked for is
-/// kept and done; whoever prefers not to wait for its end, or has waited long enough, is told where it stands.
+/// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. The request is durable. The
+/// caller gets the present state if it prefers not to wait, or if the wait ends first.
 pub(crate) async fn create_reconciliation(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
@@ -46,7 +46,7 @@ pub(crate) async fn create_reconciliation(
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/reconciliations: what was compared with the authority's ledger, newest first.
+/// GET /ops/reconciliations: lists the reconciliations, newest first.
 pub(crate) async fn list_reconciliations(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -60,10 +60,10 @@ pub(crate) async fn list_reconciliations(
     Ok(ApiResponse::ok("Reconciliations retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// Findings shown at once; the counts say how many there are.
+/// Maximum number of findings in one response; the counts include all.
 pub(crate) const FINDINGS_MAX: u64 = 100;
 
-/// GET /ops/reconciliations/{id}: one reconciliation with a page of what it found.
+/// GET /ops/reconciliations/{id}: returns a reconciliation with a page of its findings.
 pub(crate) async fn get_reconciliation(
     state: web::Data<ApiState>,
     _: OperatorCaller,

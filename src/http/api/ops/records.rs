@@ -1,4 +1,4 @@
-//! The records that operators read: actors, breakers, outages, audit.
+//! Reads for operators: actors, breakers, outages, audit log.
 
 use std::future::{Ready, ready};
 
@@ -17,7 +17,7 @@ use crate::http::views::paginator::Paginator;
 use crate::store::operations::audit::AuditFilter;
 use crate::store::operations::{audit, outages};
 
-/// GET /ops/breakers: the breaker and the limit of each of the authority's operations, in this process.
+/// GET /ops/breakers: lists the breaker and the limit of each authority operation, in this process.
 pub(crate) fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
@@ -27,7 +27,7 @@ pub(crate) fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<A
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/outages: the outages of the authority, newest first, as all replicas saw them.
+/// GET /ops/outages: lists the outages of the authority, newest first, as all replicas observed them.
 pub(crate) async fn list_outages(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -40,7 +40,8 @@ pub(crate) async fn list_outages(
     Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// GET /ops/audit: security changes and operator actions, newest first; filtered by actor, integrator, taxpayer or subject.
+/// GET /ops/audit: lists security changes and operator actions, newest first, filtered by actor, integrator, taxpayer
+/// or subject.
 pub(crate) async fn list_audit(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -59,10 +60,10 @@ pub(crate) async fn list_audit(
     Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// Actors listed of a group; the counts are of all.
+/// Maximum number of actors listed per group; the counts include all.
 const NODES_MAX: usize = 100;
 
-/// GET /ops/supervision: the tree of actors, gravest first.
+/// GET /ops/supervision: returns the tree of actors, the most serious problems first.
 pub(crate) fn supervision(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     ready(ApiResponse::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
 }

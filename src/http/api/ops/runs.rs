@@ -1,5 +1,5 @@
-//! Pipeline runs of all taxpayers: list, show, pause, resume, retry, cancel. `domain::pipeline::operator_action` decides
-//! what the state of a run allows.
+//! Pipeline runs of all taxpayers: list, show, pause, resume, retry, cancel. `domain::pipeline::operator_action`
+//! decides which action the state of a run allows.
 
 use actix_web::web;
 
@@ -23,7 +23,7 @@ use crate::store::runs::RunFilter;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/pipeline/runs: the runs of all taxpayers, newest first.
+/// GET /ops/pipeline/runs: lists the runs of all taxpayers, newest first.
 pub(crate) async fn list_runs(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -46,7 +46,7 @@ fn filter(query: &Query) -> Result<RunFilter, Faults> {
     }
 }
 
-/// GET /ops/pipeline/runs/{id}: one run with its steps, whose ever it is.
+/// GET /ops/pipeline/runs/{id}: returns a run of any taxpayer with its steps.
 pub(crate) async fn get_run(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -57,12 +57,12 @@ pub(crate) async fn get_run(
     Ok(ApiResponse::ok("Pipeline run retrieved successfully", OperatedRunWithSteps::new(&run, &steps)))
 }
 
-// POST /ops/pipeline/runs/{id}/pause, resume, retry, cancel: what the states of a run allow stands in
-// `domain::run_move`.
+// POST /ops/pipeline/runs/{id}/pause, resume, retry, cancel: `domain::pipeline::operator_action` decides which action
+// the state of a run allows.
 
 type Moved = Result<ApiResponse, ApiError>;
 
-/// Declares the handler of a move, and what it says when it was made.
+/// Declares the handler of an operator action, with its success message.
 macro_rules! moves {
     ($($handler:ident = $to:expr, $said:literal;)+) => {$(
         pub(crate) async fn $handler(

@@ -22,7 +22,8 @@ use crate::store::accounts::taxpayers;
 use crate::store::accounts::taxpayers::TaxpayerFilter;
 use crate::store::webhooks::integrations;
 
-// GET /ops/taxpayers: the taxpayers of all integrators, newest first; above all those that need an operator.
+// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. Operators use it to find those that need
+// their action.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
@@ -49,7 +50,8 @@ fn filter(query: &Query) -> Result<TaxpayerFilter, Faults> {
     }
 }
 
-/// POST /ops/taxpayers/{id}/verify: an operator confirms who a taxpayer is, in the authority's place.
+/// POST /ops/taxpayers/{id}/verify: records that an operator confirms a taxpayer's identity, in place of the
+/// authority.
 pub(crate) async fn verify_taxpayer(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
@@ -67,7 +69,7 @@ pub(crate) async fn verify_taxpayer(
     Ok(ApiResponse::ok("Taxpayer verified successfully", view).warn(&form.warnings))
 }
 
-/// GET /ops/taxpayers/{id}/integration: how a taxpayer's ERP takes notifications.
+/// GET /ops/taxpayers/{id}/integration: returns the ERP notification settings of a taxpayer.
 pub(crate) async fn get_integration(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -78,7 +80,7 @@ pub(crate) async fn get_integration(
     Ok(ApiResponse::ok("Integration retrieved successfully", ErpSettings::new(taxpayer, stored)))
 }
 
-/// PUT /ops/taxpayers/{id}/integration: sets how a taxpayer's ERP takes notifications.
+/// PUT /ops/taxpayers/{id}/integration: sets the ERP notification settings of a taxpayer.
 pub(crate) async fn set_integration(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,

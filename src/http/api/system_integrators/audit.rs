@@ -1,4 +1,4 @@
-//! The integrator's own security changes and those of its account.
+//! The audit log of an integrator: its own security changes and those of its account.
 
 use actix_web::web;
 
@@ -14,7 +14,8 @@ use crate::store::operations::audit::AuditFilter;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/audit: the integrator's own security changes and those of its account, newest first.
+/// GET /v1/system-integrators/audit: lists the integrator's own security changes and those of its account, newest
+/// first.
 pub(crate) async fn list_own_audit(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

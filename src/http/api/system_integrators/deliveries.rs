@@ -23,7 +23,8 @@ use crate::store::webhooks::delivery_log::DeliveryFilter;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: the log of attempts, the newest events first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists the deliveries with their attempts, newest
+/// events first.
 pub(crate) async fn list_deliveries(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -54,8 +55,8 @@ fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults
     }
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: one event once more, whatever
-/// became of it.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers one event again, in
+/// any state of the delivery.
 pub(crate) async fn replay_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

@@ -19,7 +19,7 @@ use crate::http::views::replay::ReplayView;
 use crate::store::webhooks::replays;
 use crate::store::{events, webhooks};
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/replay: a part of the log is delivered once more.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replay: delivers a part of the event log again.
 pub(crate) async fn replay_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -37,7 +37,7 @@ pub(crate) async fn replay_webhook(
     Ok(answer.warn(&warnings))
 }
 
-/// Why nothing comes of a replay, where that is plain from the start.
+/// Returns a warning if it is clear from the start that the replay will deliver nothing.
 async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, ApiError> {
     if replay.is_empty() {
         return Ok(Some("nothing is replayed: the log has no event from there on".to_owned()));
@@ -48,7 +48,8 @@ async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, Api
     Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: how far the latest replay has come; null before the first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay; null before
+/// the first.
 pub(crate) async fn get_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -63,7 +64,7 @@ pub(crate) async fn get_replay(
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: every replay that was asked for, the newest first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: lists all replays, newest first.
 pub(crate) async fn list_replays(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -78,7 +79,7 @@ pub(crate) async fn list_replays(
     Ok(ApiResponse::ok("Webhook replays retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}: how far one of them has come.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}: returns the progress of one replay.
 pub(crate) async fn find_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -92,15 +93,16 @@ pub(crate) async fn find_replay(
     Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
 }
 
-/// The taxpayer's replay that a path names.
+/// Returns the taxpayer's replay with the id in the path.
 pub(super) async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: nothing more of it is queued. One that
-/// was cancelled before stays so, and the answer is the same; one that has come to its end is refused.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops the replay from queueing more
+/// deliveries. Cancelling again changes nothing and gets the same response. Cancelling a replay that has ended is
+/// refused.
 pub(crate) async fn cancel_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -112,7 +114,7 @@ pub(crate) async fn cancel_replay(
     if before.state != ReplayState::Cancelled {
         state.taxpayers.cancel_replay(taxpayer.id, before.id).await?;
     }
-    // Read again: where it came to its end at the same moment, that is what is shown.
+    // Reads the replay again, since it may have ended at the same moment.
     let after = find(&state, taxpayer.id, &replay).await?;
     Ok(ApiResponse::ok("Webhook replay cancelled successfully", ReplayView::from(&after)))
 }

@@ -33,7 +33,7 @@ use crate::store::db::ids::IdKind;
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers: the integrator's taxpayers, newest first.
+/// GET /v1/system-integrators/taxpayers: lists the integrator's taxpayers, newest first.
 pub(crate) async fn list_taxpayers(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -71,8 +71,8 @@ pub(crate) async fn create_taxpayer(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
-/// Asks for the unique names before the password is hashed, which costs a hundred times as much. What is found taken is
-/// refused by the taxpayer's actor all the same: it knows whether the request was carried out before under its key.
+/// Checks the unique names before hashing the password, which costs a hundred times as much. The taxpayer's actor
+/// still decides on a taken name: it knows if an earlier request with the same idempotency key was carried out.
 async fn onboarding(
     state: &ApiState,
     (integrator_id, id): (IntegratorId, TaxpayerId),
@@ -104,7 +104,7 @@ async fn onboarding(
     Ok(onboarding)
 }
 
-/// Without a hash yet.
+/// Returns the contact person without a password hash.
 fn contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: String::new(),
@@ -116,7 +116,7 @@ fn contact(person: &ContactPerson) -> NewContact {
     }
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}.
+/// GET /v1/system-integrators/taxpayers/{id}: returns a taxpayer.
 pub(crate) async fn get_taxpayer(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -127,7 +127,8 @@ pub(crate) async fn get_taxpayer(
     Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: the taxpayer, as it is read; no ERP is asked.
+/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer as reads do, without a call to
+/// an ERP.
 pub(crate) async fn get_integration_setup(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -138,7 +139,7 @@ pub(crate) async fn get_integration_setup(
     Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
 }
 
-/// PATCH /v1/system-integrators/taxpayers/{id}/profile: what completes a business profile.
+/// PATCH /v1/system-integrators/taxpayers/{id}/profile: completes the business profile.
 pub(crate) async fn update_profile(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -159,8 +160,8 @@ pub(crate) async fn update_profile(
     idempotent.answer(&state.taxpayers, show, send).await
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (PUT and PATCH too): a new key, shown only here. The old
-/// one is refused from then on, unless the query asks for an overlap.
+/// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new key, which is shown
+/// only here. The old key is refused from then on, unless the query asks for an overlap.
 pub(crate) async fn rotate_api_key(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

@@ -28,7 +28,7 @@ use crate::http::views::secret::RotatedSecret;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook: the integration record.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook: returns the integration record.
 pub(crate) async fn get_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -42,7 +42,7 @@ pub(crate) async fn get_webhook(
     Ok(ApiResponse::ok("Webhook retrieved successfully", view))
 }
 
-/// PUT /v1/system-integrators/taxpayers/{id}/webhook (PATCH and POST too): Update Webhook.
+/// PUT /v1/system-integrators/taxpayers/{id}/webhook (also PATCH and POST): Update Webhook.
 pub(crate) async fn update_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -65,8 +65,8 @@ pub(crate) async fn update_webhook(
     idempotent.answer(&state.taxpayers, show, send).await
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: a new signing secret, shown only here, or a new key pair,
-/// of which only the public key is shown.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which is shown only here,
+/// or a new key pair, whose public key alone is shown.
 pub(crate) async fn rotate_webhook_secret(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -85,8 +85,8 @@ pub(crate) async fn rotate_webhook_secret(
     Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).unstored())
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/test (GET too): what the endpoint answers to a test, or with
-/// `grade=true` what it is worth.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the
+/// endpoint's answer, or with `grade=true` the endpoint's grade.
 pub(crate) async fn test_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -110,7 +110,8 @@ pub(crate) async fn test_webhook(
     Ok(ApiResponse::ok(message, answer.body))
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: back in service, and what it missed if that is wanted.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook, and replays missed events if the
+/// body asks for it.
 pub(crate) async fn enable_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

@@ -1,4 +1,4 @@
-//! The event feed, and the dead letters of the own webhook.
+//! The event feed, and the dead letters of the taxpayer's own webhook.
 
 use actix_web::web;
 
@@ -22,7 +22,7 @@ use crate::store::webhooks::delivery_log;
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
-/// After which event, and how many at most.
+/// Returns the sequence number to start after, and the maximum number of events.
 fn place(query: &Query) -> Result<(i64, usize), Faults> {
     match (query.whole("after", 0), query.whole("limit", 1)) {
         (Ok(after), Ok(limit)) => {
@@ -33,7 +33,7 @@ fn place(query: &Query) -> Result<(i64, usize), Faults> {
     }
 }
 
-/// GET /v1/tax-payers/events: the event feed, the same log that the webhooks come from.
+/// GET /v1/tax-payers/events: returns the event feed, the same log that the webhooks are sent from.
 pub(crate) async fn list_events(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -47,7 +47,7 @@ pub(crate) async fn list_events(
 
 const PER_PAGE_DEFAULT: u64 = 10;
 
-/// GET /v1/tax-payers/webhook/dead-letters: what could not be delivered, why, and what to do about it.
+/// GET /v1/tax-payers/webhook/dead-letters: lists the failed deliveries, each with its reason and its remedy.
 pub(crate) async fn list_own_dead_letters(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -59,7 +59,7 @@ pub(crate) async fn list_own_dead_letters(
     Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: one of them once more, by its taxpayer.
+/// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: queues a dead letter again, for its taxpayer.
 pub(crate) async fn replay_own_dead_letter(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

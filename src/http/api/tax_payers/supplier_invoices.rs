@@ -1,5 +1,5 @@
-//! The inbox: list, Get Supplier Invoice, Acknowledge Supplier Invoice. A document is the authority's current one; while
-//! the authority fails it is the copy stored at receipt, and a header says so.
+//! The inbox: list, Get Supplier Invoice, Acknowledge Supplier Invoice. A document is the authority's current one. If
+//! the authority fails, it is the copy stored at receipt, and a header says so.
 
 use actix_web::web;
 
@@ -16,7 +16,7 @@ use crate::store::operations::supplier_invoices;
 
 const PER_PAGE_DEFAULT: u64 = 10;
 
-/// GET /v1/tax-payers/supplier-invoices: the inbox, newest first.
+/// GET /v1/tax-payers/supplier-invoices: lists the inbox, newest first.
 pub(crate) async fn list_supplier_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -30,8 +30,8 @@ pub(crate) async fn list_supplier_invoices(
 
 const KEPT: &str = "the authority could not be asked: this is the document as it was at receipt";
 
-/// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. The document is the authority's of
-/// this moment; where that cannot be had, the copy that was kept at receipt, and a header says so.
+/// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. Returns the authority's current document.
+/// If the authority fails, returns the copy stored at receipt, and a header says so.
 pub(crate) async fn get_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

@@ -1,6 +1,6 @@
-//! Create Invoice (Standard), (Full) and (Bulk). An invoice with the same number or IRN is returned as it is, not an
-//! error. In a batch the faults of an invoice fail that invoice only; the batch is stored with all its invoices or not
-//! at all.
+//! Create Invoice (Standard), (Full) and (Bulk). A create with the number or IRN of an existing invoice returns that
+//! invoice unchanged, without an error. In a batch, faults of an invoice fail that invoice only; the batch is stored
+//! with all its invoices or not at all.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
@@ -28,7 +28,7 @@ use crate::http::views::batch::BatchCreated;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-/// POST /v1/tax-payers/invoices: Create Invoice (Standard). An invoice with the same number is no error.
+/// POST /v1/tax-payers/invoices: Create Invoice (Standard). An existing invoice with the same number is not an error.
 pub(crate) async fn create_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -48,7 +48,8 @@ pub(crate) async fn create_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// The original may be older than this service, so that not knowing it is a warning.
+/// Returns a warning if this account has no such original invoice. It is not an error, since the original may be
+/// older than this service.
 async fn unresolved(
     state: &ApiState,
     id: TaxpayerId,
@@ -65,7 +66,8 @@ async fn unresolved(
 
 const DUPLICATE_CREATED_FULL_INVOICE: &str = "Invoice with this IRN already exists";
 
-/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). An invoice with the same IRN or number is no error.
+/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). An existing invoice with the same IRN or number is not
+/// an error.
 pub(crate) async fn create_full_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -77,7 +79,8 @@ pub(crate) async fn create_full_invoice(
     let form = match full_invoice::read(&body, account, &catalog) {
         Ok(form) => form,
         Err(faults) => {
-            // Whose IRN it is belongs to the faults; where there are no others, the taxpayer's actor asks.
+            // A check of the IRN's owner needs the taxpayer, so its fault is added here. If the form has no other
+            // fault, the taxpayer's actor makes this check.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { service_id: Some(&taxpayer.service_id), ..account };
             let all = full_invoice::read(&body, account, &catalog).err();
@@ -90,8 +93,8 @@ pub(crate) async fn create_full_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). What is wrong with an invoice fails that invoice
-/// only; the batch is there with all of its invoices or not at all.
+/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Faults of an invoice fail that invoice only; the batch
+/// is stored with all its invoices or not at all.
 pub(crate) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -102,7 +105,7 @@ pub(crate) async fn create_batch(
     let _turn = state.bodies.bulk_turn().await?;
     let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
-    // So much text takes a while to read: the requests beside it need not wait for it.
+    // A body of this size takes long to parse. A blocking thread parses it, so that other requests need not wait.
     let read = web::block(move || text.read_in(room, |text| read(text, &catalog)))
         .await
         .map_err(ApiError::internal)?;
@@ -139,8 +142,9 @@ async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Fault
     check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
 }
 
-/// Returns the taxpayer if it may create invoices: its subscription is active, its profile complete, and it is confirmed
-/// where that is required. The taxpayer's actor checks the same; here these only come before the faults of a form.
+/// Returns the taxpayer if it may create invoices: its subscription is active, its profile is complete, and it is
+/// confirmed if that is required. The taxpayer's actor repeats the check. The check here only lets a failed
+/// precondition come before the faults of a form.
 async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
@@ -148,10 +152,10 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
     Ok(taxpayer)
 }
 
-/// Compares the existing invoice with the one that was sent.
+/// Says how the existing invoice compares with the sent one: `identical` or `different`.
 const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
 
-/// Returns 201 with the new invoice, or 200 with the existing one and the message that each endpoint has for it.
+/// Returns 201 with the new invoice, or 200 with the existing one and the endpoint's own message for it.
 fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {

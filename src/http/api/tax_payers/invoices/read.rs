@@ -20,7 +20,8 @@ use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
 use crate::store::invoices::{batches, list, payments, timeline};
 
-/// GET /v1/tax-payers/invoices: List Invoices, newest first. Where more follows, headers say where it begins.
+/// GET /v1/tax-payers/invoices: List Invoices, newest first. If more follow, response headers say where the next page
+/// starts.
 pub(crate) async fn list_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -37,7 +38,7 @@ pub(crate) async fn list_invoices(
     Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
 }
 
-/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` shows more of it.
+/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds these parts.
 pub(crate) async fn get_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -72,7 +73,7 @@ pub(crate) async fn get_by_unique_no(
     Ok(answer.warn(&form.warnings))
 }
 
-/// GET /v1/tax-payers/invoices/{id}/timeline: everything that happened to an invoice, in order.
+/// GET /v1/tax-payers/invoices/{id}/timeline: lists all events of an invoice, in order.
 pub(crate) async fn get_timeline(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -88,7 +89,7 @@ pub(crate) async fn get_timeline(
     Ok(answer.warn(warning.as_slice()))
 }
 
-/// GET `/v1/tax-payers/invoices/batches/{batch_no}`: what became of each invoice of a batch.
+/// GET `/v1/tax-payers/invoices/batches/{batch_no}`: returns the outcome of each invoice in a batch.
 pub(crate) async fn get_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

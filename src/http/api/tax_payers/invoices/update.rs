@@ -54,7 +54,8 @@ fn answer(revised: &Revised) -> ApiResponse {
     ApiResponse::ok("Invoice updated successfully", InvoiceObject::from(&revised.invoice)).warn(&warnings)
 }
 
-/// What can no longer be edited is told whatever else is sent (spec.md, "States and transitions").
+/// Returns the failure for an invoice that can no longer be edited, before any fault of the body (spec.md, "States
+/// and transitions").
 async fn locked_or_faults(
     state: &ApiState,
     id: TaxpayerId,
