@@ -148,7 +148,7 @@ impl Draft {
     }
 }
 
-/// What a draft receives when it is stored.
+/// The parts that a draft receives when it is stored.
 #[derive(Debug, Clone)]
 pub struct InvoiceIdentity {
     pub id: InvoiceId,
@@ -191,7 +191,7 @@ impl Invoice {
         Ok(invoice)
     }
 
-    /// Sets the QR code of the signature. The first one stays.
+    /// Records the QR code of the signature. A signed invoice keeps its code.
     #[must_use]
     pub fn signed(mut self, qr_code: String) -> Self {
         if !self.authority.signed {

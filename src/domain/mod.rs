@@ -2,18 +2,18 @@
 //!
 //! | Concept | Module |
 //! |---|---|
-//! | ids, time, digests, faults: what all others use | `kernel` |
-//! | who calls, with which key, and requests that are processed once | `access` |
-//! | exact amounts, and what a payment changes | `money`, `payment` |
+//! | ids, time, digests and faults, used by all others | `kernel` |
+//! | callers, their keys, and requests that are processed once | `access` |
+//! | exact amounts, and the changes by a payment | `money`, `payment` |
 //! | an invoice: its number, states, updates, totals, items and views | `invoice` |
 //! | taxpayers and customers, their tax numbers and email addresses | `party` |
 //! | the steps of a run at the authority, its deadline and its resolution | `pipeline` |
 //! | the event log, deliveries, replays and the health of an endpoint | `events` |
-//! | how a taxpayer's ERP takes notifications | `integration` |
-//! | our ledger beside the authority's, a day at a time | `reconciliation` |
+//! | authentication and format of notifications for a taxpayer's ERP | `integration` |
+//! | our ledger compared with the authority's, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority | `outage` |
-//! | what suppliers sent | `supplier_invoice` |
+//! | invoices from suppliers | `supplier_invoice` |
 
 pub mod access;
 pub mod events;

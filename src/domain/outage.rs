@@ -17,9 +17,10 @@ use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 /// After this long without a call to an operation the authority is probed. The probe comes sooner if other
 /// operations are answered again.
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// A timestamp further ahead than this predates a clock set back. Clocks of replicas differ less.
+/// A timestamp further in the future than this was recorded before the clock was set back. The clocks of
+/// replicas differ by less.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// How long failed notifications are retried. Later the news is of no use.
+/// How long failed notifications are retried. A later notification would be useless.
 const TELL_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
@@ -357,7 +358,7 @@ mod tests {
         Observation { id: Uuid::from_u128(1), now: at(now), quiet: QUIET, sightings, is_alive: None }
     }
 
-    /// One of `sign` that began at 0.
+    /// An outage of the operation `sign` that started at 0.
     fn begun() -> Outage {
         look(1, &[seen(Some(0), Some(0), None)]).at(None).unwrap()
     }

@@ -7,8 +7,8 @@
 //! | none, nor an invoice | `missing_locally`, listed | |
 //! | none, but an invoice | `not_submitted_locally`, listed | |
 //! | running | under way | under way |
-//! | waiting | `unfinished_locally`, sent to ask | under way |
-//! | paused by itself | `unfinished_locally`, sent to ask | agreed; `missing_remotely` where its signature was answered |
+//! | waiting | `unfinished_locally`, resumed with a query | under way |
+//! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if we have it signed |
 //! | paused by an operator | `held_locally`, listed | the same |
 //! | refused | `refused_locally`, listed | agreed |
 //! | cancelled, or succeeded for an invoice that was cancelled | `cancelled_locally`, listed | agreed, `missing_remotely` |
@@ -16,14 +16,14 @@
 //!
 //! | Both have it signed | Finding |
 //! |---|---|
-//! | the authority has it delivered, we have not | `delivered_remotely`, recorded |
-//! | the authority has it transmitted, we have not | `transmitted_remotely`, recorded, or its run is sent to ask |
-//! | we have it transmitted, the authority has not | `not_transmitted_remotely`, listed |
-//! | we have it delivered, the authority has not | `not_delivered_remotely`, listed |
-//! | a payment run stopped short of what the authority has | `payment_unfinished_locally`, sent to ask |
+//! | delivered by the authority's records, not by ours | `delivered_remotely`, recorded |
+//! | transmitted by the authority's records, not by ours | `transmitted_remotely`, recorded, or resumed with a query |
+//! | transmitted by our records, not by the authority's | `not_transmitted_remotely`, listed |
+//! | delivered by our records, not by the authority's | `not_delivered_remotely`, listed |
+//! | a payment run stopped before the authority's status | `payment_unfinished_locally`, resumed with a query |
 //! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
 //! | ours is further, and no run relays it | `payment_behind_remotely`, listed |
-//! | PAID beside REJECTED, or a word we do not know | `payment_differs`, listed |
+//! | PAID beside REJECTED, or an unknown status | `payment_differs`, listed |
 
 pub mod day;
 
@@ -38,7 +38,7 @@ use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
 
 words! {
-    /// The kinds of differences. The last is a line of the authority that names no invoice.
+    /// The kinds of differences. `Unreadable` is an entry of the authority's list that names no invoice.
     FindingKind {
         MissingLocally = "missing_locally",
         NotSubmittedLocally = "not_submitted_locally",
@@ -293,7 +293,8 @@ impl LocalRecord {
         Some(Difference { kind, mend })
     }
 
-    /// Returns the repair if a record exists that can hold it, so that it is applied once.
+    /// Returns the repair if we have a record that will show the transmission afterwards. Otherwise every
+    /// reconciliation would repeat it.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();

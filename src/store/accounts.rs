@@ -1,4 +1,4 @@
-//! Integrators and operators: who may act for taxpayers, and who runs the service.
+//! Integrators, who act for taxpayers, and operators, who run the service.
 
 pub mod api_key_row;
 pub mod contact_row;

@@ -136,7 +136,7 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Returns the sequence of the event at a position; for a moment past the last event, one beyond the log.
+/// Returns the sequence of the event at a position; for a moment after the last event, `i64::MAX`.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,

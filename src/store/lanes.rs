@@ -86,10 +86,10 @@ pub struct LeasedLane {
 /// The backoff after a process crash, in microseconds; after `n` crashes it is `n * n` times as long.
 const CRASH_BACKOFF_US: i64 = 15_000_000;
 
-/// The lease of a lane without a holder that is claimed in isolation (`crashes`).
+/// The `lease_until` of an expired lease without a holder. Such a lane is claimed in isolation (`abandoned`).
 pub(super) const ABANDONED: i64 = 0;
 
-/// The mark of a lane that new work does not wake.
+/// The value of `gate` for a lane that waits for its time and is not woken by new work.
 pub const PARKED: &str = "parked";
 
 /// Locks a lane for the rest of the transaction and increments its version. Returns the new version.

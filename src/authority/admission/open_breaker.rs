@@ -1,7 +1,7 @@
 //! An open breaker: whose calls it holds back, and which call is the next probe. Methods take the time as an
 //! argument.
 //!
-//! Probes run one at a time, spaced. A document that failed already probes last. While few accounts failed, the
+//! Probes run one at a time, spaced. A document that has already failed probes last. While few accounts failed, the
 //! other accounts probe sooner, in addition.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// How much longer a document that failed already waits before it may probe: others go first.
+/// The extra wait before a document that has already failed may probe, so that other documents probe first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two probes of accounts that have not failed.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -102,7 +102,8 @@ impl OpenBreaker {
         }
     }
 
-    /// A probe ended without closing the breaker, if the call was one.
+    /// Records the end of a call that left the breaker open. A regular probe schedules the next one. A failed
+    /// call ends the early probes of its account.
     pub(crate) fn probed(
         &mut self,
         account: CallerAccount,
@@ -150,7 +151,7 @@ impl EarlyProbes {
         wait(now, self.next_at, EARLY_PROBE_EVERY)
     }
 
-    /// Adds an account that failed, too.
+    /// Adds a failed account, which then may not probe early. Returns `None` if too many accounts failed.
     fn without(mut self, account: CallerAccount) -> Option<Self> {
         if !self.failed.contains(&account) {
             self.failed.push(account);
@@ -167,8 +168,8 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`; `None` if it is due. A moment further away than the longest wait predates a
-/// clock that was set back and is due, too.
+/// Returns the time until `then`; `None` if it is due. A moment further away than the longest wait was
+/// computed before the clock was set back, and is due too.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

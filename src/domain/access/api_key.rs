@@ -16,7 +16,7 @@ pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
 pub const VALID_KEYS_MAX: usize = 5;
 
 words! {
-    /// What a key may do.
+    /// The permissions of a key.
     KeyScope { Full = "full", ReadOnly = "read_only" }
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for KeyOwner {
     }
 }
 
-/// The terms on which a key is made.
+/// The scope, expiry and overlap of a new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyTerms {
     /// None keeps the scope of the replaced key; a first key gets full access.
@@ -45,7 +45,7 @@ pub struct KeyTerms {
     pub overlap: Duration,
 }
 
-/// A key that is being made, with its text.
+/// A key that is not stored yet, with its text.
 #[derive(Debug, Clone)]
 pub struct NewKey {
     pub text: SecretString,
@@ -76,7 +76,7 @@ pub struct KeyHolder {
 }
 
 impl From<SecretString> for NewKey {
-    /// Makes a key with full access and no expiry that replaces all others at once.
+    /// Makes a key without expiry that replaces all others at once and keeps the scope of the newest.
     fn from(text: SecretString) -> Self {
         Self { text, terms: KeyTerms::default() }
     }

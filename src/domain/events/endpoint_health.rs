@@ -47,7 +47,7 @@ pub struct FailureStreak {
     pub parked_until: Option<Timestamp>,
 }
 
-/// What may be sent to an endpoint at present.
+/// The deliveries that may be sent to an endpoint at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CircuitState {
     /// All due deliveries.

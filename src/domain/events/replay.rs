@@ -14,7 +14,7 @@ words! {
 }
 
 words! {
-    /// What is replayed when a webhook is enabled.
+    /// The scope of the replay that starts when a webhook is enabled.
     AfterEnable { None = "none", Failed = "failed", Missing = "missing" }
 }
 

@@ -26,7 +26,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to, in microseconds.
+/// A clock that moves only by `advance`, in microseconds.
 #[derive(Debug)]
 pub struct MockClock(AtomicI64);
 

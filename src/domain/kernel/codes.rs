@@ -55,7 +55,7 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// Who is invoiced: a business, a consumer or a government body.
+    /// The kind of customer: a business, a consumer or a government body.
     Category { B2B = "B2B", B2C = "B2C", B2G = "B2G" }
 }
 
@@ -67,7 +67,7 @@ impl Category {
 }
 
 words! {
-    /// What a line sells.
+    /// The kind of item on a line.
     ItemType { Product = "PRODUCT", Service = "SERVICE" }
 }
 
@@ -101,7 +101,7 @@ words! {
 }
 
 impl DeclaredPaymentStatus {
-    /// The status as which it is returned later.
+    /// The payment status that later responses show for it.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Pending => PaymentStatus::Pending,
@@ -117,7 +117,7 @@ words! {
 }
 
 impl RelayedPaymentStatus {
-    /// The status as which it is returned later.
+    /// The payment status that later responses show for it.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Paid => PaymentStatus::Paid,
@@ -198,7 +198,7 @@ words! {
 }
 
 words! {
-    /// Whether a taxpayer may create invoices.
+    /// The subscription of a taxpayer. Only an active one allows creating invoices.
     Subscription { Active = "active", Inactive = "inactive" }
 }
 

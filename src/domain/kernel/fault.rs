@@ -20,7 +20,7 @@ impl Fault {
     }
 }
 
-/// A dot path as a JSON Pointer (RFC 6901). No other place writes one.
+/// Converts a dot path to a JSON Pointer (RFC 6901). Nothing else builds one.
 pub fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
 }

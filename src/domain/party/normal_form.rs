@@ -1,11 +1,11 @@
-//! Normal forms: texts that people consider equal have one. Tax numbers are written with blanks, dashes, dots
+//! Normal forms: texts that people consider equal have the same one. Tax numbers are written with blanks, dashes, dots
 //! and slashes, and may contain invisible characters; two spellings of one number must never become two
 //! taxpayers.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Letters to Unicode, blank to a reader.
+/// Characters that Unicode classifies as letters but that are invisible.
 const FILLERS: [char; 2] = ['\u{115F}', '\u{1160}'];
 
 /// The text without case and without differences of encoding (NFKC), for searches.

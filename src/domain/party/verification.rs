@@ -23,7 +23,7 @@ words! {
 }
 
 words! {
-    /// What an unverified taxpayer may do: `accounts.verification`.
+    /// The treatment of unverified taxpayers: `accounts.verification`.
     VerificationPolicy { Warn = "warn", Require = "require" }
 }
 

@@ -236,8 +236,8 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. A momentary check keeps the unresolved intent of a step with an
-    /// effect.
+    /// Records the intent to call a step. A momentary step (`is_momentary`) does not replace the unresolved
+    /// intent of a step with an effect.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));

@@ -12,7 +12,7 @@ use crate::domain::pipeline::Run;
 pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
     signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
 
-/// A copy shows the payment status of its time.
+/// The field that is not compared, since its value changes over time.
 const CHANGING: &str = "payment_status";
 /// Identifiers that are compared without case.
 const CASELESS: [&str; 2] = ["business_id", "irn"];

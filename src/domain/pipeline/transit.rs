@@ -6,10 +6,10 @@ use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::pipeline::{Operation, Run, Step};
 
-/// What our records say about a transmission.
+/// The transmission state of an invoice by our records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
-    /// True if our records say so and no run stopped before it.
+    /// True if it was transmitted by our records and no transmit run ended without sending it.
     pub is_transmitted: bool,
     pub is_acknowledged: bool,
 }

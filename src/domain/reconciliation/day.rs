@@ -4,11 +4,11 @@
 //!
 //! | State | Means |
 //! |---|---|
-//! | queued | asked for |
-//! | running | somebody is at it, or died in it |
-//! | interrupted | the authority or the database failed: it is tried again |
-//! | done | compared to the end |
-//! | failed | given up, with the reason |
+//! | queued | requested |
+//! | running | in progress, or its process crashed |
+//! | interrupted | the authority or the database failed; it is retried |
+//! | done | compared completely |
+//! | failed | not retried any more, with the reason |
 
 use std::time::Duration;
 

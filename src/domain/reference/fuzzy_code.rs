@@ -12,11 +12,11 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 const TEXT_BYTES_MAX: usize = 128;
 /// From this length on a word may have two typos.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// From this length on no other code may be within one more letter.
+/// From this length on, a match must be nearer than any other code by more than one letter.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words that differ more in length cannot match: two typos and the margin, each a letter of at most four
-/// bytes.
+/// Words whose lengths differ by more bytes cannot match: two typos and one letter of margin
+/// (`MARGIN_LETTERS_MIN`), each at most four bytes. This saves computing the distance.
 const BYTES_APART_MAX: usize = 12;
 
 /// How a code was matched.
@@ -62,7 +62,7 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // Most short words are within two letters of many others; a long one is not by chance.
+    // Short words are within two letters of many others by chance, so a margin would leave no match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)

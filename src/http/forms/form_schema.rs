@@ -58,7 +58,7 @@ pub(crate) enum FieldType {
     },
     Currency,
     Country,
-    /// A portal id.
+    /// An id that this service assigned, such as an invoice's.
     Id,
     /// The sequence number of an event, or a timestamp (RFC 3339).
     LogPosition,

@@ -115,7 +115,7 @@ fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> Service
         }
         None => render::failure(&error_of(error, response.status()), prefs),
     };
-    // Headers that were set on the way are kept.
+    // Keep the headers that inner middleware added to the failed response.
     for (name, value) in response.headers() {
         if !answer.headers().contains_key(name) {
             answer.headers_mut().insert(name.clone(), value.clone());
@@ -157,7 +157,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("a handler panicked: {}", text.unwrap_or("without a text"))
 }
 
-/// A failure after which the request no longer exists. It is rendered in full all the same.
+/// A failure without a response, such as a panic. The request was consumed, so the failure keeps the parts of it
+/// that its response needs.
 #[derive(Debug)]
 struct Abandoned {
     error: ApiError,

@@ -31,7 +31,8 @@ pub(crate) struct WriterPool {
     busy_wait: Duration,
 }
 
-/// The slot of the commit group. The holder of its lock runs; locks are granted in the order of requests.
+/// The commit group behind its lock. The member that holds the lock executes its statements; the lock is granted
+/// in the order of requests.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
 /// The database transaction that concurrent transactions share.
@@ -334,7 +335,7 @@ mod tests {
         tx.commit().await
     }
 
-    /// What a reader sees, which is what is on disk.
+    /// Returns the committed names, as a reader sees them.
     async fn names(store: &Store) -> Vec<String> {
         let statement = Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
         let rows = store.reader().query_all_raw(statement).await.unwrap();
@@ -399,7 +400,8 @@ mod tests {
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
-            // SQLite gives up the shared transaction when the disk is full. Whoever joins it after that fails too.
+            // SQLite gives up the shared transaction when the disk is full. Transactions that join it
+            // afterwards fail too.
             loop {
                 let Ok(tx) = store.begin().await else { continue };
                 let is_set = tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await.is_ok();

@@ -26,11 +26,11 @@ pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
 /// The prepared statements kept by a connection. Each batch size is one.
 const STATEMENTS_KEPT: usize = 256;
-/// PostgreSQL ends a statement at its own limit; an answer this much later will not come.
+/// The time that we wait beyond PostgreSQL's own statement timeout. After it the connection counts as dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
-/// SQLite depends on the disk only.
+/// The deadline of an SQLite call. It is long, since only a slow disk can delay one.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
-/// The deadline of a transaction, in deadlines of its calls.
+/// The deadline of a transaction, as a multiple of the deadline of one call.
 const CALLS_A_TRANSACTION: u32 = 5;
 /// A connection that was idle for longer is tested before use: a firewall or a pooler may have dropped it.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
@@ -321,7 +321,7 @@ fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // After SQLite rolls back by itself, the driver still counts the transaction.
+        // After SQLite rolls back by itself, the driver still considers the transaction open: drop that connection.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
@@ -347,7 +347,7 @@ fn postgres(
                 if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
             })
         })
-        // The driver itself would wait without a limit.
+        // Test doubtful connections here, with a limit: the driver's own test has none.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {

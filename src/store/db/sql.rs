@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use sea_orm::DbBackend;
 use sea_orm::sea_query::Expr;
 
-/// Whether a lateral join keeps the rows that match nothing.
+/// The kind of a lateral join: `Left` keeps rows on the left without a match, `Inner` drops them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
     Inner,
@@ -42,7 +42,8 @@ pub(crate) trait Dialect: Sync {
     /// The present time in microseconds since 1970.
     fn clock(&self) -> &'static str;
 
-    /// The same. On PostgreSQL it is constant during a statement, so an index can serve a comparison with it.
+    /// The present time, like `clock`. On PostgreSQL it is constant during a statement, so an index can serve a
+    /// comparison with it.
     fn statement_clock(&self) -> &'static str;
 
     /// The numbers of a JSON list, as a subquery with the column `value`.
@@ -67,7 +68,7 @@ pub(crate) trait Dialect: Sync {
     /// Joins and locks the lanes that match each row on the left, in the order of these rows.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
-    /// Whether the planner ignores how many rows a filter matches, so that a query has to choose its index.
+    /// True if the planner ignores how many rows a filter matches, so that a query has to choose its index.
     fn ignores_selectivity(&self) -> bool;
 }
 

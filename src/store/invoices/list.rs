@@ -88,8 +88,8 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// How to use an index. SQLite does not know the selectivity of a filter and guesses badly, while the count
-/// is known by now. PostgreSQL uses its own statistics.
+/// A hint to the planner about the index to use. SQLite does not know the selectivity of a filter and guesses
+/// badly, but the matching rows are counted already. PostgreSQL uses its own statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
     /// Many rows match a range: walk from the newest until the page is full, since sorting them all would
@@ -109,7 +109,8 @@ impl IndexHint {
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
 
-    /// A column; hidden, no index is chosen for it.
+    /// Returns a column as an expression. With `is_hidden` it gets a plus sign, which keeps SQLite from using an
+    /// index on it.
     fn column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
     }

@@ -76,7 +76,7 @@ mod tests {
 
     const ID: TaxpayerId = TaxpayerId(7);
     const LEASE: Duration = Duration::from_secs(30);
-    /// A clock set back by ten minutes finds writes this far in the future.
+    /// The clock is set back by this much, so earlier writes lie this far in the future.
     const SET_BACK: Duration = Duration::from_mins(10);
 
     #[tokio::test]

@@ -263,7 +263,7 @@ async fn claim_free(
     Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
-/// The condition that a lane is due, released, and not blocked.
+/// The condition that a lane is due, without a lease, and not blocked.
 fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = not_blocked("lanes", blocked);

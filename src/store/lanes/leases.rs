@@ -19,7 +19,8 @@ use crate::store::lanes::{self, LaneKind, Lease};
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// How to release a lane: when it is due again, if by time, and the step that it waits for.
+/// The release of a lane: the delay until it is due again, `None` if only new work makes it due, and the step
+/// that it waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,

@@ -1,4 +1,4 @@
-//! What the deployment as a whole keeps: the audit trail, outages, reconciliation, reference lists and pulled invoices.
+//! Data of the deployment as a whole: the audit trail, outages, reconciliation, reference lists and pulled invoices.
 
 pub mod audit;
 pub mod audit_row;

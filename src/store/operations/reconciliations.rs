@@ -103,7 +103,8 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
     Ok(())
 }
 
-/// The next one to process: the fewest attempts first, then the oldest. An interrupted one waits for `rest`.
+/// Loads the next reconciliation to process: the fewest attempts first, then the oldest. An interrupted one is
+/// retried after `rest`.
 pub async fn next_open(
     store: &Store,
     now: Timestamp,
@@ -116,7 +117,7 @@ pub async fn next_open(
         .add(
             Condition::all()
                 .add(in_state(ReconciliationState::Interrupted))
-                // One in the future was interrupted before the clock was set back.
+                // An interruption in the future was recorded before the clock was set back.
                 .add(
                     Condition::any()
                         .add(Column::EndedAt.lte(rested))
@@ -208,7 +209,7 @@ pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError>
     Ok(counted.into_tuple().all(store.reader()).await?)
 }
 
-/// When the last one of all was completed.
+/// The time of the last completion, over all taxpayers and days.
 pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let found = Entity::find()
         .filter(in_state(ReconciliationState::Done))

@@ -64,7 +64,8 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Skips deliveries counted before: they run in isolation, and none did.
+/// Counts a crash for the due deliveries that have none. Those with one are attempted in isolation
+/// only, and no isolated attempt was recorded.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,

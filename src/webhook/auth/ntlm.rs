@@ -32,12 +32,12 @@ impl Negotiation {
         Self { opening: nlmp::negotiate(), freshness }
     }
 
-    /// The first message.
+    /// The first message of the handshake (NEGOTIATE).
     pub(super) fn opening(&self) -> Result<Credentials, AuthFault> {
         Credentials::authorization(SCHEME, &STANDARD.encode(&self.opening))
     }
 
-    /// The third message, in answer to the second.
+    /// The third message (AUTHENTICATE), in answer to the server's challenge.
     pub(super) fn response(&self, challenge: &str, login: NtlmLogin<'_>) -> Result<Credentials, AuthFault> {
         if challenge.len() > CHALLENGE_MAX.div_ceil(3) * 4 {
             return Err(AuthFault::NtlmUnreadable);
@@ -48,7 +48,7 @@ impl Negotiation {
     }
 }
 
-/// The second message, if the headers of a response contain it.
+/// The second message (CHALLENGE), if the headers of a response contain it.
 pub(in crate::webhook) fn challenge(headers: &HeaderMap) -> Option<String> {
     let offers = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     offers.flat_map(|offer| offer.split(',')).find_map(|offer| {

@@ -27,7 +27,7 @@ pub(crate) fn passed(check: GradeCheck) -> &'static str {
     }
 }
 
-/// The explanation of a valid message that was not accepted.
+/// Explains a failed check: the endpoint did not accept a valid message with 2xx, or not in time.
 pub(crate) fn not_accepted(check: GradeCheck, answer: &AttemptResult, timeout: Duration) -> String {
     let observed = match answer.status {
         Some(status) => status_advice(status),
@@ -90,7 +90,7 @@ fn how_to_accept(check: GradeCheck) -> &'static str {
     }
 }
 
-/// The explanation of an invalid message that was not refused.
+/// Explains a failed check: the endpoint did not refuse an invalid message.
 pub(crate) fn not_refused(check: GradeCheck, answer: &AttemptResult) -> String {
     match answer.status {
         Some(200..=299) => how_to_refuse(check).to_owned(),
