@@ -33,14 +33,14 @@ use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// How often to claim without a notification.
+/// The dispatcher claims at this interval if nothing notifies it.
 const POLL: Duration = Duration::from_millis(250);
 /// The longest pause between two claims that found lanes.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// The delay of a lane that its actor could not finish.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// How an actor left its lane.
+/// The state in which an actor left its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkStatus {
     Released,

@@ -85,7 +85,7 @@ pub struct FaultOrder {
     pub latency_ms: Option<u64>,
     /// For `throttled`; 1 by default.
     pub retry_after_s: Option<u64>,
-    /// How long it is in force, in seconds.
+    /// The seconds that the fault stays in force.
     pub for_s: Option<u64>,
     /// Another status for `server_error`, `busy` or `outage`.
     pub status: Option<u16>,

@@ -38,10 +38,10 @@ use crate::webhook::{self, GuardedClient, PostRequest, RetrySchedule};
 const POLL_INITIAL: Duration = Duration::from_secs(1);
 const POLL_MAX: Duration = Duration::from_secs(8);
 
-/// How long a finished attempt waits for others, so that attempts that end together share one commit.
+/// A finished attempt waits this long for others, so that attempts that end together share one commit.
 const GATHER_WINDOW: Duration = Duration::from_millis(2);
 
-/// How long loaded deliveries may be started. After that the endpoint may have changed or a delivery been given up.
+/// Loaded deliveries may be started for this long. After that the endpoint may have changed or a delivery been given up.
 const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 
 /// A replay advances in free slots, and in every eighth round even without one.

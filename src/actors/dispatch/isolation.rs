@@ -14,7 +14,7 @@ use crate::store::lanes::LeasedLane;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
 
-/// How long an isolated lane delays the next one. A lane that hangs must not hold up all others.
+/// An isolated lane delays the next one for at most this long. A lane that hangs must not hold up all others.
 const ISOLATED_MAX: Duration = Duration::from_secs(2);
 
 /// Counts a crash for the work of a lane. `More` means that the lane is to be run now.

@@ -23,14 +23,14 @@ use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The only lane of its kind.
 const LANE: &str = "transit";
-/// How far before the cursor the list is read again. The list is ordered by day of signature, and a transmission may
+/// A poll reads the list again from this long before the cursor. The list is ordered by day of signature, and a transmission may
 /// follow days later.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
-/// How often to check for a due poll.
+/// The interval between two checks for a due poll.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// How often the whole list of invoices in transit is read.
+/// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// How far back a sweep reads acknowledged invoices. That list only grows.
+/// A sweep reads acknowledged invoices back to this age, because that list only grows.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// When a withheld invoice is tried again; its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
