@@ -12,10 +12,11 @@ use crate::authority::operation::{Operation, ResourceList};
 use crate::authority::transport::answer::AuthorityAnswer;
 use crate::authority::transport::classify::{says_not_ok, says_ok};
 use crate::authority::transport::failure::AuthorityFailure;
-use crate::authority::transport::request::{AuthorityRequest, path_segment};
+use crate::authority::transport::request::AuthorityRequest;
 use crate::authority::wire::{
     Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, PullQuery, SearchPage, SearchQuery,
 };
+use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
     /// `POST /invoice/irn/validate`: checks that this IRN may be used. A signed IRN gives `Unknown`: ask

@@ -9,6 +9,8 @@ use backoff::SystemClock;
 use backoff::backoff::Backoff;
 use backoff::exponential::ExponentialBackoffBuilder;
 
+use crate::domain::kernel::jitter::up_to;
+
 /// After this many doublings any interval has reached its bound.
 const DOUBLINGS_MAX: u32 = 64;
 
@@ -37,8 +39,8 @@ impl RetryPolicy {
         jitter: u32,
     ) -> Option<Duration> {
         let delay = match retry_after {
-            Some(wait) => wait.checked_add(fraction(self.initial, jitter))?,
-            None => fraction(self.interval(attempts), jitter),
+            Some(wait) => wait.checked_add(up_to(self.initial, jitter))?,
+            None => up_to(self.interval(attempts), jitter),
         };
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
     }
@@ -59,12 +61,6 @@ impl RetryPolicy {
         }
         interval
     }
-}
-
-/// Returns `jitter / u32::MAX` of the interval.
-fn fraction(interval: Duration, jitter: u32) -> Duration {
-    let nanos = interval.as_nanos().saturating_mul(u128::from(jitter)) / u128::from(u32::MAX);
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::io;
 use std::time::Duration;
 
 use super::auth::AuthFault;
+use crate::domain::kernel::retry_after::RetryAfter;
 use crate::webhook::http::connect_policy::AddressesRefused;
 use crate::webhook::http::destination::UrlFault;
 use crate::webhook::http::phases::PhaseTimes;
-use crate::webhook::http::retry_after::RetryAfter;
 
 /// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

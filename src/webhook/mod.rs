@@ -30,8 +30,6 @@ mod testing;
 pub use attempt::{AttemptOutcome, AttemptResult, TransportFault};
 pub use grading::{CheckResult, Grade, GradeCheck, GradeReport, grade_answers};
 pub use guidance::Guidance;
-pub use http::{
-    AddressPolicy, ClientBuildError, GuardedClient, PhaseTimes, PostRequest, RetryAfter, UrlFault,
-};
+pub use http::{AddressPolicy, ClientBuildError, GuardedClient, PhaseTimes, PostRequest, UrlFault};
 pub use schedule::RetrySchedule;
 pub use signing::{SecretFault, SignedMessage, SigningSecret, VerifyFault};

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use crate::domain::kernel::jitter::up_to;
+
 /// The longest Retry-After that is honoured.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
 
@@ -34,8 +36,7 @@ impl RetrySchedule {
     /// `retry_after`, capped at 24 h, replaces the delay.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
-        let extra = delay.as_nanos().saturating_mul(u128::from(jitter)) / (u128::from(u32::MAX) * 10);
-        let jittered = delay.saturating_add(Duration::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX)));
+        let jittered = delay.saturating_add(up_to(delay / 10, jitter));
         let asked = retry_after.unwrap_or_default().min(RETRY_AFTER_MAX);
         Some(jittered.max(asked))
     }

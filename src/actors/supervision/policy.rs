@@ -6,6 +6,11 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use rand::RngExt as _;
+
+use crate::domain::kernel::clock;
+use crate::domain::kernel::jitter::upper_half;
+
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
     pub backoff_initial: Duration,
@@ -47,7 +52,8 @@ impl RestartBudget {
             self.panics.pop_front();
         }
         self.panics.push_back(now);
-        (self.panics.len() <= self.policy.restarts_max).then(|| jittered(self.wait()))
+        (self.panics.len() <= self.policy.restarts_max)
+            .then(|| upper_half(self.wait(), clock::chance().random()))
     }
 
     /// The delay after the counted panics, before jitter.
@@ -55,11 +61,6 @@ impl RestartBudget {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
         self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)
     }
-}
-
-fn jittered(whole: Duration) -> Duration {
-    let micros = u64::try_from(whole.as_micros()).unwrap_or(u64::MAX);
-    Duration::from_micros(rand::random_range(micros / 2..=micros))
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::io;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 
 use crate::authority::transport::failure::Cause;
 use crate::domain::kernel::clock::SharedClock;
+use crate::domain::kernel::retry_after::RetryAfter;
 
 /// The longest body read, in bytes; the product list is the authority's longest.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -77,54 +77,24 @@ fn is_handshake(error: &reqwest::Error) -> bool {
     sources.any(|source| source.downcast_ref().is_some_and(tells))
 }
 
-/// Reads Retry-After in seconds, or as a date relative to the response's Date, or to our clock if it has none
-/// (RFC 9110, 10.2.3).
+/// Returns the wait that the headers ask for.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let parser = DateTimeParser::new();
-    let then = parser.parse_timestamp(text).ok()?;
-    let written = headers.get(DATE).and_then(|date| parser.parse_timestamp(date.to_str().ok()?).ok());
-    Some(Duration::try_from(then.duration_since(written.unwrap_or(now))).unwrap_or(Duration::ZERO))
+    let date = headers.get(DATE).and_then(|date| date.to_str().ok());
+    let asked = RetryAfter::parse(headers.get(RETRY_AFTER)?.to_str().ok()?, date)?;
+    Some(asked.wait(now))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn headers(retry_after: &str) -> HeaderMap {
+    #[test]
+    fn a_retry_after_date_is_compared_with_the_date_of_the_response() {
         let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, "Wed, 21 Oct 2015 07:29:30 GMT".parse().unwrap());
+        let now = "2015-10-21T07:29:00Z".parse().unwrap();
+        assert_eq!(retry_after(&headers, now), Some(Duration::from_secs(30)));
         headers.insert(DATE, "Wed, 21 Oct 2015 07:28:00 GMT".parse().unwrap());
-        headers.insert(RETRY_AFTER, retry_after.parse().unwrap());
-        headers
-    }
-
-    #[test]
-    fn retry_after_is_read_in_seconds_and_as_a_date() {
-        let cases = [
-            ("7", Some(7)),
-            ("Wed, 21 Oct 2015 07:29:30 GMT", Some(90)),
-            ("Wed, 21 Oct 2015 07:00:00 GMT", Some(0)),
-            ("soon", None),
-            ("-1", None),
-            ("1.5", None),
-        ];
-        for (text, seconds) in cases {
-            assert_eq!(
-                retry_after(&headers(text), Timestamp::MAX),
-                seconds.map(Duration::from_secs),
-                "{text}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_retry_after_date_without_date_header_is_relative_to_our_clock() {
-        let mut headers = headers("Wed, 21 Oct 2015 07:29:30 GMT");
-        headers.remove(DATE);
-        let now = "2015-10-21T07:28:00Z".parse().unwrap();
         assert_eq!(retry_after(&headers, now), Some(Duration::from_secs(90)));
     }
 }

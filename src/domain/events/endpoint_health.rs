@@ -7,6 +7,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::kernel::jitter::upper_half;
+
 /// Fewer failures are not significant, however long they last.
 const FAILURES_MIN: u32 = 5;
 /// The wait before the first probe. It doubles with each failed probe.
@@ -98,8 +100,7 @@ impl FailureStreak {
 
     fn wait(&self, jitter: u32, policy: &CircuitPolicy) -> Duration {
         let whole = PARK_MIN.saturating_mul(1 << self.probes.min(16)).min(policy.probe_interval_max);
-        let drawn = whole.as_millis() * u128::from(jitter) / (u128::from(u32::MAX) * 2);
-        whole / 2 + Duration::from_millis(u64::try_from(drawn).unwrap_or(0))
+        upper_half(whole, jitter)
     }
 
     /// Returns the number of failures and the end of the wait if this failure parked the endpoint.

@@ -7,4 +7,7 @@ pub mod crash;
 pub mod digest;
 pub mod fault;
 pub mod ids;
+pub mod jitter;
+pub mod path_segment;
 pub mod refusal;
+pub mod retry_after;

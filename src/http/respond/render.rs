@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::{Fault, json_pointer};
+use crate::domain::kernel::retry_after::RetryAfter;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::explanation::Explanation;
 use crate::http::respond::logged_failure::LoggedFailure;
@@ -75,8 +76,7 @@ struct PatchMembers<'a> {
 pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
     let mut answer = HttpResponse::build(error.status);
     if let Some(wait) = error.retry_after {
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        answer.insert_header((RETRY_AFTER, seconds.max(1)));
+        answer.insert_header((RETRY_AFTER, RetryAfter::seconds(wait)));
     }
     if !error.allowed.is_empty() {
         let methods: Vec<_> = error.allowed.iter().map(ToString::to_string).collect();

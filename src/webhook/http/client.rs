@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
-use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap};
+use reqwest::header::{CONNECTION, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Response};
 use url::Url;
 
 use crate::domain::integration::network::AllowedNetwork;
+use crate::domain::kernel::retry_after::RetryAfter;
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
 use crate::webhook::auth::{Credentials, challenge};
 use crate::webhook::http::address::AddressPolicy;
@@ -20,7 +21,6 @@ use crate::webhook::http::connect_policy::{ConnectPolicy, ConnectScope};
 use crate::webhook::http::keep_alive::KeepAliveHosts;
 use crate::webhook::http::request_context::{ConnectPolicyLayer, RequestContext};
 use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
-use crate::webhook::http::retry_after::retry_after;
 
 /// Timeout of connecting.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -213,7 +213,8 @@ impl GuardedClient {
 
     async fn answered(&self, response: Response, keep: usize) -> AttemptResult {
         let status = response.status().as_u16();
-        let retry_after = retry_after(response.headers());
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let retry_after = header(RETRY_AFTER).and_then(|text| RetryAfter::parse(text, header(DATE)));
         let outcome = AttemptOutcome::from_response(status, aborts(response.headers()));
         let body = read(response, self.max_body).await;
         let response_head = head(&body, keep);
@@ -259,7 +260,6 @@ mod tests {
     use crate::webhook::attempt::TransportFault;
     use crate::webhook::http::destination::UrlFault;
     use crate::webhook::http::phases::PhaseTimes;
-    use crate::webhook::http::retry_after::RetryAfter;
     use crate::webhook::testing::{AfterResponse, TestReceiver};
 
     const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];

@@ -6,7 +6,7 @@
 //! | URLs and addresses that may be called | `destination`, `address` |
 //! | the check at each connection | `connect_policy`, applied by `resolver` and `request_context` |
 //! | connections that are kept open | `keep_alive` |
-//! | times of the phases of an attempt, Retry-After | `phases`, `retry_after` |
+//! | times of the phases of an attempt | `phases` |
 
 pub(super) mod address;
 pub(super) mod client;
@@ -16,7 +16,6 @@ mod keep_alive;
 pub(super) mod phases;
 mod request_context;
 mod resolver;
-pub(super) mod retry_after;
 #[cfg(test)]
 mod ssrf;
 
@@ -24,4 +23,3 @@ pub use address::AddressPolicy;
 pub use client::{ClientBuildError, GuardedClient, PostRequest};
 pub use destination::UrlFault;
 pub use phases::PhaseTimes;
-pub use retry_after::RetryAfter;

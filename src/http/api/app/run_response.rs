@@ -1,7 +1,6 @@
 //! Responses for a pipeline run: its result, its refusal, or the time to ask again. Each operation has its own
 //! failure statuses (docs/contract.md, "The authority pipeline").
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -9,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
+use crate::domain::kernel::path_segment::path_segment;
 use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;
@@ -120,21 +120,13 @@ async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiErro
 
 /// Returns the path of the run, with its IRN encoded as a path segment.
 fn address(run: &Run) -> String {
-    let mut encoded = String::new();
-    for byte in run.irn.as_str().bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a `String` never fails.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
+    let irn = path_segment(run.irn.as_str()).unwrap_or_default();
     // Without `?operation=`, the path shows the Submit or Transmit run.
     let which = match run.operation {
         Operation::Submit | Operation::Transmit => String::new(),
         other => format!("?operation={other}"),
     };
-    format!("/v1/app/invoices/{encoded}/run{which}")
+    format!("/v1/app/invoices/{irn}/run{which}")
 }
 
 fn failed(code: ErrorCode, message: String) -> ApiError {

@@ -1,9 +1,9 @@
-//! Reads the Retry-After header of a response (RFC 9110, section 10.2.3). `schedule` caps it.
+//! The Retry-After header (RFC 9110, section 10.2.3), as read from others and written in our responses. Who waits by it
+//! sets the upper bound.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
-use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 
 /// The wait that a response asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,21 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
+    /// Reads Retry-After: seconds, or a date. A date is compared with the Date header of the response, if there is one,
+    /// so that the clocks of the two machines need not agree. An invalid value is ignored.
+    pub fn parse(text: &str, date: Option<&str>) -> Option<Self> {
+        let text = text.trim();
+        if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
+            // A number that does not fit is the longest wait.
+            return Some(Self::Wait(Duration::from_secs(text.parse().unwrap_or(u64::MAX))));
+        }
+        let then = httpdate::parse_http_date(text).ok()?;
+        match date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()) {
+            Some(written) => Some(Self::Wait(then.duration_since(written).unwrap_or(Duration::ZERO))),
+            None => Timestamp::try_from(then).ok().map(Self::Until),
+        }
+    }
+
     /// The wait from `now` on. A moment is compared with our own clock.
     pub fn wait(self, now: Timestamp) -> Duration {
         match self {
@@ -21,44 +36,23 @@ impl RetryAfter {
             Self::Until(then) => Duration::try_from(then.duration_since(now)).unwrap_or(Duration::ZERO),
         }
     }
-}
 
-/// Reads Retry-After: seconds, or a date. A date is compared with the Date header of the response, if there is one,
-/// so that the clocks of the two machines need not agree. An invalid value is ignored.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<RetryAfter> {
-    let text = text(headers, RETRY_AFTER)?;
-    if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
-        // A number that does not fit is the longest wait.
-        return Some(RetryAfter::Wait(Duration::from_secs(text.parse().unwrap_or(u64::MAX))));
+    /// Returns the header's value for a wait: whole seconds, rounded up, at least one.
+    pub fn seconds(wait: Duration) -> u64 {
+        wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
     }
-    let then = httpdate::parse_http_date(text).ok()?;
-    match self::text(headers, DATE).and_then(|date| httpdate::parse_http_date(date).ok()) {
-        Some(written) => Some(RetryAfter::Wait(then.duration_since(written).unwrap_or(Duration::ZERO))),
-        None => Timestamp::try_from(then).ok().map(RetryAfter::Until),
-    }
-}
-
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    Some(headers.get(name)?.to_str().ok()?.trim())
 }
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::HeaderValue;
-
     use super::*;
 
     const NOW: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
     fn seconds(asked: &str, date: Option<&str>) -> Option<u64> {
-        let mut headers = HeaderMap::new();
-        headers.insert(RETRY_AFTER, HeaderValue::from_bytes(asked.as_bytes()).unwrap());
-        if let Some(date) = date {
-            headers.insert(DATE, date.parse().unwrap());
-        }
         // Our clock is one minute ahead of the receiver's.
         let ours = "1994-11-06T08:50:37Z".parse().unwrap();
-        retry_after(&headers).map(|asked| asked.wait(ours).as_secs())
+        RetryAfter::parse(asked, date).map(|asked| asked.wait(ours).as_secs())
     }
 
     #[test]
@@ -85,7 +79,6 @@ mod tests {
         ] {
             assert_eq!(seconds(asked, None), expected, "{asked}");
         }
-        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 
     #[test]
@@ -114,5 +107,13 @@ mod tests {
             assert_eq!(seconds("Sun, 06 Nov 1994 08:49:37 GMT", date), Some(0), "it is over");
             assert_eq!(seconds("tomorrow", date), None);
         }
+    }
+
+    #[test]
+    fn a_wait_is_written_as_whole_seconds_and_at_least_one() {
+        let written =
+            [0, 1, 1_000, 1_001, 90_000].map(|millis| RetryAfter::seconds(Duration::from_millis(millis)));
+        assert_eq!(written, [1, 1, 1, 2, 90]);
+        assert_eq!(RetryAfter::seconds(Duration::MAX), u64::MAX);
     }
 }

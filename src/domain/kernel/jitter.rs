@@ -1,0 +1,35 @@
+//! Jitter of delays, so that callers with a common cause do not all return at once.
+//!
+//! The random number is an argument, drawn over the whole range of u32; the delay is in proportion to it.
+
+use std::time::Duration;
+
+/// Returns a delay between zero and `whole`.
+pub fn up_to(whole: Duration, jitter: u32) -> Duration {
+    Duration::from_nanos_u128(whole.as_nanos() * u128::from(jitter) / u128::from(u32::MAX))
+}
+
+/// Returns a delay between half of `whole` and all of it.
+pub fn upper_half(whole: Duration, jitter: u32) -> Duration {
+    let half = whole / 2;
+    half + up_to(half, jitter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_in_proportion_to_the_random_number() {
+        let whole = Duration::from_millis(10);
+        let drawn = [0, u32::MAX / 2, u32::MAX];
+        assert_eq!(drawn.map(|jitter| up_to(whole, jitter).as_micros()), [0, 4_999, 10_000]);
+        assert_eq!(drawn.map(|jitter| upper_half(whole, jitter).as_micros()), [5_000, 7_499, 10_000]);
+    }
+
+    #[test]
+    fn no_delay_is_too_long() {
+        assert_eq!(up_to(Duration::MAX, u32::MAX), Duration::MAX);
+        assert_eq!(upper_half(Duration::MAX, u32::MAX), Duration::MAX / 2 * 2);
+    }
+}
