@@ -37,9 +37,7 @@ CREATE TABLE taxpayers (
     email_key varchar NOT NULL,
     -- The tax number as it was sent, and in the form in which two spellings of one number are equal.
     tin varchar NOT NULL,
-    tin_normal text NOT NULL DEFAULT '',
-    -- Other taxpayers have the same number: exempt from its unique index.
-    tin_shared boolean NOT NULL DEFAULT FALSE,
+    tin_normal text NOT NULL,
     phone varchar,
     nature_of_business text,
     service_id varchar NOT NULL,
@@ -64,11 +62,8 @@ CREATE UNIQUE INDEX taxpayers_by_email_key ON taxpayers (email_key);
 CREATE UNIQUE INDEX taxpayers_by_service_id_key ON taxpayers (service_id_key);
 CREATE UNIQUE INDEX taxpayers_by_business_id_key ON taxpayers (business_id_key);
 CREATE INDEX taxpayers_by_integrator_id_id ON taxpayers (integrator_id, id);
-CREATE UNIQUE INDEX taxpayers_by_tin_normal ON taxpayers (tin_normal) WHERE NOT tin_shared AND tin_normal <> '';
--- Finds all holders of a number, also those that the unique index leaves out.
-CREATE INDEX taxpayers_by_tin_normal_id ON taxpayers (tin_normal, id);
+CREATE UNIQUE INDEX taxpayers_by_tin_normal ON taxpayers (tin_normal);
 CREATE INDEX taxpayers_by_verification_id ON taxpayers (verification, id);
-CREATE INDEX taxpayers_sharing_tin ON taxpayers (id) WHERE tin_shared;
 
 -- The people who sign in for a taxpayer.
 CREATE TABLE contacts (

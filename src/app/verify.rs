@@ -273,9 +273,8 @@ mod tests {
         ];
         let (columns, values) = (names.join(", "), names.map(|_| format!("'{id}'")).join(", "));
         let sql = format!(
-            "INSERT INTO taxpayers (id, integrator_id, tin_shared, subscription, verification, created_at, \
-             updated_at, {columns}) \
-             VALUES ({id}, 1, FALSE, 'active', 'pending', 0, 0, {values})"
+            "INSERT INTO taxpayers (id, integrator_id, subscription, verification, created_at, updated_at, {columns}) \
+             VALUES ({id}, 1, 'active', 'pending', 0, 0, {values})"
         );
         execute(store, &sql).await;
     }

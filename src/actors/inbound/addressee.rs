@@ -1,4 +1,4 @@
-//! Finds the taxpayer that an invoice is addressed to, and withholds invoices whose addressee is not certain.
+//! Finds the taxpayer that an invoice is addressed to, and withholds invoices from unverified addressees.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::supplier_invoice::OtherInvoice;
-use crate::store::accounts::taxpayers::{self, TinHolder};
+use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
@@ -26,7 +26,7 @@ pub struct Inbound {
     pub(super) authority: Authority,
     pub(super) slots: Semaphore,
     policy: VerificationPolicy,
-    withheld: [AtomicU64; WithheldReason::ALL.len()],
+    withheld: AtomicU64,
 }
 
 impl Inbound {
@@ -37,48 +37,26 @@ impl Inbound {
         policy: VerificationPolicy,
     ) -> Self {
         let slots = Semaphore::new(MAX_CONCURRENT_NOTICES);
-        Self { store, taxpayers, authority, slots, policy, withheld: Default::default() }
+        Self { store, taxpayers, authority, slots, policy, withheld: AtomicU64::default() }
     }
 
-    /// Counts of invoices withheld from their buyer, by reason.
-    pub fn withheld(&self) -> [(&'static str, u64); WithheldReason::ALL.len()] {
-        WithheldReason::ALL
-            .map(|reason| (reason.as_str(), self.withheld[reason as usize].load(Ordering::Relaxed)))
+    /// The number of invoices withheld from buyers that are not verified.
+    pub fn withheld(&self) -> u64 {
+        self.withheld.load(Ordering::Relaxed)
     }
 
-    /// The taxpayer with the tax number of a document. The invoice is withheld if several taxpayers share the number,
-    /// because it must not go to a stranger, or if the taxpayer is not verified and verification is required.
+    /// The taxpayer with the tax number of a document. The invoice is withheld if the taxpayer is not verified and
+    /// verification is required: it must not go to a stranger.
     pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, NoticeError> {
-        let (reason, holders) = match taxpayers::with_tin(&self.store, tin).await? {
-            TinHolder::Nobody => return Err(NoticeError::UnknownInvoice),
-            TinHolder::One(taxpayer) if taxpayer.check_verified(self.policy).is_ok() => {
-                return Ok(taxpayer.id);
-            }
-            TinHolder::One(taxpayer) => (WithheldReason::Unverified, vec![taxpayer.id]),
-            TinHolder::Several(holders) => (WithheldReason::Ambiguous, holders),
+        let Some(taxpayer) = taxpayers::with_tin(&self.store, tin).await? else {
+            return Err(NoticeError::UnknownInvoice);
         };
-        self.withheld[reason as usize].fetch_add(1, Ordering::Relaxed);
-        let taxpayers: Vec<i64> = holders.iter().map(|id| id.0).collect();
-        tracing::warn!(%irn, reason = reason.as_str(), ?taxpayers, "withheld an invoice from its buyer");
-        Err(NoticeError::Withheld)
-    }
-}
-
-/// Why an invoice is withheld from its possible buyer.
-#[derive(Debug, Clone, Copy)]
-enum WithheldReason {
-    Ambiguous,
-    Unverified,
-}
-
-impl WithheldReason {
-    const ALL: [Self; 2] = [Self::Ambiguous, Self::Unverified];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Ambiguous => "several_taxpayers_share_the_tin",
-            Self::Unverified => "unverified_taxpayer",
+        if taxpayer.check_verified(self.policy).is_ok() {
+            return Ok(taxpayer.id);
         }
+        self.withheld.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(%irn, taxpayer = taxpayer.id.0, "withheld an invoice from its unverified buyer");
+        Err(NoticeError::Withheld)
     }
 }
 
@@ -87,7 +65,7 @@ impl WithheldReason {
 pub enum NoticeError {
     #[error("nobody here sent or receives this invoice")]
     UnknownInvoice,
-    #[error("the buyer of this invoice is not certain")]
+    #[error("the buyer of this invoice is not verified")]
     Withheld,
     #[error("too many notices are being processed")]
     Busy,

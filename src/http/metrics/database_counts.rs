@@ -37,7 +37,6 @@ pub(crate) struct DatabaseCounts {
     pub(crate) oldest_list: Option<Timestamp>,
     /// Number of taxpayers by verification status.
     pub(crate) verifications: Vec<(VerificationStatus, i64)>,
-    pub(crate) sharing_tin: i64,
 }
 
 impl Default for CachedCounts {
@@ -69,7 +68,6 @@ impl DatabaseCounts {
             reconciled_at: reconciliations::last_ended(store).await?,
             oldest_list: reference_lists::oldest(store).await?,
             verifications: taxpayers::count_by_verification(store).await?,
-            sharing_tin: taxpayers::count_sharing_tin(store).await?,
         })
     }
 }

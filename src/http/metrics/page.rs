@@ -168,8 +168,6 @@ fn database(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
         gauges.get_or_create(&vec![("verification", status.to_string())]).set(*count);
     }
     registry.register("taxpayers", "Taxpayers, by how far their verification has come", gauges);
-    let help = "Taxpayers whose tax number another one has too";
-    registry.register("taxpayers_sharing_tin", help, gauge(counted.sharing_tin));
     let findings = Family::<Pairs, Gauge>::default();
     for (kind, count) in &counted.findings {
         findings.get_or_create(&vec![("kind", kind.clone())]).set(*count);
@@ -198,10 +196,6 @@ fn counter(value: u64) -> Counter {
 }
 
 fn inbound(registry: &mut Registry, inbound: &Inbound) {
-    let withheld = Family::<Pairs, Counter>::default();
-    for (reason, count) in inbound.withheld() {
-        withheld.get_or_create(&vec![("reason", reason.to_owned())]).inc_by(count);
-    }
-    let help = "Invoices of suppliers that were withheld from their buyers";
-    registry.register("inbound_withheld", help, withheld);
+    let help = "Invoices of suppliers that were withheld from unverified buyers";
+    registry.register("inbound_withheld", help, counter(inbound.withheld()));
 }

@@ -139,7 +139,6 @@ fn taxpayers() -> Vec<OperationDoc> {
         "Taxpayers of all integrators, newest first",
     )
     .query("verification", QueryKind::Text, "pending, verified or unverified")
-    .query("shares_tin", QueryKind::Text, "true: only those whose tax number others have too")
     .query("tin", QueryKind::Text, "a tax number, in whichever spelling")
     .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
     .fails(&[ErrorCode::ValidationFailed]);

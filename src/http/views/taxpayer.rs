@@ -115,9 +115,6 @@ pub(crate) struct OperatedTaxpayer<'a> {
     integrator_id: IntegratorId,
     name: &'a str,
     tin: &'a str,
-    /// True if another taxpayer has the same tax number in another spelling; invoices to that number then reach
-    /// neither of them.
-    shares_tin: bool,
     email: &'a str,
     authority_service_id: &'a str,
     authority_business_id: &'a str,
@@ -128,13 +125,12 @@ pub(crate) struct OperatedTaxpayer<'a> {
 }
 
 impl<'a> OperatedTaxpayer<'a> {
-    pub(crate) fn new(taxpayer: &'a Taxpayer, shares_tin: bool) -> Self {
+    pub(crate) fn new(taxpayer: &'a Taxpayer) -> Self {
         Self {
             id: taxpayer.id,
             integrator_id: taxpayer.integrator_id,
             name: &taxpayer.name,
             tin: &taxpayer.tin,
-            shares_tin,
             email: &taxpayer.email,
             authority_service_id: &taxpayer.service_id,
             authority_business_id: &taxpayer.business_id,

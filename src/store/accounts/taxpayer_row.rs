@@ -1,5 +1,4 @@
-//! Taxpayers. A `_key` column holds a text without case, for uniqueness. Tax numbers are unique by normal
-//! form, except for those that several taxpayers shared before this rule: these are marked as shared.
+//! Taxpayers. A `_key` column holds a text without case, for uniqueness. Tax numbers are unique by normal form.
 
 use sea_orm::entity::prelude::*;
 
@@ -20,10 +19,7 @@ pub struct Model {
     pub email: String,
     pub email_key: String,
     pub tin: String,
-    /// Empty if the tax number has no letters or digits; only taxpayers from before that rule have such a
-    /// number.
     pub tin_normal: String,
-    pub tin_shared: bool,
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,
     pub service_id: String,
@@ -84,7 +80,6 @@ impl From<&Taxpayer> for Model {
             email_key: caseless(&taxpayer.email),
             tin: taxpayer.tin.clone(),
             tin_normal: normal_form::tin(&taxpayer.tin).unwrap_or_default(),
-            tin_shared: false,
             phone: taxpayer.phone.clone(),
             nature_of_business: taxpayer.nature_of_business.clone(),
             service_id: taxpayer.service_id.clone(),

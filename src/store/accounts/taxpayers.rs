@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use sea_orm::ActiveValue::NotSet;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect, Select,
+    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter,
+    QueryOrder, QuerySelect, Select,
 };
 
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -20,18 +19,6 @@ use crate::store::db::column::{RowRef, caseless, contains};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
-
-/// The taxpayers with the tax number of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TinHolder {
-    Nobody,
-    One(Box<Taxpayer>),
-    /// Several have it in different spellings, from before it was unique.
-    Several(Vec<TaxpayerId>),
-}
-
-/// The maximum number of taxpayers listed for a shared tax number.
-const HOLDERS_MAX: u64 = 10;
 
 fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
@@ -72,16 +59,14 @@ pub async fn owned_by_with_service_id(
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Returns `None` also if several of the integrator's taxpayers share the number.
 pub async fn owned_by_with_tin(
     store: &Store,
     integrator: IntegratorId,
     tin: &str,
 ) -> Result<Option<Taxpayer>, StoreError> {
     let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
-    let same = owned_by(integrator).filter(Column::TinNormal.eq(normal)).limit(2);
-    let mut found = same.all(store.reader()).await?;
-    if found.len() == 1 { found.pop().map(Taxpayer::try_from).transpose() } else { Ok(None) }
+    let same = Column::TinNormal.eq(normal);
+    owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
 /// Loads the taxpayer with a service id of the authority, of any integrator.
@@ -90,19 +75,11 @@ pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<T
     Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
 }
 
-/// Loads the taxpayers with a tax number, in any spelling.
-pub async fn with_tin(store: &Store, tin: &str) -> Result<TinHolder, StoreError> {
-    let Some(normal) = normal_form::tin(tin) else { return Ok(TinHolder::Nobody) };
-    let same = Entity::find().filter(Column::TinNormal.eq(normal)).order_by_asc(Column::Id);
-    let mut found = same.limit(HOLDERS_MAX).all(store.reader()).await?;
-    match (found.pop(), found.as_slice()) {
-        (None, _) => Ok(TinHolder::Nobody),
-        (Some(row), []) => Ok(TinHolder::One(Box::new(row.try_into()?))),
-        (Some(row), others) => {
-            let ids = others.iter().chain([&row]).map(|row| TaxpayerId(row.id));
-            Ok(TinHolder::Several(ids.collect()))
-        }
-    }
+/// Loads the taxpayer with a tax number in any spelling, of any integrator.
+pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
+    let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
+    let same = Column::TinNormal.eq(normal);
+    Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
 /// Loads a page of an integrator's taxpayers, newest first, whose name, TIN or email contains the text.
@@ -203,9 +180,7 @@ pub async fn add(
 
 /// Writes the current state of a taxpayer. The tax number never changes.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
-    let mut row = Model::from(taxpayer).into_active_model().reset_all();
-    row.tin_shared = NotSet;
-    Entity::update(row).exec(tx).await?;
+    Entity::update(Model::from(taxpayer).into_active_model().reset_all()).exec(tx).await?;
     Ok(())
 }
 
@@ -213,32 +188,20 @@ pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreErro
 #[derive(Debug, Default)]
 pub struct TaxpayerFilter {
     pub verification: Option<VerificationStatus>,
-    /// Only taxpayers that share their tax number.
-    pub sharing_tin: bool,
     /// Only taxpayers with this tax number, in any spelling.
     pub tin: Option<String>,
 }
 
-/// Loads a page of the taxpayers of all integrators, newest first, each with whether it shares its tax
-/// number.
+/// Loads a page of the taxpayers of all integrators, newest first.
 pub async fn page(
     store: &Store,
     filter: TaxpayerFilter,
     page: Page,
-) -> Result<(Vec<(Taxpayer, bool)>, u64), StoreError> {
+) -> Result<(Vec<Taxpayer>, u64), StoreError> {
     let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
     let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
-    let wanted = Condition::all()
-        .add_option(status)
-        .add_option(tin)
-        .add_option(filter.sharing_tin.then(|| Expr::col(Column::TinShared)));
-    let found = Entity::find().filter(wanted);
-    let (rows, total) = page::load_rows(store, found.order_by_desc(Column::Id), page).await?;
-    let shown = |row: Model| {
-        let is_shared = row.tin_shared;
-        Ok((Taxpayer::try_from(row)?, is_shared))
-    };
-    Ok((rows.into_iter().map(shown).collect::<Result<_, StoreError>>()?, total))
+    let found = Entity::find().filter(Condition::all().add_option(status).add_option(tin));
+    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 /// Counts the taxpayers by verification status.
@@ -253,12 +216,6 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
         .await?;
     let at = RowRef { table: "taxpayers", id: "verification" };
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
-}
-
-/// Counts the taxpayers that share a tax number.
-pub async fn count_sharing_tin(store: &Store) -> Result<i64, StoreError> {
-    let count = Entity::find().filter(Expr::col(Column::TinShared)).count(store.reader()).await?;
-    Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// Loads ids of all taxpayers after an id, in order, up to a limit. Used to verify logs.
@@ -291,15 +248,15 @@ mod tests {
     use super::*;
     use crate::store::testing::{TestStore, stores};
 
-    /// Adds taxpayers with these ids, tax numbers and marks of a shared number.
-    async fn insert(test: &TestStore, rows: &[(i64, &str, bool)]) -> Result<(), StoreError> {
+    /// Adds taxpayers with these ids and tax numbers.
+    async fn insert(test: &TestStore, rows: &[(i64, &str)]) -> Result<(), StoreError> {
         let tx = test.store.begin().await?;
-        for (id, tin, is_shared) in rows {
+        for (id, tin) in rows {
             let normal = normal_form::tin(tin).unwrap_or_default();
             let sql = format!(
-                "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, tin_shared, \
+                "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, \
                  service_id, service_id_key, business_id, business_id_key, address, subscription, created_at, updated_at) \
-                 VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', '{tin}', '{normal}', {is_shared}, 's{id}', 's{id}', 'b{id}', \
+                 VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', '{tin}', '{normal}', 's{id}', 's{id}', 'b{id}', \
                  'b{id}', '', 'active', 0, 0)"
             );
             tx.execute_unprepared(&sql).await?;
@@ -308,36 +265,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tax_number_in_any_spelling_finds_all_its_holders() {
+    async fn a_tax_number_in_any_spelling_finds_its_taxpayer() {
         for test in stores().await {
-            let rows = [
-                (1, "55555555-0001", true),
-                (2, "5555 5555 0001", true),
-                (3, "77777777-0001", false),
-                (4, "-", false),
-            ];
-            insert(&test, &rows).await.unwrap();
-            let several = TinHolder::Several(vec![TaxpayerId(1), TaxpayerId(2)]);
+            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")]).await.unwrap();
+            let with_tin = async |tin| with_tin(&test.store, tin).await.unwrap().map(|found| found.id);
             for spelling in ["555555550001", "55555555-0001", "5555 5555\u{2013}0001"] {
-                assert_eq!(with_tin(&test.store, spelling).await.unwrap(), several, "{spelling}");
+                assert_eq!(with_tin(spelling).await, Some(TaxpayerId(1)), "{spelling}");
             }
-            let found = with_tin(&test.store, "7777 7777 0001").await.unwrap();
-            let TinHolder::One(one) = found else { panic!("{found:?}") };
-            assert_eq!(one.id, TaxpayerId(3));
-            assert_eq!(with_tin(&test.store, "-").await.unwrap(), TinHolder::Nobody);
+            assert_eq!(with_tin("7777 7777 0001").await, Some(TaxpayerId(2)));
+            for unknown in ["-", "77777777-0002"] {
+                assert_eq!(with_tin(unknown).await, None, "{unknown}");
+            }
         }
     }
 
     #[tokio::test]
-    async fn a_change_is_found_by_search_and_keeps_the_mark_of_a_shared_tax_number() {
+    async fn a_change_is_found_by_search() {
         for test in stores().await {
             let store = &test.store;
-            insert(&test, &[(1, "55555555-0001", true), (2, "5555 5555 0001", true)]).await.unwrap();
+            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001")]).await.unwrap();
             let one = with_id(store.reader(), TaxpayerId(1)).await.unwrap().unwrap();
             let tx = store.begin().await.unwrap();
             save(&tx, &Taxpayer { name: "Ọláwálé".into(), ..one }).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(count_sharing_tin(store).await.unwrap(), 2);
             for text in ["ỌLÁWÁLÉ", "ọlá", "E1"] {
                 let page = Page { number: 1, per_page: 9 };
                 let (found, _) = page_owned_by(store, IntegratorId(1), Some(text), page).await.unwrap();
@@ -347,10 +297,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_two_that_are_added_with_one_normal_form_the_database_refuses_the_second() {
+    async fn the_database_refuses_a_second_taxpayer_with_the_same_normal_form() {
         for test in stores().await {
-            insert(&test, &[(1, "t-1", false)]).await.unwrap();
-            let refused = insert(&test, &[(2, "T1", false)]).await.unwrap_err();
+            insert(&test, &[(1, "t-1")]).await.unwrap();
+            let refused = insert(&test, &[(2, "T1")]).await.unwrap_err();
             assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
         }
     }

@@ -7,10 +7,9 @@ use testkit::answer::stable;
 use testkit::documents::{self, number};
 use testkit::each_database;
 use testkit::edit::with;
-use testkit::patience::eventually;
-use testkit::roles::{Integrator, TRANSMIT, Taxpayer};
+use testkit::roles::{Integrator, Taxpayer};
 
-use crate::support::supplies::{planted, received, signed};
+use crate::support::supplies::{planted, received};
 use crate::support::world::World;
 
 const WORDS: [&str; 4] = ["TRANSMITTING", "ACKNOWLEDGED", "TRANSMITTED", "FAILED"];
@@ -177,48 +176,6 @@ async fn however_its_tin_is_written_an_invoice_reaches_its_buyer_and_no_look_ali
         world.notice(&irn, "TRANSMITTING").await.expect_status(200);
     }
     assert_eq!(victim.inbox_lines().await.len(), written.len());
-}
-
-#[each_database]
-async fn a_tin_that_two_taxpayers_had_from_before_reaches_neither(world: &World) {
-    let n = number();
-    let (one, two) = (format!("{n}5-0001"), format!("{n}6-0001"));
-    let integrator = world.integrator();
-    let (first, second) =
-        (with_tin(world, &integrator, &one).await, with_tin(world, &integrator, &two).await);
-    // The database is changed beside the actors: they must have nothing left to write.
-    for taxpayer in [&first, &second] {
-        world.settled(&json!(taxpayer.id)).await;
-    }
-    let shared = format!("{n}50001");
-    for (taxpayer, tin) in [(&second, format!("{n}-50001")), (&first, one.clone())] {
-        let update = format!(
-            "UPDATE taxpayers SET tin = '{tin}', tin_normal = '{shared}', tin_shared = TRUE WHERE id = {}",
-            taxpayer.id
-        );
-        assert_eq!(world.execute(&update).await, 1);
-    }
-    for spelling in [&shared, &one, &format!("{n}-50001")] {
-        let irn = planted(world, spelling);
-        world.notice(&irn, "TRANSMITTING").await.expect_refusal(404, "INVOICE_NOT_FOUND");
-    }
-    assert!(first.inbox_lines().await.is_empty() && second.inbox_lines().await.is_empty());
-    let is_told = async || {
-        let page = world.anonymous().get("/metrics").await.text;
-        let line =
-            page.lines().find(|line| line.starts_with("einvoice_inbound_withheld_total{reason=\"several"));
-        line.is_some_and(|line| !line.ends_with(" 0")).then_some(())
-    };
-    eventually("the count of withheld invoices", is_told).await;
-    // A third look-alike is refused all the same.
-    let third = with(&documents::taxpayer(), "tin_no", json!(shared));
-    integrator.create_taxpayer(&third).await.expect_faults(&["tin_no"]);
-    let seller = world.taxpayer().await;
-    let (_, irn) = signed(&seller, &shared).await;
-    let transmitted = seller.app().send("POST", TRANSMIT, &json!({ "irn": irn })).await;
-    transmitted.expect_status(200);
-    world.notice(&irn, "TRANSMITTING").await.expect_status(200);
-    assert!(first.inbox_lines().await.is_empty() && second.inbox_lines().await.is_empty());
 }
 
 #[each_database]

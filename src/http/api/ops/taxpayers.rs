@@ -5,7 +5,6 @@ use actix_web::web;
 use crate::actors::taxpayer::command::{IntegrationChange, VerificationResult};
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::{Actor, OperatorRequest};
-use crate::domain::kernel::fault::Faults;
 use crate::domain::party::verification::{ConfirmedBy, Verification, VerificationStatus};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
@@ -32,22 +31,12 @@ pub(crate) async fn list_all_taxpayers(
     _: OperatorCaller,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
+    let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?;
+    let (filter, page) =
+        (TaxpayerFilter { verification, tin: query.equal("tin") }, query.page(PER_PAGE_DEFAULT));
     let (found, total) = taxpayers::page(&state.store, filter, page).await?;
-    let items = found.iter().map(|(taxpayer, shares)| OperatedTaxpayer::new(taxpayer, *shares)).collect();
+    let items = found.iter().map(OperatedTaxpayer::new).collect();
     Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
-}
-
-fn filter(query: &Query) -> Result<TaxpayerFilter, Faults> {
-    let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed);
-    match (verification, query.flag("shares_tin")) {
-        (Ok(verification), Ok(sharing_tin)) => {
-            Ok(TaxpayerFilter { verification, sharing_tin, tin: query.equal("tin") })
-        }
-        (verification, sharing_tin) => {
-            Err([verification.err(), sharing_tin.err()].into_iter().flatten().collect())
-        }
-    }
 }
 
 /// POST /ops/taxpayers/{id}/verify: records that an operator confirms a taxpayer's identity, in place of the
