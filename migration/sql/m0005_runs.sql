@@ -15,7 +15,7 @@ CREATE TABLE pipeline_runs (
     -- A step whose call began and has no recorded outcome: the authority is asked before it is sent again.
     intent varchar,
     attempt integer NOT NULL,
-    -- Processes that died while the present step was, or may have been, under way.
+    -- Processes that died while the present step was, or may have been, in progress.
     crashes integer NOT NULL DEFAULT 0,
     failing_since bigint,
     next_attempt_at bigint,

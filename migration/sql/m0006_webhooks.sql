@@ -19,7 +19,7 @@ CREATE TABLE webhooks (
     -- A JSON list of delays in seconds. Null: the deployment's schedule.
     retry_schedule text,
     -- The current streak of failures: JSON. Null: the last attempt succeeded.
-    failing text,
+    failure_streak text,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,
     PRIMARY KEY (taxpayer_id)
@@ -59,7 +59,7 @@ CREATE TABLE deliveries (
     -- All attempts, and those from before the last replay, which do not count towards the schedule.
     attempts integer NOT NULL,
     attempts_before integer NOT NULL DEFAULT 0,
-    -- Processes that died while this was, or may have been, under way. From the first on it is attempted alone.
+    -- Processes that died while this was, or may have been, in flight. From the first on it is attempted alone.
     crashes integer NOT NULL DEFAULT 0,
     next_attempt_at bigint,
     created_at bigint NOT NULL,
@@ -95,7 +95,7 @@ CREATE TABLE attempts (
     PRIMARY KEY (taxpayer_id, delivery_id, attempt)
 );
 
--- Delivers the events of `after < sequence <= until` again. `reached` is the last one looked at.
+-- Delivers the events of `after < sequence <= until` again. `position` is the last one processed.
 CREATE TABLE replays (
     taxpayer_id bigint NOT NULL,
     id varchar NOT NULL,
@@ -103,7 +103,7 @@ CREATE TABLE replays (
     state varchar NOT NULL,
     after bigint NOT NULL,
     until bigint NOT NULL,
-    reached bigint NOT NULL,
+    position bigint NOT NULL,
     queued bigint NOT NULL,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL,

@@ -48,16 +48,16 @@ CREATE TABLE outages (
     affected text NOT NULL,
     started_at bigint NOT NULL,
     ended_at bigint,
-    -- The edge (start or end) that taxpayers are being notified of, the last taxpayer reached, and whether some could
+    -- The edge (start or end) that taxpayers are being notified of, the last taxpayer processed, and whether some could
     -- not be notified.
-    telling varchar,
-    reached bigint NOT NULL,
+    notifying varchar,
+    last_taxpayer bigint NOT NULL,
     has_missed boolean NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE UNIQUE INDEX outages_by_open ON outages (open);
 CREATE INDEX outages_by_ended_at ON outages (ended_at);
-CREATE INDEX outages_by_telling_started_at ON outages (telling, started_at);
+CREATE INDEX outages_by_notifying_started_at ON outages (notifying, started_at);
 
 -- Who was notified of which edge, so that no one is notified twice. `sequence` is that of the event.
 CREATE TABLE outage_notices (
@@ -80,8 +80,8 @@ CREATE TABLE reconciliations (
     attempts integer NOT NULL,
     compared integer NOT NULL,
     agreed integer NOT NULL,
-    under_way integer NOT NULL,
-    mended integer NOT NULL,
+    in_progress integer NOT NULL,
+    repaired integer NOT NULL,
     listed integer NOT NULL,
     error text,
     -- No later one of the same day is done: its findings are the current ones.
@@ -102,8 +102,8 @@ CREATE TABLE reconciliation_findings (
     number integer NOT NULL,
     kind varchar NOT NULL,
     irn text NOT NULL,
-    ours text,
-    theirs text,
+    local text,
+    remote text,
     action varchar NOT NULL,
     detail text NOT NULL,
     PRIMARY KEY (taxpayer_id, reconciliation_id, number)

@@ -378,7 +378,7 @@ mod tests {
                 key: format!("{taxpayer_id}/{number}"),
                 taxpayer_id,
                 deadline: number,
-                step: None,
+                next_step: None,
             };
             let queue = async |lanes: &[QueuedLane]| {
                 let tx = store.begin().await.unwrap();
@@ -411,7 +411,7 @@ mod tests {
             let (_address, arbiters) = start(dispatcher);
             place.hand_over(taken.clone());
             assert_eq!(lanes_seen.recv().await, Some(taken));
-            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "it stays ours");
+            assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "this replica keeps the lane");
             arbiters.stop();
         }
     }

@@ -42,22 +42,22 @@ impl Incidents {
         };
         let step = run.next_step().map(tracing::field::display);
         let (taxpayer, attempt, error) = (run.taxpayer_id, run.attempt, run.last_error.as_deref());
-        tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "a run was paused for an operator");
+        tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "paused a run for an operator");
     }
 
-    pub fn endpoint_parked(&self, endpoint: &Endpoint, (failures, until): (u32, Timestamp)) {
+    pub fn endpoint_parked(&self, endpoint: &Endpoint, failures: u32, until: Timestamp) {
         self.endpoints_parked.up();
         let (taxpayer, endpoint) = (endpoint.taxpayer_id, endpoint.id);
-        tracing::warn!(%taxpayer, endpoint, failures, next_probe_at = %until, "an endpoint only fails and was parked");
+        tracing::warn!(%taxpayer, endpoint, failures, next_probe_at = %until, "parked an endpoint that keeps failing");
     }
 
     pub fn endpoint_disabled(&self, endpoint: &Endpoint, reason: &str) {
         self.endpoints_disabled.up();
         let (taxpayer, endpoint) = (endpoint.taxpayer_id, endpoint.id);
-        tracing::warn!(%taxpayer, endpoint, reason, "an endpoint was put out of service");
+        tracing::warn!(%taxpayer, endpoint, reason, "disabled an endpoint");
     }
 
-    pub fn dead_letter(&self, delivery: &Delivery, kind: EventKind, (cause, failure): (DeathCause, &str)) {
+    pub fn dead_letter(&self, delivery: &Delivery, kind: EventKind, cause: DeathCause, failure: &str) {
         let (counter, reason) = match cause {
             DeathCause::GivenUp => (&self.deliveries_given_up, "given up"),
             DeathCause::Aborted => (&self.deliveries_aborted, "aborted by the receiver"),
@@ -67,7 +67,7 @@ impl Incidents {
         let Delivery { taxpayer_id, id, event_id, attempts, .. } = delivery;
         tracing::warn!(
             taxpayer = %taxpayer_id, delivery = %id, event = %event_id, %kind, irn = delivery.irn(), attempts,
-            reason, failure, "a delivery is a dead letter"
+            reason, failure, "gave up on a delivery: it is a dead letter now"
         );
     }
 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_writes_one_warning_with_its_ids_and_moves_one_counter() {
+    fn each_incident_writes_one_warning_with_its_ids_and_increments_one_counter() {
         let incidents = Incidents::default();
         let now = Timestamp::UNIX_EPOCH;
         let begun = run().intending(Step::IrnCheck, now);
@@ -166,12 +166,12 @@ mod tests {
         }
         assert_eq!((incidents.runs_given_up.get(), incidents.runs_quarantined.get()), (1, 1));
         let lines = lines(|| {
-            incidents.endpoint_parked(&endpoint(), (5, now));
+            incidents.endpoint_parked(&endpoint(), 5, now);
             incidents.endpoint_disabled(&endpoint(), "it is gone");
             let kind = EventKind::InvoiceCreated;
-            incidents.dead_letter(&delivery(), kind, (DeathCause::GivenUp, "status"));
-            incidents.dead_letter(&delivery(), kind, (DeathCause::Aborted, "aborted"));
-            incidents.dead_letter(&delivery(), kind, (DeathCause::Quarantined, "quarantined"));
+            incidents.dead_letter(&delivery(), kind, DeathCause::GivenUp, "status");
+            incidents.dead_letter(&delivery(), kind, DeathCause::Aborted, "aborted");
+            incidents.dead_letter(&delivery(), kind, DeathCause::Quarantined, "quarantined");
         });
         assert_eq!(lines.len(), 5, "{lines:?}");
         assert!(lines.iter().all(|line| line.contains("WARN") && line.contains("taxpayer=7")), "{lines:?}");

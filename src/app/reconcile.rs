@@ -56,8 +56,8 @@ impl Reconciled {
             "state": self.one.state,
             "compared": counts.compared,
             "agreed": counts.agreed,
-            "under_way": counts.under_way,
-            "mended": counts.mended,
+            "under_way": counts.in_progress,
+            "mended": counts.repaired,
             "listed": counts.listed,
         })
     }
@@ -67,7 +67,7 @@ impl fmt::Display for Reconciled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
             let line = json!({
-                "what": finding.kind, "irn": finding.irn, "ours": finding.ours, "theirs": finding.theirs,
+                "what": finding.kind, "irn": finding.irn, "ours": finding.local, "theirs": finding.remote,
                 "action": finding.action, "detail": finding.detail,
             });
             writeln!(f, "{line}")?;

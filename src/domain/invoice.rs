@@ -114,7 +114,7 @@ impl Draft {
     /// SHA-256 over all fields of the draft, in hexadecimal.
     pub fn digest(&self) -> String {
         // A draft holds only text, numbers and lists, so it always has a JSON form.
-        digest::of(&serde_json::to_value(self).unwrap_or_default())
+        digest::of_document(&serde_json::to_value(self).unwrap_or_default())
     }
 
     /// The invoice made of this draft.

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_its_reason() {
+    fn an_amount_out_of_range_is_refused_with_its_reason() {
         assert_eq!(Amount::parse("1e400"), Err(AmountFault::TooLarge));
         assert_eq!(Amount::parse("1e99999999999999"), Err(AmountFault::TooLarge));
         assert_eq!(Amount::parse("1e-99999999999999"), Err(AmountFault::TooPrecise));

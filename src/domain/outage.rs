@@ -21,7 +21,7 @@ const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// replicas differ by less.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// How long failed notifications are retried. A later notification would be useless.
-const TELL_FOR: SignedDuration = SignedDuration::from_hours(1);
+const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
     /// The start or the end of an outage, as notified.
@@ -120,14 +120,14 @@ impl AffectedOperation {
 pub struct NotificationProgress {
     pub edge: OutageEdge,
     /// The last taxpayer processed, in the order of ids.
-    pub reached: TaxpayerId,
+    pub last_taxpayer: TaxpayerId,
     /// True if some taxpayer could not be notified.
     pub has_missed: bool,
 }
 
 impl NotificationProgress {
     fn of(edge: OutageEdge) -> Self {
-        Self { edge, reached: TaxpayerId(0), has_missed: false }
+        Self { edge, last_taxpayer: TaxpayerId(0), has_missed: false }
     }
 }
 
@@ -136,7 +136,7 @@ impl NotificationProgress {
 pub struct NotifiedBatch {
     pub edge: OutageEdge,
     /// The last of them; `None` if none was left.
-    pub reached: Option<TaxpayerId>,
+    pub last_taxpayer: Option<TaxpayerId>,
     pub has_missed: bool,
 }
 
@@ -156,7 +156,7 @@ pub struct Outage {
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
     /// `None` if all notifications are sent.
-    pub telling: Option<NotificationProgress>,
+    pub notifying: Option<NotificationProgress>,
 }
 
 /// One process's observation of the authority.
@@ -209,7 +209,7 @@ impl Observation<'_> {
             affected: opened.into_iter().map(|(_, affected)| affected).collect(),
             started_at: last_end.map_or(first, |end| first.max(end)),
             ended_at: None,
-            telling: Some(NotificationProgress::of(OutageEdge::Started)),
+            notifying: Some(NotificationProgress::of(OutageEdge::Started)),
         })
     }
 
@@ -247,7 +247,7 @@ impl Observation<'_> {
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
-        outage.telling = outage.telling.or(Some(NotificationProgress::of(OutageEdge::Ended)));
+        outage.notifying = outage.notifying.or(Some(NotificationProgress::of(OutageEdge::Ended)));
         outage
     }
 }
@@ -279,7 +279,7 @@ impl Outage {
 
     /// Returns the notification to send now.
     pub fn notice(&self) -> Option<OutageNotice> {
-        let edge = self.telling?.edge;
+        let edge = self.notifying?.edge;
         let mut data = json!({
             "outage_id": self.id,
             "operations": self.operations(),
@@ -305,13 +305,15 @@ impl Outage {
     /// Records a notified batch. Returns the outage with the next batch or the next notification due.
     /// Failed notifications are retried for a time.
     #[must_use]
-    pub fn told(mut self, part: NotifiedBatch, now: Timestamp) -> Self {
-        let Some(telling) = self.telling.filter(|telling| telling.edge == part.edge) else { return self };
-        let has_missed = telling.has_missed || part.has_missed;
-        self.telling = match part.reached {
-            Some(reached) => Some(NotificationProgress { reached, has_missed, ..telling }),
-            None if has_missed && self.is_news(part.edge, now) => Some(NotificationProgress::of(part.edge)),
-            None => self.next_edge(part.edge).map(NotificationProgress::of),
+    pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
+        let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {
+            return self;
+        };
+        let has_missed = progress.has_missed || batch.has_missed;
+        self.notifying = match batch.last_taxpayer {
+            Some(last_taxpayer) => Some(NotificationProgress { last_taxpayer, has_missed, ..progress }),
+            None if has_missed && self.is_news(batch.edge, now) => Some(NotificationProgress::of(batch.edge)),
+            None => self.next_edge(batch.edge).map(NotificationProgress::of),
         };
         self
     }
@@ -321,11 +323,11 @@ impl Outage {
             OutageEdge::Started => Some(self.started_at),
             OutageEdge::Ended => self.ended_at,
         };
-        since.is_some_and(|since| now.duration_since(since) < TELL_FOR)
+        since.is_some_and(|since| now.duration_since(since) < NOTIFY_FOR)
     }
 
-    fn next_edge(&self, told: OutageEdge) -> Option<OutageEdge> {
-        (told == OutageEdge::Started && !self.is_open()).then_some(OutageEdge::Ended)
+    fn next_edge(&self, notified: OutageEdge) -> Option<OutageEdge> {
+        (notified == OutageEdge::Started && !self.is_open()).then_some(OutageEdge::Ended)
     }
 }
 
@@ -373,12 +375,12 @@ mod tests {
         let confirm = OperationCalls { operation: "confirm", ..seen(Some(3), Some(4), None) };
         let outage = look(5, &[seen(Some(2), Some(2), None), confirm]).at(None).unwrap();
         assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
-        assert_eq!(outage.telling, Some(NotificationProgress::of(OutageEdge::Started)));
+        assert_eq!(outage.notifying, Some(NotificationProgress::of(OutageEdge::Started)));
         assert!(outage.is_open());
     }
 
     #[test]
-    fn what_one_process_sees_of_an_outage_either_goes_on_or_is_an_answer() {
+    fn observed_calls_either_prolong_an_outage_or_answer_it() {
         use OperationHealth::{Answering, Failing};
         let table = [
             ("nothing", seen(None, None, None), None),
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_it_was_answered_and_nothing_has_failed_for_a_while() {
+    fn an_outage_ends_when_it_was_answered_and_nothing_has_failed_for_a_while() {
         let outage = after(&begun(), 10, &[seen(Some(0), Some(8), None)]);
         let answered = [seen(None, Some(8), Some(12))];
         let waiting = after(&outage, 67, &answered);
@@ -480,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_before_the_last_outage_ended_starts_no_new_one() {
+    fn failures_before_the_end_of_the_last_outage_start_no_new_one() {
         let ended = Outage { ended_at: Some(at(100)), ..begun() };
         let at_rest = [seen(Some(0), Some(95), None)];
         assert_eq!(look(200, &at_rest).at(Some(&ended)), None, "a breaker that nobody has tried since");
@@ -490,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_nobody_calls_any_more_the_authority_is_asked() {
+    fn the_authority_is_probed_for_operations_without_calls() {
         let outage = begun();
         let idle = [seen(Some(0), Some(0), None)];
         assert!(!look(299, &idle).needs_asking(Some(&outage)));
@@ -504,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_nobody_needs_any_more_keeps_no_outage_open_that_is_over() {
+    fn an_unused_operation_keeps_no_outage_open() {
         let search = OperationCalls { operation: "search", ..seen(Some(1), Some(5), None) };
         let outage = after(&begun(), 6, &[seen(Some(0), Some(6), None), search]);
         let sightings = [seen(None, Some(6), Some(20)), search];
@@ -516,71 +518,71 @@ mod tests {
     }
 
     #[test]
-    fn the_news_tells_what_is_out_since_when_and_what_it_means() {
+    fn a_notice_names_the_operations_and_times_of_the_outage() {
         let outage = begun();
-        let mut told = outage.notice().unwrap().data;
-        assert!(told["message"].as_str().unwrap().contains("taken in and queued"));
-        told["message"].take();
+        let mut data = outage.notice().unwrap().data;
+        assert!(data["message"].as_str().unwrap().contains("taken in and queued"));
+        data["message"].take();
         let id = "00000000-0000-0000-0000-000000000001";
         let started_at = "2027-01-15T08:00:00.000000Z";
         assert_eq!(
-            told,
+            data,
             json!({ "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null })
         );
         let ended = Outage {
             ended_at: Some(at(90)),
-            telling: Some(NotificationProgress::of(OutageEdge::Ended)),
+            notifying: Some(NotificationProgress::of(OutageEdge::Ended)),
             ..outage
         };
-        let mut told = ended.notice().unwrap().data;
-        assert!(told["message"].as_str().unwrap().contains("answers again"));
-        told["message"].take();
+        let mut data = ended.notice().unwrap().data;
+        assert!(data["message"].as_str().unwrap().contains("answers again"));
+        data["message"].take();
         assert_eq!(
-            told,
+            data,
             json!({
                 "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null,
                 "ended_at": "2027-01-15T08:01:30.000000Z", "duration_s": 90,
             })
         );
-        assert_eq!(Outage { telling: None, ..ended }.notice(), None);
+        assert_eq!(Outage { notifying: None, ..ended }.notice(), None);
     }
 
     #[test]
-    fn everybody_is_told_the_start_before_anybody_is_told_the_end() {
-        let part = |edge, reached: Option<i64>| NotifiedBatch {
+    fn all_are_notified_of_the_start_before_any_of_the_end() {
+        let batch = |edge, last_taxpayer: Option<i64>| NotifiedBatch {
             edge,
-            reached: reached.map(TaxpayerId),
+            last_taxpayer: last_taxpayer.map(TaxpayerId),
             has_missed: false,
         };
-        let started = begun().told(part(OutageEdge::Started, Some(7)), at(2));
-        assert_eq!(started.telling.map(|telling| telling.reached), Some(TaxpayerId(7)));
+        let started = begun().notified(batch(OutageEdge::Started, Some(7)), at(2));
+        assert_eq!(started.notifying.map(|progress| progress.last_taxpayer), Some(TaxpayerId(7)));
         let over = after(&started, 100, &[seen(None, Some(0), Some(20))]);
-        assert_eq!(over.telling, started.telling, "the walk goes on where it was");
-        let next = over.told(part(OutageEdge::Started, None), at(101));
-        assert_eq!(next.telling, Some(NotificationProgress::of(OutageEdge::Ended)));
+        assert_eq!(over.notifying, started.notifying, "the progress is kept");
+        let next = over.notified(batch(OutageEdge::Started, None), at(101));
+        assert_eq!(next.notifying, Some(NotificationProgress::of(OutageEdge::Ended)));
         assert_eq!(
-            next.clone().told(part(OutageEdge::Started, None), at(101)),
+            next.clone().notified(batch(OutageEdge::Started, None), at(101)),
             next,
-            "a late part of the start"
+            "a late batch of the start"
         );
-        assert_eq!(next.told(part(OutageEdge::Ended, None), at(102)).telling, None);
-        let open = begun().told(part(OutageEdge::Started, None), at(2));
-        assert_eq!(open.telling, None);
+        assert_eq!(next.notified(batch(OutageEdge::Ended, None), at(102)).notifying, None);
+        let open = begun().notified(batch(OutageEdge::Started, None), at(2));
+        assert_eq!(open.notifying, None);
         let over = after(&open, 100, &[seen(None, Some(0), Some(20))]);
-        assert_eq!(over.telling, Some(NotificationProgress::of(OutageEdge::Ended)));
+        assert_eq!(over.notifying, Some(NotificationProgress::of(OutageEdge::Ended)));
     }
 
     #[test]
-    fn who_was_missed_gets_another_turn_for_an_hour() {
-        let part = |reached: Option<i64>, has_missed| NotifiedBatch {
+    fn missed_taxpayers_are_retried_for_an_hour() {
+        let batch = |last_taxpayer: Option<i64>, has_missed| NotifiedBatch {
             edge: OutageEdge::Started,
-            reached: reached.map(TaxpayerId),
+            last_taxpayer: last_taxpayer.map(TaxpayerId),
             has_missed,
         };
-        let missed = begun().told(part(Some(7), true), at(2)).told(part(Some(9), false), at(3));
-        assert_eq!(missed.telling.map(|telling| telling.has_missed), Some(true));
-        let again = missed.clone().told(part(None, false), at(4));
-        assert_eq!(again.telling, Some(NotificationProgress::of(OutageEdge::Started)));
-        assert_eq!(missed.told(part(None, false), at(3_600)).telling, None);
+        let missed = begun().notified(batch(Some(7), true), at(2)).notified(batch(Some(9), false), at(3));
+        assert_eq!(missed.notifying.map(|progress| progress.has_missed), Some(true));
+        let again = missed.clone().notified(batch(None, false), at(4));
+        assert_eq!(again.notifying, Some(NotificationProgress::of(OutageEdge::Started)));
+        assert_eq!(missed.notified(batch(None, false), at(3_600)).notifying, None);
     }
 }

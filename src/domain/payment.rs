@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_keeps_what_was_paid() {
+    fn a_rejection_keeps_the_paid_amount() {
         let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.after(PaymentChange::Rejected).unwrap().0.paid, Amount::from(30));
     }
 
     #[test]
-    fn another_payable_keeps_what_was_paid() {
+    fn another_payable_keeps_the_paid_amount() {
         let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.repriced(30.into()).map(|payment| payment.payable), Ok(30.into()));
         assert_eq!(part.repriced(29.into()).unwrap_err().rule, "payment_exceeds_payable");
@@ -215,7 +215,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ledger_always_sums_to_what_is_paid_and_never_passes_the_payable(
+        fn the_ledger_sums_to_the_paid_amount_and_never_exceeds_the_payable(
             payable in 0_i64..10_000,
             notices in prop::collection::vec((0_u8..4, 1_i64..4_000), 0..40),
         ) {

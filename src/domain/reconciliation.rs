@@ -6,8 +6,8 @@
 //! |---|---|---|
 //! | none, nor an invoice | `missing_locally`, listed | |
 //! | none, but an invoice | `not_submitted_locally`, listed | |
-//! | running | under way | under way |
-//! | waiting | `unfinished_locally`, resumed with a query | under way |
+//! | running | in progress | in progress |
+//! | waiting | `unfinished_locally`, resumed with a query | in progress |
 //! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if we have it signed |
 //! | paused by an operator | `held_locally`, listed | the same |
 //! | refused | `refused_locally`, listed | agreed |
@@ -16,13 +16,13 @@
 //!
 //! | Both have it signed | Finding |
 //! |---|---|
-//! | delivered by the authority's records, not by ours | `delivered_remotely`, recorded |
-//! | transmitted by the authority's records, not by ours | `transmitted_remotely`, recorded, or resumed with a query |
+//! | delivered by the authority's records, not by the local ones | `delivered_remotely`, recorded |
+//! | transmitted by the authority's records, not by the local ones | `transmitted_remotely`, recorded, or resumed with a query |
 //! | transmitted by our records, not by the authority's | `not_transmitted_remotely`, listed |
 //! | delivered by our records, not by the authority's | `not_delivered_remotely`, listed |
 //! | a payment run stopped before the authority's status | `payment_unfinished_locally`, resumed with a query |
-//! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
-//! | ours is further, and no run relays it | `payment_behind_remotely`, listed |
+//! | the authority's payment is further than the local one | `payment_ahead_remotely`, listed |
+//! | the local payment is further, and no run relays it | `payment_behind_remotely`, listed |
 //! | PAID beside REJECTED, or an unknown status | `payment_differs`, listed |
 
 pub mod day;
@@ -147,7 +147,7 @@ pub enum Repair {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub kind: FindingKind,
-    pub mend: Option<Repair>,
+    pub repair: Option<Repair>,
 }
 
 /// The result of comparing one invoice.
@@ -155,34 +155,34 @@ pub struct Difference {
 pub enum Comparison {
     Agreed,
     /// A run is in progress: no result yet.
-    UnderWay,
+    InProgress,
     Differs(Vec<Difference>),
 }
 
 impl Comparison {
     fn listed(kind: FindingKind) -> Self {
-        Self::Differs(vec![Difference { kind, mend: None }])
+        Self::Differs(vec![Difference { kind, repair: None }])
     }
 
     fn asked(kind: FindingKind, run: &RunSnapshot) -> Self {
-        Self::Differs(vec![Difference { kind, mend: Some(Repair::Ask(run.clone())) }])
+        Self::Differs(vec![Difference { kind, repair: Some(Repair::Ask(run.clone())) }])
     }
 
     pub fn differences(self) -> Vec<Difference> {
         match self {
             Self::Differs(differences) => differences,
-            Self::Agreed | Self::UnderWay => Vec::new(),
+            Self::Agreed | Self::InProgress => Vec::new(),
         }
     }
 }
 
 /// Compares two records by the tables above.
-pub fn compare(ours: Option<&LocalRecord>, theirs: Option<&RemoteRecord>) -> Comparison {
-    match (ours, theirs) {
+pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Comparison {
+    match (local, remote) {
         (None, None) => Comparison::Agreed,
         (None, Some(_)) => Comparison::listed(FindingKind::MissingLocally),
-        (Some(ours), None) => ours.alone(),
-        (Some(ours), Some(theirs)) => ours.beside(theirs),
+        (Some(local), None) => local.alone(),
+        (Some(local), Some(remote)) => local.beside(remote),
     }
 }
 
@@ -201,8 +201,8 @@ impl LocalRecord {
         let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
         let relayed = |run: &Run| Some(RelayedPayment::of(&run.document)?.payment_status.reads_as());
         let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
-        let told = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
-        let payment = match (invoice, told) {
+        let relayed = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
+        let payment = match (invoice, relayed) {
             (Some(invoice), _) => Some(invoice.payment.status),
             (None, Some((_, status))) => Some(*status),
             (None, None) => submission.map(declared),
@@ -236,7 +236,7 @@ impl LocalRecord {
 
     fn alone(&self) -> Comparison {
         if self.submission.as_ref().is_some_and(|run| run.state.is_open()) {
-            Comparison::UnderWay
+            Comparison::InProgress
         } else if self.claims_signature() {
             Comparison::listed(FindingKind::MissingRemotely)
         } else {
@@ -244,12 +244,12 @@ impl LocalRecord {
         }
     }
 
-    fn beside(&self, theirs: &RemoteRecord) -> Comparison {
+    fn beside(&self, remote: &RemoteRecord) -> Comparison {
         let is_cancelled = self.stored == Some(WorkflowStatus::Cancelled);
         match &self.submission {
             None if self.stored.is_some() => Comparison::listed(FindingKind::NotSubmittedLocally),
             Some(run) => match run.state {
-                RunState::Running => Comparison::UnderWay,
+                RunState::Running => Comparison::InProgress,
                 RunState::Paused if run.is_held => Comparison::listed(FindingKind::HeldLocally),
                 RunState::Waiting | RunState::Paused => {
                     Comparison::asked(FindingKind::UnfinishedLocally, run)
@@ -257,21 +257,21 @@ impl LocalRecord {
                 RunState::Refused => Comparison::listed(FindingKind::RefusedLocally),
                 RunState::Cancelled => Comparison::listed(FindingKind::CancelledLocally),
                 RunState::Succeeded if is_cancelled => Comparison::listed(FindingKind::CancelledLocally),
-                RunState::Succeeded => self.signed_beside(theirs),
+                RunState::Succeeded => self.signed_beside(remote),
             },
-            None => self.signed_beside(theirs),
+            None => self.signed_beside(remote),
         }
     }
 
-    fn signed_beside(&self, theirs: &RemoteRecord) -> Comparison {
+    fn signed_beside(&self, remote: &RemoteRecord) -> Comparison {
         let found: Vec<_> =
-            [self.transit_beside(theirs), self.payment_beside(theirs)].into_iter().flatten().collect();
+            [self.transit_beside(remote), self.payment_beside(remote)].into_iter().flatten().collect();
         if found.is_empty() { Comparison::Agreed } else { Comparison::Differs(found) }
     }
 
-    fn transit_beside(&self, theirs: &RemoteRecord) -> Option<Difference> {
-        let is_transmitted = theirs.is_transmitted || theirs.is_delivered;
-        let (kind, mend) = match (self.transit, theirs.is_delivered) {
+    fn transit_beside(&self, remote: &RemoteRecord) -> Option<Difference> {
+        let is_transmitted = remote.is_transmitted || remote.is_delivered;
+        let (kind, repair) = match (self.transit, remote.is_delivered) {
             (Transit { is_acknowledged: false, .. }, true) => {
                 (FindingKind::DeliveredRemotely, self.record(true))
             }
@@ -290,7 +290,7 @@ impl LocalRecord {
             }
             _ => return None,
         };
-        Some(Difference { kind, mend })
+        Some(Difference { kind, repair })
     }
 
     /// Returns the repair if we have a record that will show the transmission afterwards. Otherwise every
@@ -302,16 +302,17 @@ impl LocalRecord {
         holds.then_some(Repair::Record { is_delivered })
     }
 
-    fn payment_beside(&self, theirs: &RemoteRecord) -> Option<Difference> {
-        let listed = |kind| Some(Difference { kind, mend: None });
-        let Some(there) = PaymentStatus::parse(&theirs.payment_status) else {
+    fn payment_beside(&self, remote: &RemoteRecord) -> Option<Difference> {
+        let listed = |kind| Some(Difference { kind, repair: None });
+        let Some(there) = PaymentStatus::parse(&remote.payment_status) else {
             return listed(FindingKind::PaymentDiffers);
         };
         match &self.relay {
             Some((run, wanted)) if matches!(run.state, RunState::Waiting | RunState::Paused) => {
-                let mend = Some(Repair::Ask(run.clone())).filter(|_| !run.is_held);
+                let repair = Some(Repair::Ask(run.clone())).filter(|_| !run.is_held);
                 let is_there = *wanted == there;
-                return is_there.then_some(Difference { kind: FindingKind::PaymentUnfinishedLocally, mend });
+                return is_there
+                    .then_some(Difference { kind: FindingKind::PaymentUnfinishedLocally, repair });
             }
             Some((run, _)) if run.state == RunState::Running => return None,
             _ => {}
@@ -385,13 +386,13 @@ mod tests {
         RunSnapshot { run: RunId::nil(), state, seen: Timestamp::UNIX_EPOCH, is_held }
     }
 
-    fn theirs() -> RemoteRecord {
+    fn remote() -> RemoteRecord {
         let payment_status = "PENDING".to_owned();
         RemoteRecord { irn: irn(), payment_status, is_transmitted: false, is_delivered: false }
     }
 
     /// A stored invoice, submitted.
-    fn ours() -> LocalRecord {
+    fn local() -> LocalRecord {
         LocalRecord {
             irn: irn(),
             submission: Some(run(RunState::Succeeded, false)),
@@ -404,18 +405,18 @@ mod tests {
         }
     }
 
-    fn said(ours: Option<&LocalRecord>, theirs: Option<&RemoteRecord>) -> String {
-        match compare(ours, theirs) {
+    fn said(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> String {
+        match compare(local, remote) {
             Comparison::Agreed => "agreed".to_owned(),
-            Comparison::UnderWay => "under way".to_owned(),
+            Comparison::InProgress => "in progress".to_owned(),
             Comparison::Differs(found) => {
-                let mend = |mend: &Option<Repair>| match mend {
+                let words = |repair: &Option<Repair>| match repair {
                     None => "listed",
                     Some(Repair::Ask(_)) => "asks",
                     Some(Repair::Record { is_delivered: true }) => "records delivered",
                     Some(Repair::Record { is_delivered: false }) => "records transmitted",
                 };
-                let said = |one: &Difference| format!("{} {}", one.kind, mend(&one.mend));
+                let said = |one: &Difference| format!("{} {}", one.kind, words(&one.repair));
                 found.iter().map(said).collect::<Vec<_>>().join(" + ")
             }
         }
@@ -424,8 +425,8 @@ mod tests {
     #[test]
     fn every_state_of_a_submission_beside_a_signature_and_beside_none() {
         let mut table = Vec::new();
-        let mut row = |name: &str, ours: Option<&LocalRecord>| {
-            table.push(format!("{name}: {} | {}", said(ours, Some(&theirs())), said(ours, None)));
+        let mut row = |name: &str, local: Option<&LocalRecord>| {
+            table.push(format!("{name}: {} | {}", said(local, Some(&remote())), said(local, None)));
         };
         row("nothing", None);
         row(
@@ -434,46 +435,46 @@ mod tests {
                 submission: None,
                 is_signed: false,
                 stored: Some(WorkflowStatus::Draft),
-                ..ours()
+                ..local()
             }),
         );
         for state in RunState::ALL {
             let is_signed = *state == RunState::Succeeded;
             row(
                 state.as_str(),
-                Some(&LocalRecord { submission: Some(run(*state, false)), is_signed, ..ours() }),
+                Some(&LocalRecord { submission: Some(run(*state, false)), is_signed, ..local() }),
             );
         }
         let paused =
-            LocalRecord { submission: Some(run(RunState::Paused, true)), is_signed: false, ..ours() };
+            LocalRecord { submission: Some(run(RunState::Paused, true)), is_signed: false, ..local() };
         row("held", Some(&paused));
         row(
             "paused after a yes",
-            Some(&LocalRecord { submission: Some(run(RunState::Paused, false)), ..ours() }),
+            Some(&LocalRecord { submission: Some(run(RunState::Paused, false)), ..local() }),
         );
         row(
             "waiting after a yes",
-            Some(&LocalRecord { submission: Some(run(RunState::Waiting, false)), ..ours() }),
+            Some(&LocalRecord { submission: Some(run(RunState::Waiting, false)), ..local() }),
         );
-        row("cancelled invoice", Some(&LocalRecord { stored: Some(WorkflowStatus::Cancelled), ..ours() }));
-        row("not stored", Some(&LocalRecord { stored: None, ..ours() }));
+        row("cancelled invoice", Some(&LocalRecord { stored: Some(WorkflowStatus::Cancelled), ..local() }));
+        row("not stored", Some(&LocalRecord { stored: None, ..local() }));
         let relay = Some((run(RunState::Succeeded, false), PaymentStatus::Pending));
         row(
             "relayed only",
-            Some(&LocalRecord { submission: None, is_signed: false, stored: None, relay, ..ours() }),
+            Some(&LocalRecord { submission: None, is_signed: false, stored: None, relay, ..local() }),
         );
         insta::assert_snapshot!(table.join("\n"), @r#"
             nothing: missing_locally listed | agreed
             an invoice: not_submitted_locally listed | agreed
-            running: under way | under way
-            waiting: unfinished_locally asks | under way
+            running: in progress | in progress
+            waiting: unfinished_locally asks | in progress
             paused: unfinished_locally asks | agreed
             succeeded: agreed | missing_remotely listed
             refused: refused_locally listed | agreed
             cancelled: cancelled_locally listed | agreed
             held: held_locally listed | agreed
             paused after a yes: unfinished_locally asks | missing_remotely listed
-            waiting after a yes: unfinished_locally asks | under way
+            waiting after a yes: unfinished_locally asks | in progress
             cancelled invoice: cancelled_locally listed | missing_remotely listed
             not stored: agreed | missing_remotely listed
             relayed only: agreed | missing_remotely listed
@@ -492,8 +493,8 @@ mod tests {
         for here in places {
             for there in places {
                 let transit = Transit { is_transmitted: here.0, is_acknowledged: here.1 };
-                let theirs = RemoteRecord { is_transmitted: there.0, is_delivered: there.1, ..theirs() };
-                let said = said(Some(&LocalRecord { transit, ..ours() }), Some(&theirs));
+                let remote = RemoteRecord { is_transmitted: there.0, is_delivered: there.1, ..remote() };
+                let said = said(Some(&LocalRecord { transit, ..local() }), Some(&remote));
                 table.push(format!("{} | {}: {said}", word(here), word(there)));
             }
         }
@@ -512,19 +513,19 @@ mod tests {
 
     #[test]
     fn a_transmission_is_recorded_only_where_something_holds_it() {
-        let sent = RemoteRecord { is_transmitted: true, ..theirs() };
-        let arrived = RemoteRecord { is_transmitted: true, is_delivered: true, ..theirs() };
+        let sent = RemoteRecord { is_transmitted: true, ..remote() };
+        let arrived = RemoteRecord { is_transmitted: true, is_delivered: true, ..remote() };
         let mut table = Vec::new();
         for state in [None, Some(RunState::Running), Some(RunState::Waiting), Some(RunState::Paused)] {
             let transmission = state.map(|state| run(state, false));
             let name = state.map_or("none", RunState::as_str);
             for stored in [Some(WorkflowStatus::Submitted), None] {
-                let ours = LocalRecord { transmission: transmission.clone(), stored, ..ours() };
+                let local = LocalRecord { transmission: transmission.clone(), stored, ..local() };
                 let kept = if stored.is_some() { "stored" } else { "not stored" };
                 table.push(format!(
                     "{name}, {kept}: {} | {}",
-                    said(Some(&ours), Some(&sent)),
-                    said(Some(&ours), Some(&arrived))
+                    said(Some(&local), Some(&sent)),
+                    said(Some(&local), Some(&arrived))
                 ));
             }
         }
@@ -545,9 +546,9 @@ mod tests {
         let mut table = Vec::new();
         for here in PaymentStatus::ALL {
             for there in ["PENDING", "PARTIAL", "PAID", "REJECTED", "REFUNDED"] {
-                let ours = LocalRecord { payment: Some(*here), ..ours() };
-                let theirs = RemoteRecord { payment_status: there.to_owned(), ..theirs() };
-                table.push(format!("{here} | {there}: {}", said(Some(&ours), Some(&theirs))));
+                let local = LocalRecord { payment: Some(*here), ..local() };
+                let remote = RemoteRecord { payment_status: there.to_owned(), ..remote() };
+                table.push(format!("{here} | {there}: {}", said(Some(&local), Some(&remote))));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
@@ -585,9 +586,10 @@ mod tests {
             (RunState::Refused, false),
         ] {
             for there in ["PENDING", "PAID"] {
-                let ours = LocalRecord { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..ours() };
-                let theirs = RemoteRecord { payment_status: there.to_owned(), ..theirs() };
-                table.push(format!("{state} {is_held} | {there}: {}", said(Some(&ours), Some(&theirs))));
+                let local =
+                    LocalRecord { relay: Some((run(state, is_held), PaymentStatus::Paid)), ..local() };
+                let remote = RemoteRecord { payment_status: there.to_owned(), ..remote() };
+                table.push(format!("{state} {is_held} | {there}: {}", said(Some(&local), Some(&remote))));
             }
         }
         insta::assert_snapshot!(table.join("\n"), @r#"
@@ -605,9 +607,9 @@ mod tests {
     }
 
     #[test]
-    fn several_differences_are_told_at_once() {
-        let theirs = RemoteRecord { is_transmitted: true, payment_status: "PAID".to_owned(), ..theirs() };
-        let said = said(Some(&ours()), Some(&theirs));
+    fn all_differences_are_reported_at_once() {
+        let remote = RemoteRecord { is_transmitted: true, payment_status: "PAID".to_owned(), ..remote() };
+        let said = said(Some(&local()), Some(&remote));
         assert_eq!(said, "transmitted_remotely records transmitted + payment_ahead_remotely listed");
     }
 }

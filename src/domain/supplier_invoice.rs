@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_tells_who_sent_it_to_whom() {
+    fn a_document_names_its_sender_and_recipient() {
         let read = SupplierDocument::of(&irn("SUP1-5a0d0001-20260115"), document()).unwrap();
         assert_eq!(read.irn.as_str(), "SUP1-5A0D0001-20260115", "the authority's spelling");
         assert_eq!(read.supplier_name.as_deref(), Some("Supplier Ltd"));

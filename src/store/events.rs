@@ -164,7 +164,7 @@ async fn first_at_or_after(
 }
 
 /// Returns those of these IRNs, in any spelling, that have an event of this kind.
-pub async fn irns_told_of(
+pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     kind: EventKind,
@@ -173,7 +173,7 @@ pub async fn irns_told_of(
     if spellings.is_empty() {
         return Ok(Vec::new());
     }
-    let told: Vec<String> = Entity::find()
+    let found: Vec<String> = Entity::find()
         .select_only()
         .column(Column::Irn)
         .distinct()
@@ -183,7 +183,7 @@ pub async fn irns_told_of(
         .into_tuple()
         .all(connection)
         .await?;
-    Ok(told.iter().filter_map(|text| Irn::parse(text).ok()).collect())
+    Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
 /// True if one of these commands has written an event. Distinguishes an interrupted commit from one that

@@ -89,8 +89,8 @@ const CRASH_BACKOFF_US: i64 = 15_000_000;
 /// The `lease_until` of an expired lease without a holder. Such a lane is claimed in isolation (`abandoned`).
 pub(super) const ABANDONED: i64 = 0;
 
-/// The value of `gate` for a lane that waits for its time and is not woken by new work.
-pub const PARKED: &str = "parked";
+/// The `next_step` of a parked endpoint: its lane waits for its time and is not woken by new work.
+pub const PROBE: &str = "probe";
 
 /// Locks a lane for the rest of the transaction and increments its version. Returns the new version.
 pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
@@ -144,7 +144,7 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
 pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
     let now = sql::now(tx.get_database_backend());
     let is_parked =
-        Expr::col(("lanes", "gate")).eq(PARKED).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
+        Expr::col(("lanes", "next_step")).eq(PROBE).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
     let due = Expr::case(is_parked, Expr::col(("lanes", "next_due_at"))).finally(now.clone());
     let is_held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
     let statement = Query::insert()
@@ -166,7 +166,7 @@ pub async fn claim_if_idle(
     (owner, lease): (&str, Duration),
 ) -> Result<Option<Lease>, StoreError> {
     let now = sql::now(tx.get_database_backend());
-    let is_awake = Expr::col("gate").is_null().or(Expr::col("gate").ne(PARKED));
+    let is_awake = Expr::col("next_step").is_null().or(Expr::col("next_step").ne(PROBE));
     let statement = Query::update()
         .table("lanes")
         .value("owner", owner)
@@ -311,10 +311,10 @@ pub async fn release_at(
     tx: &Transaction,
     lease: &Lease,
     delay: Option<Duration>,
-    gate: Option<&'static str>,
+    next_step: Option<&'static str>,
 ) -> Result<(), StoreError> {
     let statement = release_statement(tx, lease, delay)
-        .value("gate", gate)
+        .value("next_step", next_step)
         .value("lease_until", Option::<i64>::None)
         .to_owned();
     stale_if_none(tx.execute(&statement).await?.rows_affected())
@@ -325,10 +325,12 @@ pub async fn release_isolated(
     tx: &Transaction,
     lease: &Lease,
     delay: Option<Duration>,
-    gate: Option<&'static str>,
+    next_step: Option<&'static str>,
 ) -> Result<(), StoreError> {
-    let statement =
-        release_statement(tx, lease, delay).value("gate", gate).value("lease_until", ABANDONED).to_owned();
+    let statement = release_statement(tx, lease, delay)
+        .value("next_step", next_step)
+        .value("lease_until", ABANDONED)
+        .to_owned();
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 

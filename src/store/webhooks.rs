@@ -53,7 +53,7 @@ pub struct LoadedEndpoint {
     pub secrets: Vec<String>,
     /// The ERP settings; by default plain signed JSON.
     pub integration: Integration,
-    pub failing: Option<FailureStreak>,
+    pub failure_streak: Option<FailureStreak>,
     pub is_replaying: bool,
 }
 
@@ -94,10 +94,16 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     let sealed = std::iter::once(&row.secret).chain(previous.iter().map(|old| &old.sealed));
     let secrets = sealed.map(|text| store.vault().open(&owner, text)).collect::<Result<_, _>>()?;
     let settings = settings.map(|settings| integrations::open(store.vault(), settings)).transpose()?;
-    let failing = failing(&row)?;
+    let failure_streak = failure_streak(&row)?;
     let integration = settings.unwrap_or_default();
     let is_replaying = found.try_get("", "is_replaying")?;
-    Ok(LoadedEndpoint { endpoint: Endpoint::try_from(row)?, secrets, integration, failing, is_replaying })
+    Ok(LoadedEndpoint {
+        endpoint: Endpoint::try_from(row)?,
+        secrets,
+        integration,
+        failure_streak,
+        is_replaying,
+    })
 }
 
 /// Loads the endpoint of a taxpayer.
@@ -115,23 +121,23 @@ pub async fn with_failing(
     taxpayer: TaxpayerId,
 ) -> Result<Option<(Endpoint, Option<FailureStreak>)>, StoreError> {
     let Some(row) = Entity::find_by_id(taxpayer.0).one(connection).await? else { return Ok(None) };
-    let failing = failing(&row)?;
-    Ok(Some((Endpoint::try_from(row)?, failing)))
+    let failure_streak = failure_streak(&row)?;
+    Ok(Some((Endpoint::try_from(row)?, failure_streak)))
 }
 
-fn failing(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
+fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
     let at = RowRef { table: "webhooks", id: row.taxpayer_id };
-    row.failing.as_deref().map(|text| at.json(text)).transpose()
+    row.failure_streak.as_deref().map(|text| at.json(text)).transpose()
 }
 
 /// Writes the failure streak of an endpoint, unless the endpoint changed since it was read.
-pub async fn set_failing(
+pub async fn set_failure_streak(
     tx: &Transaction,
     endpoint: &Endpoint,
-    failing: Option<&FailureStreak>,
+    streak: Option<&FailureStreak>,
 ) -> Result<(), StoreError> {
     Entity::update_many()
-        .col_expr(Column::Failing, Expr::value(failing.map(json)))
+        .col_expr(Column::FailureStreak, Expr::value(streak.map(json)))
         .filter(Column::TaxpayerId.eq(endpoint.taxpayer_id.0))
         .filter(Column::UpdatedAt.eq(endpoint.updated_at.as_microsecond()))
         .exec(tx)
@@ -159,7 +165,7 @@ pub async fn save(
         created_at: endpoint.created_at.as_microsecond(),
         updated_at: endpoint.updated_at.as_microsecond(),
         disabled_after: endpoint.disabled_after,
-        failing: None,
+        failure_streak: None,
         public_key: None,
         retry_schedule: endpoint.retry_schedule.as_ref().map(json),
     };
@@ -174,7 +180,7 @@ pub async fn save(
     ];
     let mut known = OnConflict::column(Column::TaxpayerId).update_columns(changing).to_owned();
     if endpoint.is_active {
-        known.update_column(Column::Failing);
+        known.update_column(Column::FailureStreak);
     }
     Entity::insert(row.into_active_model()).on_conflict(known).exec_without_returning(tx).await?;
     Ok(())

@@ -62,7 +62,7 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
         |receiver: &Receiver| receiver.arrivals().iter().filter(|one| one.irn.starts_with("FATAL")).count();
     assert_eq!(fatal(&receiver), 2, "it ended the process twice and not once more");
     assert_eq!(metric(&scene, r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
-    assert!(scene.service.output().contains("a delivery is a dead letter"), "one line tells of it");
+    assert!(scene.service.output().contains("gave up on a delivery"), "one line says so");
 
     // An operator may have it sent again.
     receiver.spare_process();
@@ -117,7 +117,7 @@ async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
     let about = |call: &sandbox::CallRecord| call.irn.as_deref() == Some(irn);
     assert!(!scene.authority.state().calls()[calls..].iter().any(about), "it is not called again");
     assert_eq!(metric(&scene, r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
-    assert!(scene.service.output().contains("a run was paused for an operator"));
+    assert!(scene.service.output().contains("paused a run for an operator"));
 
     let operator = scene.operator();
     let paused = operator.get("/ops/pipeline/runs?state=paused").await.unwrap().body["data"]["data"].clone();

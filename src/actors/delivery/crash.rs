@@ -44,8 +44,8 @@ impl DeliveryDeps {
         abandoned::reset_crashes(&tx, lease).await?;
         tx.commit().await?;
         if let Some((delivery, kind)) = dead {
-            let why = (DeathCause::Quarantined, "the process crashed twice during its attempt");
-            self.incidents.dead_letter(&delivery, kind, why);
+            let failure = "the process crashed twice during its attempt";
+            self.incidents.dead_letter(&delivery, kind, DeathCause::Quarantined, failure);
         }
         Ok(())
     }

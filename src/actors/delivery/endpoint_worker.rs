@@ -87,7 +87,7 @@ pub(super) enum DeliveryError {
 /// Loaded deliveries that have not started yet, and the endpoint's state.
 struct LoadedWork {
     to: Arc<DeliveryTarget>,
-    failing: Option<FailureStreak>,
+    failure_streak: Option<FailureStreak>,
     circuit_state: CircuitState,
     /// Allowed concurrent attempts.
     slots: usize,
@@ -189,9 +189,9 @@ impl EndpointWorker {
     /// Prepares loaded deliveries: applies the circuit state and removes deliveries in flight.
     async fn prepare(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
         let DueWork { mut recipient, next, at } = found;
-        let failing = recipient.failing.take();
+        let failure_streak = recipient.failure_streak.take();
         let circuit_state =
-            failing.as_ref().map_or(CircuitState::Closed, |failing| failing.circuit_state(at));
+            failure_streak.as_ref().map_or(CircuitState::Closed, |streak| streak.circuit_state(at));
         let to = Arc::new(DeliveryTarget::try_from(recipient)?);
         let slots = match circuit_state {
             _ if !to.endpoint.is_active || self.is_closing() => 0,
@@ -201,7 +201,7 @@ impl EndpointWorker {
         };
         let mut work = LoadedWork {
             to,
-            failing,
+            failure_streak,
             circuit_state,
             slots,
             next,
@@ -292,13 +292,13 @@ impl EndpointWorker {
         if completed.is_empty() && rest.is_none() {
             return Ok(WorkStatus::More);
         }
-        let (deps, failing) = (Arc::clone(&self.deps), &work.failing);
+        let (deps, before) = (Arc::clone(&self.deps), &work.failure_streak);
         // An attempt at an earlier version of the endpoint does not count for the current one.
         let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
         let is_gone = current().any(webhook::AttemptResult::is_gone);
-        let streak = deps.failure_streak_after(failing.clone(), current());
-        let should_disable = streak.as_ref().is_some_and(|failing| failing.should_disable(&deps.circuit));
-        let is_healthy = failing.is_none() && streak.is_none() && !is_gone;
+        let streak = deps.failure_streak_after(before.clone(), current());
+        let should_disable = streak.as_ref().is_some_and(|streak| streak.should_disable(&deps.circuit));
+        let is_healthy = before.is_none() && streak.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
         let was_isolated = completed.iter().any(|one| one.delivery.goes_alone());
@@ -307,8 +307,8 @@ impl EndpointWorker {
             taxpayer,
             outcomes: completed.into_iter().map(|one| deps.apply_attempt(one, endpoint)).collect(),
             was_isolated,
-            has_recovered: streak.is_none() && failing.as_ref().is_some_and(FailureStreak::was_parked),
-            failing: (streak != *failing).then(|| (endpoint.clone(), streak.clone())),
+            has_recovered: streak.is_none() && before.as_ref().is_some_and(FailureStreak::was_parked),
+            failure_streak: (streak != *before).then(|| (endpoint.clone(), streak.clone())),
             rest,
         };
         if is_healthy && rest.is_none() && !work.to.is_replaying {
@@ -318,15 +318,15 @@ impl EndpointWorker {
         }
         let handled = self.write(report).await?;
         self.in_flight.forget(&ids);
-        let parked = streak.as_ref().and_then(|now| now.newly_parked(failing.as_ref()));
-        if let Some(parked) = parked {
-            deps.incidents.endpoint_parked(endpoint, parked);
+        let parked = streak.as_ref().and_then(|now| now.newly_parked(before.as_ref()));
+        if let Some((failures, until)) = parked {
+            deps.incidents.endpoint_parked(endpoint, failures, until);
         }
         if let Some(reason) = reason_to_disable(is_gone, should_disable) {
             deps.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
             deps.incidents.endpoint_disabled(endpoint, reason);
         }
-        work.failing = streak;
+        work.failure_streak = streak;
         Ok(handled)
     }
 

@@ -41,7 +41,7 @@ pub(super) struct OutcomeReport {
     /// True if an isolated delivery has ended, so that its record can be removed.
     pub(super) was_isolated: bool,
     /// The endpoint and its failure streak, if the streak has changed.
-    pub(super) failing: Option<(Endpoint, Option<FailureStreak>)>,
+    pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
     /// True if the endpoint has recovered, so that deliveries waiting for a retry are due at once.
     pub(super) has_recovered: bool,
     /// The circuit state, if the lane may be released when nothing is due.
@@ -57,7 +57,7 @@ impl OutcomeReport {
             taxpayer,
             outcomes: Vec::new(),
             was_isolated: false,
-            failing: None,
+            failure_streak: None,
             has_recovered: false,
             rest,
         }
@@ -110,7 +110,7 @@ impl OutcomeWriterWorker {
         let failure = attempt.failure.as_deref().unwrap_or_default();
         let cause =
             if failure == AttemptOutcome::ABORTED { DeathCause::Aborted } else { DeathCause::GivenUp };
-        self.incidents.dead_letter(delivery, kind, (cause, failure));
+        self.incidents.dead_letter(delivery, kind, cause, failure);
     }
 }
 
@@ -142,13 +142,14 @@ impl BatchWork for OutcomeWriterWorker {
         let (tx, now) = (self.store.begin().await?, self.clock.now());
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
         let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
-        let ours: Vec<&OutcomeReport> =
+        let held_reports: Vec<&OutcomeReport> =
             reports.iter().copied().filter(|report| held.contains(&report.lease)).collect();
-        let outcomes: Vec<_> = ours.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
+        let outcomes: Vec<_> =
+            held_reports.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
         deliveries::record(&tx, &outcomes, now).await?;
-        for report in &ours {
-            if let Some((endpoint, failing)) = &report.failing {
-                webhooks::set_failing(&tx, endpoint, failing.as_ref()).await?;
+        for report in &held_reports {
+            if let Some((endpoint, streak)) = &report.failure_streak {
+                webhooks::set_failure_streak(&tx, endpoint, streak.as_ref()).await?;
             }
             if report.has_recovered {
                 delivery_queue::make_due_now(&tx, report.taxpayer, now).await?;
@@ -157,7 +158,7 @@ impl BatchWork for OutcomeWriterWorker {
                 abandoned::set_working_on(&tx, &report.lease, None).await?;
             }
         }
-        let rests = rests(&tx, &ours, now).await?;
+        let rests = rests(&tx, &held_reports, now).await?;
         leases::release_all(&tx, LaneKind::Endpoint, &rests).await?;
         tx.commit().await?;
         for (delivery, kind, attempt) in &outcomes {
@@ -192,8 +193,8 @@ async fn rests(
         if delay == Some(Duration::ZERO) {
             return None;
         }
-        let gate = matches!(circuit_state, CircuitState::Parked(_)).then_some(lanes::PARKED);
-        Some(LaneRelease { lease: report.lease.clone(), delay, gate })
+        let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(lanes::PROBE);
+        Some(LaneRelease { lease: report.lease.clone(), delay, next_step })
     };
     Ok(resting.into_iter().filter_map(rest).collect())
 }

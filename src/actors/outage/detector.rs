@@ -60,7 +60,7 @@ impl OutageDetector {
         };
         let before = last.filter(|outage| outage.id == after.id);
         outages::save(&tx, &after).await?;
-        if after.telling != before.as_ref().and_then(|outage| outage.telling) {
+        if after.notifying != before.as_ref().and_then(|outage| outage.notifying) {
             lanes::make_due(&tx, LaneKind::Outage, &[LANE.to_owned()]).await?;
         }
         tx.commit().await?;

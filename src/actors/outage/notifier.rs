@@ -13,7 +13,7 @@ use crate::domain::outage::{NotifiedBatch, Outage, OutageNotice};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::operations::outages;
+use crate::store::operations::outages::{self, OutageEvent};
 
 /// Taxpayers of one batch, notified concurrently. Small, to leave actors and database free for requests.
 const BATCH_MAX: u64 = 32;
@@ -38,7 +38,7 @@ impl OutageNotifier {
         }
         let claimed = lanes::claim(&self.store, LaneKind::Outage, &self.owner, self.lease, 1).await?;
         let Some(lease) = claimed.into_iter().next() else { return Ok(false) };
-        let batch = match outages::to_tell(self.store.reader()).await? {
+        let batch = match outages::to_notify(self.store.reader()).await? {
             Some(outage) => self.notify_batch(&outage).await?,
             None => None,
         };
@@ -50,12 +50,15 @@ impl OutageNotifier {
     }
 
     async fn notify_batch(&self, outage: &Outage) -> Result<Option<(OutageId, NotifiedBatch)>, StoreError> {
-        let (Some(telling), Some(notice)) = (outage.telling, outage.notice()) else { return Ok(None) };
-        let news = (outage.id, telling.edge);
-        let next = outages::untold(&self.store, news, telling.reached, BATCH_MAX).await?;
+        let (Some(progress), Some(notice)) = (outage.notifying, outage.notice()) else { return Ok(None) };
+        let event = OutageEvent { outage: outage.id, edge: progress.edge };
+        let next = outages::not_notified(&self.store, event, progress.last_taxpayer, BATCH_MAX).await?;
         let notified = join_all(next.iter().map(|id| self.notify(*id, notice.clone()))).await;
         let has_missed = notified.contains(&false);
-        Ok(Some((outage.id, NotifiedBatch { edge: telling.edge, reached: next.last().copied(), has_missed })))
+        Ok(Some((
+            outage.id,
+            NotifiedBatch { edge: progress.edge, last_taxpayer: next.last().copied(), has_missed },
+        )))
     }
 
     /// Notifies one taxpayer. Returns false after a transient failure; a permanent one is logged and skipped.
@@ -81,13 +84,13 @@ impl OutageNotifier {
         if let Some((id, part)) = batch
             && let Some(outage) = outages::with_id(&tx, id).await?
         {
-            let after = outage.told(part, self.clock.now());
+            let after = outage.notified(part, self.clock.now());
             let starts_again =
-                part.reached.is_none() && after.telling.is_some_and(|next| next.edge == part.edge);
+                part.last_taxpayer.is_none() && after.notifying.is_some_and(|next| next.edge == part.edge);
             delay = if starts_again { RETRY_AFTER } else { Duration::ZERO };
             outages::save(&tx, &after).await?;
         }
-        let is_more_due = outages::to_tell(&tx).await?.is_some();
+        let is_more_due = outages::to_notify(&tx).await?.is_some();
         lanes::release(&tx, lease, is_more_due.then_some(delay)).await?;
         tx.commit().await?;
         Ok(is_more_due && delay.is_zero())
@@ -277,9 +280,9 @@ mod tests {
             }
             replica.observe_failure().await;
             assert!(replica.notifier.notify_due().await.unwrap(), "there are more");
-            let telling = last(&test).await.telling.unwrap();
+            let progress = last(&test).await.notifying.unwrap();
             assert_eq!(
-                (telling.edge, telling.reached),
+                (progress.edge, progress.last_taxpayer),
                 (OutageEdge::Started, TaxpayerId(BATCH_MAX.cast_signed()))
             );
             assert_eq!(names(&test, many).await, [""; 0]);
@@ -288,9 +291,9 @@ mod tests {
             for id in 1..=many {
                 assert_eq!(names(&test, id).await, [STARTED], "taxpayer {id}");
             }
-            assert_eq!(last(&test).await.telling, None);
-            let told = outages::told_of(&test.store, &[last(&test).await]).await.unwrap();
-            assert_eq!(told.values().sum::<u64>(), many.cast_unsigned());
+            assert_eq!(last(&test).await.notifying, None);
+            let counts = outages::count_notified(&test.store, &[last(&test).await]).await.unwrap();
+            assert_eq!(counts.values().sum::<u64>(), many.cast_unsigned());
             assert!(!lanes::any_due(&test.store, lanes::LaneKind::Outage).await.unwrap());
             replica.close().await;
             other.close().await;
@@ -309,7 +312,7 @@ mod tests {
             let notice = last(&test).await.notice().unwrap();
             let twice = [notice.clone(), notice.clone()]
                 .map(|notice| replica.notifier.taxpayers.notify_outage(TaxpayerId(1), notice));
-            assert!(futures_util::future::join_all(twice).await.into_iter().all(|told| told.is_ok()));
+            assert!(futures_util::future::join_all(twice).await.into_iter().all(|notified| notified.is_ok()));
             let other = Replica::new(&test, "two", &replica.clock);
             other.notify_all().await;
             other.notifier.taxpayers.notify_outage(TaxpayerId(2), notice).await.unwrap();

@@ -28,7 +28,7 @@ pub(super) fn next_action(
         && !failure.counts_as_attempt()
     {
         let wait = failure.retry_after().unwrap_or(policy.initial);
-        return StepResult::Hold { error: failure.to_string(), until: later(now, wait) };
+        return StepResult::Deferred { error: failure.to_string(), until: later(now, wait) };
     }
     let (reason, error, retry_after) = explain(trouble, run);
     let failing_for = run.failing_since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());

@@ -209,7 +209,7 @@ mod tests {
 
     /// The signature's own answer is lost in every one of them.
     #[tokio::test]
-    async fn a_signature_without_an_answer_is_resolved_by_what_was_signed() {
+    async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
         let test = one_store().await;
         for (answers, expected) in [
             (vec![signed(), copy_of(1075)], "download"),
@@ -247,7 +247,7 @@ mod tests {
 
     /// The first question is answered by a replica that lags behind.
     #[tokio::test]
-    async fn a_refusal_of_what_may_be_signed_is_asked_about_before_it_is_believed() {
+    async fn a_refusal_is_checked_if_the_document_may_be_signed_already() {
         let test = one_store().await;
         let no = || says("/invoice/sign", 422, r#"{"message":"no"}"#);
         for (answers, expected) in [
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_transmission_is_resolved_by_confirm_or_by_what_a_search_shows() {
+    async fn a_transmission_is_resolved_by_confirm_or_by_a_search() {
         let test = one_store().await;
         let transmit = "POST /api/v1/invoice/transmit/";
         let transmitted = || confirmed("2026-01-15", true, "PENDING");
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_payment_is_resolved_by_confirm_or_by_what_a_search_shows() {
+    async fn a_payment_is_resolved_by_confirm_or_by_a_search() {
         let test = one_store().await;
         let paid = || confirmed("2026-01-15", false, "PAID");
         let update = |body: &str| says("/invoice/update/", 200, body);

@@ -137,8 +137,10 @@ impl PipelineDeps {
     /// A deferred run whose step is blocked keeps its position in the queue: it is due as soon as the step is unblocked.
     fn keep_position(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
         match verdict {
-            StepResult::Hold { error, .. } if blocked_steps::is_blocked(&self.authority, step, taxpayer) => {
-                StepResult::Hold { error, until: self.clock.now() }
+            StepResult::Deferred { error, .. }
+                if blocked_steps::is_blocked(&self.authority, step, taxpayer) =>
+            {
+                StepResult::Deferred { error, until: self.clock.now() }
             }
             verdict => verdict,
         }

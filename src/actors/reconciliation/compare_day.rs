@@ -76,8 +76,8 @@ impl Reconciler {
         let held = audit::held(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
         let record = |key: &String| {
             let (invoice, runs) = (invoices.remove(key), by_key.remove(key).unwrap_or_default());
-            let ours = LocalRecord::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
-            Some((key.clone(), ours))
+            let local = LocalRecord::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
+            Some((key.clone(), local))
         };
         Ok(keys.iter().filter_map(record).collect())
     }
@@ -114,22 +114,26 @@ impl DayComparison<'_> {
         Ok(())
     }
 
-    async fn compare_one(&mut self, key: &str, ours: Option<LocalRecord>) -> Result<(), ReconciliationError> {
+    async fn compare_one(
+        &mut self,
+        key: &str,
+        local: Option<LocalRecord>,
+    ) -> Result<(), ReconciliationError> {
         self.counts.compared += 1;
         let line = self.listing.lines.get(key).cloned();
-        let Some(irn) = irn_of(key, ours.as_ref(), line.as_ref()) else { return Ok(()) };
-        let theirs = match line {
-            Some(Some(theirs)) => Some(theirs),
+        let Some(irn) = irn_of(key, local.as_ref(), line.as_ref()) else { return Ok(()) };
+        let remote = match line {
+            Some(Some(remote)) => Some(remote),
             Some(None) => self.reconciler.confirmed(self.taxpayer, &irn).await?,
-            None if ours.as_ref().is_some_and(LocalRecord::may_be_signed) => {
+            None if local.as_ref().is_some_and(LocalRecord::may_be_signed) => {
                 self.reconciler.confirmed(self.taxpayer, &irn).await?
             }
             None => None,
         };
-        match compare(ours.as_ref(), theirs.as_ref()) {
+        match compare(local.as_ref(), remote.as_ref()) {
             Comparison::Agreed => self.counts.agreed += 1,
-            Comparison::UnderWay => self.counts.under_way += 1,
-            Comparison::Differs(_) => return self.confirm_difference(key, &irn, ours).await,
+            Comparison::InProgress => self.counts.in_progress += 1,
+            Comparison::Differs(_) => return self.confirm_difference(key, &irn, local).await,
         }
         Ok(())
     }
@@ -141,11 +145,11 @@ impl DayComparison<'_> {
         irn: &Irn,
         before: Option<LocalRecord>,
     ) -> Result<(), ReconciliationError> {
-        let theirs = self.reconciler.confirmed(self.taxpayer, irn).await?;
+        let remote = self.reconciler.confirmed(self.taxpayer, irn).await?;
         let after = self.reconciler.local_records(self.taxpayer, &[key.to_owned()]).await?.remove(key);
-        let first: Vec<_> = kinds(compare(before.as_ref(), theirs.as_ref()));
-        match compare(after.as_ref(), theirs.as_ref()) {
-            Comparison::UnderWay => self.counts.under_way += 1,
+        let first: Vec<_> = kinds(compare(before.as_ref(), remote.as_ref()));
+        match compare(after.as_ref(), remote.as_ref()) {
+            Comparison::InProgress => self.counts.in_progress += 1,
             comparison => {
                 let mut found = comparison.differences();
                 found.retain(|difference| first.contains(&difference.kind));
@@ -153,7 +157,7 @@ impl DayComparison<'_> {
                     self.counts.agreed += 1;
                 }
                 for difference in found {
-                    self.resolve(irn, difference, after.as_ref(), theirs.as_ref()).await?;
+                    self.resolve(irn, difference, after.as_ref(), remote.as_ref()).await?;
                 }
             }
         }
@@ -165,28 +169,28 @@ impl DayComparison<'_> {
         &mut self,
         irn: &Irn,
         difference: Difference,
-        ours: Option<&LocalRecord>,
-        theirs: Option<&RemoteRecord>,
+        local: Option<&LocalRecord>,
+        remote: Option<&RemoteRecord>,
     ) -> Result<(), ReconciliationError> {
         let kind = difference.kind;
-        let irn = ours.map_or(irn, |ours| &ours.irn);
-        let (action, detail) = match difference.mend {
+        let irn = local.map_or(irn, |local| &local.irn);
+        let (action, detail) = match difference.repair {
             None => (FindingAction::Listed, kind.advice().to_owned()),
-            Some(mend) => match self.repair(irn, mend).await {
-                Ok(detail) => (FindingAction::Mended, detail.to_owned()),
+            Some(repair) => match self.repair(irn, repair).await {
+                Ok(detail) => (FindingAction::Repaired, detail.to_owned()),
                 Err(TaxpayerError::Refused(refusal)) => (FindingAction::Listed, refusal.to_string()),
                 Err(failure) => return Err(failure.into()),
             },
         };
         match action {
-            FindingAction::Mended => self.counts.mended += 1,
+            FindingAction::Repaired => self.counts.repaired += 1,
             FindingAction::Listed => self.counts.listed += 1,
         }
         self.findings.push(Finding {
             kind,
             irn: irn.to_string(),
-            ours: ours.map(LocalRecord::words),
-            theirs: theirs.map(RemoteRecord::words),
+            local: local.map(LocalRecord::words),
+            remote: remote.map(RemoteRecord::words),
             action,
             detail,
         });
@@ -194,9 +198,9 @@ impl DayComparison<'_> {
     }
 
     /// Repairs a difference. Returns a description of the repair.
-    async fn repair(&self, irn: &Irn, mend: Repair) -> Result<&'static str, TaxpayerError> {
+    async fn repair(&self, irn: &Irn, repair: Repair) -> Result<&'static str, TaxpayerError> {
         let taxpayers = &self.reconciler.taxpayers;
-        match mend {
+        match repair {
             Repair::Ask(standing) => {
                 let irn = irn.clone();
                 let order = RunRecheck { run: standing.run, irn, seen: standing.seen };
@@ -216,8 +220,8 @@ impl DayComparison<'_> {
             self.findings.push(Finding {
                 kind: FindingKind::Unreadable,
                 irn: irn.clone(),
-                ours: None,
-                theirs: None,
+                local: None,
+                remote: None,
                 action: FindingAction::Listed,
                 detail: FindingKind::Unreadable.advice().to_owned(),
             });
@@ -225,10 +229,10 @@ impl DayComparison<'_> {
     }
 }
 
-/// The IRN in the authority's spelling, otherwise in ours.
-fn irn_of(key: &str, ours: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
-    let theirs = line.and_then(Option::as_ref).map(|theirs| theirs.irn.clone());
-    theirs.or_else(|| ours.map(|ours| ours.irn.clone())).or_else(|| Irn::parse(key).ok())
+/// The IRN in the authority's spelling, otherwise in the local one.
+fn irn_of(key: &str, local: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
+    let remote = line.and_then(Option::as_ref).map(|remote| remote.irn.clone());
+    remote.or_else(|| local.map(|local| local.irn.clone())).or_else(|| Irn::parse(key).ok())
 }
 
 fn kinds(comparison: Comparison) -> Vec<FindingKind> {

@@ -223,12 +223,12 @@ impl Reconciler {
         lanes::fence(&tx, lease).await?;
         reconciliations::finish(&tx, &reconciliation, findings).await?;
         tx.commit().await?;
-        let ReconciliationCounts { compared, mended, listed, .. } = reconciliation.counts;
+        let ReconciliationCounts { compared, repaired, listed, .. } = reconciliation.counts;
         let (taxpayer, day) = (reconciliation.taxpayer_id.0, reconciliation.day);
         if listed > 0 {
-            tracing::warn!(taxpayer, %day, id = %reconciliation.id, compared, mended, listed, "the authority's ledger differs from ours");
-        } else if mended > 0 {
-            tracing::info!(taxpayer, %day, id = %reconciliation.id, compared, mended, "repaired differences from the authority's ledger");
+            tracing::warn!(taxpayer, %day, id = %reconciliation.id, compared, repaired, listed, "the authority's ledger differs from ours");
+        } else if repaired > 0 {
+            tracing::info!(taxpayer, %day, id = %reconciliation.id, compared, repaired, "repaired differences from the authority's ledger");
         }
         Ok(PassResult::Done)
     }

@@ -87,7 +87,7 @@ impl AuthorityListing {
                 let key = irn.key();
                 let flag = |name: &str| line.get(name).and_then(Value::as_bool);
                 let status = (text("payment_status"), flag("transmitted"), flag("delivered"));
-                let theirs = match status {
+                let record = match status {
                     (Some(payment), Some(is_transmitted), Some(is_delivered)) => Some(RemoteRecord {
                         irn,
                         payment_status: printable(payment),
@@ -99,7 +99,7 @@ impl AuthorityListing {
                 if is_of_day {
                     self.signed_on_day.insert(key.clone());
                 }
-                self.lines.insert(key, theirs);
+                self.lines.insert(key, record);
             }
             None if is_of_day => drop(self.unreadable.insert(printable(irn_text))),
             None => {}

@@ -171,7 +171,7 @@ mod tests {
         let (envelope, mut answer) = envelope(&admission);
         drop(envelope);
         let Ok(CommandOutcome::NotStarted { command: "create", permit }) = answer.try_recv() else {
-            panic!("not given back")
+            panic!("not returned")
         };
         assert_eq!(admission.in_use(), 1);
         drop(permit);

@@ -143,7 +143,9 @@ impl ReadSet {
                 self.supplier_irn_keys.push(document.irn.key());
             }
             TaxpayerCommand::AcknowledgeSupplierInvoice { irn } => self.supplier_irn_keys.push(irn.key()),
-            TaxpayerCommand::NotifyOutage(notice) => self.outages.push((notice.outage, notice.edge)),
+            TaxpayerCommand::NotifyOutage(notice) => {
+                self.outages.push(OutageEvent { outage: notice.outage, edge: notice.edge });
+            }
             TaxpayerCommand::ApplyOperatorAction(request) => self.add_irn(&request.irn),
             TaxpayerCommand::RecheckRun(recheck) => self.add_irn(&recheck.irn),
             TaxpayerCommand::SetIntegration(_) | TaxpayerCommand::StoreRefreshToken(_) => {
@@ -240,10 +242,10 @@ pub(crate) async fn load(
         runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
         supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
             .await?,
-        acknowledged: events::irns_told_of(tx, id, EventKind::InvoiceAcknowledged, wanted.receipts).await?,
+        acknowledged: events::irns_with(tx, id, EventKind::InvoiceAcknowledged, wanted.receipts).await?,
         integration: if wanted.integration { integrations::owned_by(store, tx, id).await? } else { None },
         replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
-        sent_outages: outages::told_to(tx, id, &wanted.outages).await?,
+        sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
         ids,
         conflicts,
         cached,

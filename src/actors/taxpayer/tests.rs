@@ -340,7 +340,7 @@ fn keyed(key: &str, body: &[u8]) -> Idempotency {
 }
 
 #[actix_rt::test]
-async fn of_commands_with_one_key_the_first_is_executed_and_its_answer_stored() {
+async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_stored() {
     for test in stores().await {
         let app = TestApp::with_taxpayer(test).await;
         app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();

@@ -19,7 +19,7 @@ use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, StepResult};
+use crate::domain::pipeline::{Run, Step, StepResult};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
@@ -99,7 +99,7 @@ pub(crate) struct LaneRelease {
     pub(crate) lease: Lease,
     /// None if it does not become due again by itself.
     pub(crate) delay: Option<Duration>,
-    pub(crate) gate: Option<&'static str>,
+    pub(crate) next_step: Option<&'static str>,
     /// True if the run must be taken up isolated from others.
     pub(crate) is_isolated: bool,
 }
@@ -125,7 +125,7 @@ fn queue_entry(run: &Run) -> QueuedLane {
         key: run_lane(run.taxpayer_id, run.id),
         taxpayer_id: run.taxpayer_id.0,
         deadline: run.deadline_at.as_microsecond(),
-        step: run.gate(),
+        next_step: run.next_step().map(Step::as_str),
     }
 }
 
@@ -248,11 +248,11 @@ impl UnitOfWork {
             runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
         }
         for released in &writes.released {
-            let LaneRelease { lease, delay, gate, .. } = released;
+            let LaneRelease { lease, delay, next_step, .. } = released;
             if released.is_isolated {
-                lanes::release_isolated(tx, lease, *delay, *gate).await?;
+                lanes::release_isolated(tx, lease, *delay, *next_step).await?;
             } else {
-                lanes::release_at(tx, lease, *delay, *gate).await?;
+                lanes::release_at(tx, lease, *delay, *next_step).await?;
             }
         }
         let due: Vec<_> =
@@ -277,7 +277,7 @@ impl UnitOfWork {
     ) -> Result<Option<WakeResult>, StoreError> {
         let writes = &self.writes;
         events::append(tx, &writes.events).await?;
-        outages::record_told(tx, self.id, &writes.sent_outages).await?;
+        outages::record_notified(tx, self.id, &writes.sent_outages).await?;
         // Before the deliveries: every writer that adds deliveries holds the lane.
         let wakes = writes.wakes_endpoint();
         let wake = if wakes { Some(self.wake_endpoint(tx, slot).await?) } else { None };

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_key_says_what_it_is_a_key_of() {
+    fn a_new_key_names_its_kind() {
         for kind in KeyKind::ALL {
             let key = new_key(*kind, [255; 32]);
             assert_eq!(KeyKind::of(key.expose_secret()), Some(*kind));

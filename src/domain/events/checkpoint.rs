@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_signed_is_read_again() {
+    fn a_signed_checkpoint_is_read_again() {
         let read = accepted(&lines(3), &key(1)).unwrap();
         assert_eq!(read.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!((read[1].at, &read[1].heads), (Timestamp::UNIX_EPOCH, &heads(2)));

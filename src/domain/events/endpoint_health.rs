@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_of_what_was_under_way_prolong_nothing() {
+    fn failures_of_attempts_in_flight_do_not_prolong_the_wait() {
         let failing = after([0, 1, 2, 3, 60]);
         assert_eq!(fail(Some(failing.clone()), 61).parked_until, failing.parked_until);
     }

@@ -47,7 +47,7 @@ pub struct Replay {
     /// Sequence of the last event: the end of the log at the time of the request.
     pub until: i64,
     /// Sequence of the last event processed.
-    pub reached: i64,
+    pub position: i64,
     /// Deliveries queued so far.
     pub queued: i64,
     pub created_at: Timestamp,
@@ -91,7 +91,7 @@ impl Replay {
             state: ReplayState::Running,
             after,
             until,
-            reached: after,
+            position: after,
             queued: 0,
             created_at: now,
             updated_at: now,
@@ -99,13 +99,13 @@ impl Replay {
         replay.advanced(after, 0, now)
     }
 
-    /// Returns the replay after it processed the events up to `reached`.
+    /// Returns the replay after it processed the events up to `position`.
     #[must_use]
-    pub fn advanced(self, reached: i64, queued: usize, now: Timestamp) -> Self {
-        let reached = reached.clamp(self.reached, self.until);
-        let state = if reached == self.until { ReplayState::Done } else { ReplayState::Running };
+    pub fn advanced(self, position: i64, queued: usize, now: Timestamp) -> Self {
+        let position = position.clamp(self.position, self.until);
+        let state = if position == self.until { ReplayState::Done } else { ReplayState::Running };
         let queued = self.queued.saturating_add(i64::try_from(queued).unwrap_or(i64::MAX));
-        Self { reached, state, queued, updated_at: now, ..self }
+        Self { position, state, queued, updated_at: now, ..self }
     }
 
     /// Cancels the replay. Deliveries that are already queued are still sent.
@@ -121,25 +121,25 @@ impl Replay {
     /// True if this replay already covers the range: the same scope, and a start that is equal or not yet
     /// reached. So a request that was sent twice creates one replay.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
-        let begins = self.after == range.after || self.reached <= range.after;
+        let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until
     }
 
     /// True if the replay has not reached this event yet.
     pub fn is_ahead(&self, sequence: i64) -> bool {
-        self.reached < sequence && sequence <= self.until
+        self.position < sequence && sequence <= self.until
     }
 
     /// The number of events left to process.
     pub fn remaining(&self) -> i64 {
-        self.until - self.reached
+        self.until - self.position
     }
 
     /// The progress in percent.
     pub fn percent(&self) -> i64 {
         match self.until - self.after {
             0 => 100,
-            whole => (self.reached - self.after).saturating_mul(100) / whole,
+            whole => (self.position - self.after).saturating_mul(100) / whole,
         }
     }
 
@@ -178,21 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn it_is_done_at_the_end_of_its_range_and_never_goes_back() {
+    fn a_replay_is_done_at_the_end_of_its_range_and_never_goes_back() {
         let now = Timestamp::UNIX_EPOCH;
         let replay = open(ReplayRange::since(ReplayScope::Failed, 1), 10).advanced(4, 3, now);
-        assert_eq!((replay.reached, replay.queued, replay.is_open(), replay.remaining()), (4, 3, true, 6));
+        assert_eq!((replay.position, replay.queued, replay.is_open(), replay.remaining()), (4, 3, true, 6));
         let replay = replay.advanced(2, 0, now).advanced(99, 2, now);
-        assert_eq!((replay.reached, replay.queued, replay.is_open()), (10, 5, false));
+        assert_eq!((replay.position, replay.queued, replay.is_open()), (10, 5, false));
     }
 
     #[test]
-    fn its_progress_is_told_in_percent() {
+    fn progress_is_a_percentage() {
         let now = Timestamp::UNIX_EPOCH;
         let replay = open(ReplayRange::since(ReplayScope::All, 3), 10);
-        for (reached, percent, remaining) in [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)] {
-            let replay = replay.clone().advanced(reached, 0, now);
-            assert_eq!((replay.percent(), replay.remaining()), (percent, remaining), "{reached}");
+        for (position, percent, remaining) in [(2, 0, 8), (3, 12, 7), (6, 50, 4), (9, 87, 1), (10, 100, 0)] {
+            let replay = replay.clone().advanced(position, 0, now);
+            assert_eq!((replay.percent(), replay.remaining()), (percent, remaining), "{position}");
         }
         let nothing = open(ReplayRange::since(ReplayScope::All, 11), 10);
         assert_eq!((nothing.percent(), nothing.is_empty(), replay.is_empty()), (100, true, false));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn it_covers_what_it_has_not_looked_at_yet_and_nothing_newer() {
+    fn a_replay_covers_events_it_has_not_processed_and_no_newer_ones() {
         let range = ReplayRange::since(ReplayScope::Failed, 1);
         let replay = open(range, 10);
         assert!(replay.covers(range, 10));

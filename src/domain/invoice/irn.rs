@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_like_one_is_refused() {
+    fn a_malformed_irn_is_refused() {
         for text in [
             "",
             "INV",
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_built_is_read_back(no in "[A-Za-z0-9/%é-]{1,40}", id in "[0-9a-fA-F]{8}", days in 0_i32..40_000) {
+        fn a_built_irn_is_read_back(no in "[A-Za-z0-9/%é-]{1,40}", id in "[0-9a-fA-F]{8}", days in 0_i32..40_000) {
             let date = Date::new(1970, 1, 1).unwrap().checked_add(jiff::Span::new().days(days)).unwrap();
             let irn = Irn::of_invoice(&no, &id, date).unwrap();
             prop_assert_eq!(irn.invoice_no(), no.as_str());

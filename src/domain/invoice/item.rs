@@ -126,14 +126,15 @@ mod tests {
     #[test]
     fn only_a_missing_category_of_the_same_type_is_filled_in() {
         let bare = Item::of(ItemId(1), &line(Some("R-1"), "Rice"));
-        let told = Line { product_category: Some("1006.30".into()), ..line(Some("R-1"), "Brown rice") };
+        let categorized =
+            Line { product_category: Some("1006.30".into()), ..line(Some("R-1"), "Brown rice") };
         let mut item = bare.clone();
-        assert!(item.fill_category(&told));
+        assert!(item.fill_category(&categorized));
         assert_eq!((item.name.as_str(), item.product_category.as_deref()), ("Rice", Some("1006.30")));
-        let other = Line { product_category: Some("1006.40".into()), ..told.clone() };
+        let other = Line { product_category: Some("1006.40".into()), ..categorized.clone() };
         assert!(!item.fill_category(&other));
         let mut item = bare;
-        assert!(!item.fill_category(&Line { item_type: ItemType::Service, ..told }));
+        assert!(!item.fill_category(&Line { item_type: ItemType::Service, ..categorized }));
         assert!(!item.has_category());
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of a document, in hexadecimal.
-pub fn of(document: &Value) -> String {
+pub fn of_document(document: &Value) -> String {
     hex::encode(Sha256::digest(plain(document).to_string()))
 }
 
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn digest(text: &str) -> String {
-        of(&strict_json::from_trusted(text).unwrap())
+        of_document(&strict_json::from_trusted(text).unwrap())
     }
 
     #[test]

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_escapes_what_means_something_in_it() {
+    fn a_pointer_escapes_its_special_characters() {
         assert_eq!(json_pointer("invoice_lines.0.quantity"), "/invoice_lines/0/quantity");
         let body = serde_json::json!({ "a/b": { "~": { "c~1": 7 } } });
         assert_eq!(json_pointer("a/b.~.c~1"), "/a~1b/~0/c~01");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_counts_what_follows_the_first_fault() {
+    fn the_summary_counts_the_faults_after_the_first() {
         assert_eq!(faults(1).summary(), "Fault 0.");
         assert_eq!(faults(2).summary(), "Fault 0. (and 1 more error)");
         assert_eq!(faults(4).summary(), "Fault 0. (and 3 more errors)");

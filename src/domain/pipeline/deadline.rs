@@ -26,9 +26,9 @@ impl DeadlinePolicy {
     /// applies.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
-        let told = text("invoice_kind").and_then(Category::parse);
+        let stated = text("invoice_kind").and_then(Category::parse);
         let issued = text("issue_date").and_then(|date| self.issued(date, text("issue_time")));
-        self.after(told.or(category), issued.map_or(now, |issued| issued.min(now)))
+        self.after(stated.or(category), issued.map_or(now, |issued| issued.min(now)))
     }
 
     fn after(&self, category: Option<Category>, issued: Timestamp) -> Timestamp {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_runs_from_the_issue_in_the_authoritys_zone_and_depends_on_the_category() {
+    fn the_time_runs_from_the_issue_in_the_time_zone_of_the_authority_and_depends_on_the_category() {
         let policy = DeadlinePolicy { offset: Offset::constant(1), ..DeadlinePolicy::default() };
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let of = |kind: &str, date: &str, time: Option<&str>| {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_does_not_tell_is_known_of_its_invoice() {
+    fn a_document_without_a_category_has_that_of_its_invoice() {
         let policy = DeadlinePolicy::default();
         let of = |category| policy.of_document(&json!({ "irn": "x" }), category, Timestamp::UNIX_EPOCH);
         assert_eq!(of(Some(Category::B2B)).as_second(), 72 * 3_600);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_about_the_moment_is_asked_again_after_a_pause() {
+    fn momentary_steps_are_repeated_after_a_pause() {
         let run = run(Operation::Transmit, RunState::Running).intending(Step::Health, NOW);
         let run = run.after(Step::Health, &done(), NOW).moved(OperatorAction::Pause, NOW).unwrap();
         assert_eq!((run.next_attempt_at, run.moves().len()), (None, 3));

@@ -67,7 +67,7 @@ pub enum StepResult {
         until: Timestamp,
     },
     /// Nothing was called: calls of this kind are blocked at present.
-    Hold {
+    Deferred {
         error: String,
         until: Timestamp,
     },
@@ -83,7 +83,7 @@ impl StepResult {
             Self::Done { .. } | Self::Unchanged(_) => None,
             Self::Refused { error }
             | Self::Wait { error, .. }
-            | Self::Hold { error, .. }
+            | Self::Deferred { error, .. }
             | Self::Pause { error } => Some(error),
         }
     }
@@ -95,7 +95,7 @@ impl StepResult {
             Self::Unchanged(_) => "unchanged",
             Self::Refused { .. } => "refused",
             Self::Wait { .. } => "retry",
-            Self::Hold { .. } => "held",
+            Self::Deferred { .. } => "held",
             Self::Pause { .. } => "paused",
         }
     }
@@ -114,7 +114,7 @@ impl RunRequest {
     /// takes them as texts.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
-            return digest::of(&self.document);
+            return digest::of_document(&self.document);
         }
         let mut document = self.document.clone();
         for name in REPORT_NUMBERS {
@@ -123,7 +123,7 @@ impl RunRequest {
                 document[name] = number.into();
             }
         }
-        digest::of(&document)
+        digest::of_document(&document)
     }
 
     /// The same request with another spelling of its IRN.
@@ -167,13 +167,9 @@ impl Run {
         Self { deadline_at, ..self }
     }
 
+    /// The step to carry out next; its breaker can block the run.
     pub fn next_step(&self) -> Option<Step> {
         self.operation.next(&self.done)
-    }
-
-    /// The name of the next step; its breaker can block the run.
-    pub fn gate(&self) -> Option<&'static str> {
-        self.next_step().map(Step::as_str)
     }
 
     /// True if the document can still be replaced: no step with an effect was, or may have been, carried
@@ -202,7 +198,7 @@ impl Run {
 
     /// Continues now instead of at the scheduled time.
     #[must_use]
-    pub fn hurried(mut self, now: Timestamp) -> Self {
+    pub fn due_now(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
         Self {
             state: RunState::Running,
@@ -216,7 +212,7 @@ impl Run {
     /// Continues after it ended without success.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
-        Self { failing_since: None, crashes: crash::released(self.crashes), ..self.hurried(now) }
+        Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
     }
 
     /// Counts a process crash, if a step had begun.
@@ -278,7 +274,7 @@ impl Run {
                 self.failing_since = self.failing_since.or(Some(now));
                 self.wait(*reason, *until);
             }
-            StepResult::Hold { until, .. } => {
+            StepResult::Deferred { until, .. } => {
                 self.attempt = self.attempt.saturating_sub(1);
                 self.wait(WaitReason::AuthorityUnavailable, *until);
             }
@@ -389,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_taken_effect_is_not_replaced() {
+    fn a_run_that_may_have_taken_effect_is_not_replaced() {
         let now = Timestamp::UNIX_EPOCH;
         for (operation, step) in [
             (Operation::Submit, Step::Sign),
@@ -398,7 +394,7 @@ mod tests {
         ] {
             assert!(run(operation).is_replaceable(), "{operation}");
             let called = run(operation).intending(step, now);
-            assert!(!called.is_replaceable(), "{operation} under way");
+            assert!(!called.is_replaceable(), "{operation} in progress");
             let lost = StepResult::Wait {
                 reason: WaitReason::AuthorityUnavailable,
                 error: "cut".to_owned(),
@@ -414,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stood_so_already_ends_its_run() {
+    fn an_unchanged_state_ends_its_run() {
         let now = Timestamp::UNIX_EPOCH;
         let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
         let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
@@ -439,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_back_burns_no_attempt_and_no_time() {
+    fn a_deferred_step_counts_no_attempt_and_no_time() {
         let failed = run(Operation::Submit).intending(Step::IrnCheck, at(0)).after(
             Step::IrnCheck,
             &lost(at(1)),
@@ -447,7 +443,7 @@ mod tests {
         );
         assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
         let tried = failed.intending(Step::IrnCheck, at(1));
-        let not_called = StepResult::Hold { error: "held back".to_owned(), until: at(1) };
+        let not_called = StepResult::Deferred { error: "held back".to_owned(), until: at(1) };
         let held = tried.after(Step::IrnCheck, &not_called, at(1));
         assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
         let later =
@@ -455,7 +451,7 @@ mod tests {
         assert_eq!(
             (later.attempt, later.failing_since),
             (2, Some(at(89_999))),
-            "a day in the queue is none of failing"
+            "a day in the queue does not count as failing"
         );
     }
 

@@ -29,13 +29,13 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
         Value::Object(lasting.map(|(name, value)| (name.clone(), plain(name, value))).collect())
     };
     let (copy, sent) = (lasting(copy), filled(&lasting(sent)));
-    digest::of(&reduced(&copy, &sent)) == digest::of(&sent)
+    digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
 /// True if the dates that the authority reports are those of the document; `None` if it reports none.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
-    let same = |told: Option<&str>, name: &str| Some(told.and_then(date)? == of(name)?);
+    let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
     match (same(issue_date, "issue_date"), same(due_date, "due_date")) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (issued, _) => issued,
@@ -111,7 +111,7 @@ fn paired(copy: &[Value], sent: &[Value]) -> Value {
 }
 
 fn is_same(copy: &Value, sent: &Value) -> bool {
-    copy == sent || digest::of(copy) == digest::of(sent)
+    copy == sent || digest::of_document(copy) == digest::of_document(sent)
 }
 
 /// A text that spells a number, where a number was sent, is that number.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_authority_adds_orders_and_spells_in_its_own_way_is_the_same() {
+    fn additions_order_and_spelling_by_the_authority_make_no_difference() {
         let number = |digits: &str| strict_json::from_trusted::<Value>(digits).unwrap();
         let mut more = sent();
         more["sync_date"] = json!("2026-01-16");

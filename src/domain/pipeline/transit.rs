@@ -25,10 +25,10 @@ impl Transit {
         let has_stopped = |run: &Run| {
             run.operation == Operation::Transmit && !run.state.is_open() && !run.done.contains(&Step::Send)
         };
-        let is_told = |invoice: &Invoice| invoice.authority.status == AuthorityStatus::Acknowledged;
+        let is_acknowledged = |invoice: &Invoice| invoice.authority.status == AuthorityStatus::Acknowledged;
         Self {
             is_transmitted: has_reached && !runs.iter().any(has_stopped),
-            is_acknowledged: did(Step::Receipt) || invoice.is_some_and(is_told),
+            is_acknowledged: did(Step::Receipt) || invoice.is_some_and(is_acknowledged),
         }
     }
 }

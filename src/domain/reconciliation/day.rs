@@ -44,7 +44,7 @@ words! {
 
 words! {
     /// The treatment of a finding.
-    FindingAction { Mended = "mended", Listed = "listed" }
+    FindingAction { Repaired = "mended", Listed = "listed" }
 }
 
 /// The maximum number of attempts at a reconciliation.
@@ -73,8 +73,8 @@ pub struct Reconciliation {
 pub struct ReconciliationCounts {
     pub compared: u32,
     pub agreed: u32,
-    pub under_way: u32,
-    pub mended: u32,
+    pub in_progress: u32,
+    pub repaired: u32,
     pub listed: u32,
 }
 
@@ -83,8 +83,8 @@ pub struct ReconciliationCounts {
 pub struct Finding {
     pub kind: FindingKind,
     pub irn: String,
-    pub ours: Option<String>,
-    pub theirs: Option<String>,
+    pub local: Option<String>,
+    pub remote: Option<String>,
     pub action: FindingAction,
     pub detail: String,
 }
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_the_authoritys() {
+    fn a_day_is_one_in_the_time_zone_of_the_authority() {
         let (start, end) = span(day("2026-01-15"), offset(1)).unwrap();
         assert_eq!((start, end), (at("2026-01-14T23:00:00Z"), at("2026-01-15T23:00:00Z")));
         assert_eq!(day_of(at("2026-01-14T23:00:00Z"), offset(1)), day("2026-01-15"));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_interrupted_is_begun_so_often_and_then_given_up() {
+    fn an_interrupted_reconciliation_is_retried_a_few_times_and_then_given_up() {
         let now = Timestamp::UNIX_EPOCH;
         let asked = || {
             let identity = (uuid::Uuid::nil(), now);

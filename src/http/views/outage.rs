@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::ids::OutageId;
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::operations::outages::NotifiedCounts;
+use crate::store::operations::outages::{NotifiedCounts, OutageEvent};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Outage)]
@@ -32,8 +32,8 @@ struct Announced {
 }
 
 impl<'a> OutageView<'a> {
-    pub(crate) fn new(outage: &'a Outage, told: &NotifiedCounts, now: Timestamp) -> Self {
-        let count = |edge| told.get(&(outage.id, edge)).copied().unwrap_or(0);
+    pub(crate) fn new(outage: &'a Outage, notified: &NotifiedCounts, now: Timestamp) -> Self {
+        let count = |edge| notified.get(&OutageEvent { outage: outage.id, edge }).copied().unwrap_or(0);
         Self {
             id: outage.id,
             operations: outage.operations(),
@@ -43,7 +43,7 @@ impl<'a> OutageView<'a> {
             announced: Announced {
                 started: count(OutageEdge::Started),
                 ended: count(OutageEdge::Ended),
-                under_way: outage.telling.map(|telling| telling.edge),
+                under_way: outage.notifying.map(|progress| progress.edge),
             },
         }
     }

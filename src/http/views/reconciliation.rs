@@ -44,8 +44,8 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
             attempts: one.attempts,
             compared: one.counts.compared,
             agreed: one.counts.agreed,
-            under_way: one.counts.under_way,
-            mended: one.counts.mended,
+            under_way: one.counts.in_progress,
+            mended: one.counts.repaired,
             listed: one.counts.listed,
             error: one.error.as_deref(),
             created_at: precise(one.created_at),
@@ -73,8 +73,8 @@ impl<'a> From<&'a Finding> for FindingView<'a> {
         Self {
             what: finding.kind,
             irn: &finding.irn,
-            ours: finding.ours.as_deref(),
-            theirs: finding.theirs.as_deref(),
+            ours: finding.local.as_deref(),
+            theirs: finding.remote.as_deref(),
             action: finding.action,
             detail: &finding.detail,
         }

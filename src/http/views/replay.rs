@@ -42,7 +42,7 @@ impl From<&Replay> for ReplayView {
             state: replay.state,
             since: replay.after.saturating_add(1),
             until: replay.until,
-            reached: replay.reached,
+            reached: replay.position,
             queued: replay.queued,
             remaining: replay.remaining(),
             percent: replay.percent(),

@@ -59,7 +59,8 @@ pub async fn valid(
 
 /// True if the account has a key.
 pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
-    let found = Entity::find().filter(of(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
+    let found =
+        Entity::find().filter(is_owned_by(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
     Ok(found.is_some())
 }
 
@@ -92,7 +93,7 @@ pub async fn rotate(
     new: &NewKey,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let rows = Entity::find().filter(of(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
+    let rows = Entity::find().filter(is_owned_by(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
     let at = RowRef { table: "api_keys", id: owner.id };
     let replaced_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
     let mut kept = 0;
@@ -125,7 +126,7 @@ pub async fn rotate(
 
 /// Revokes all keys of an account. Returns their number.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
-    Ok(Entity::delete_many().filter(of(owner)).exec(tx).await?.rows_affected)
+    Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
 /// Revokes all keys of the taxpayers that an integrator onboarded. Returns their number.
@@ -170,7 +171,7 @@ pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Resul
     Ok(())
 }
 
-fn of(owner: KeyOwner) -> Condition {
+fn is_owned_by(owner: KeyOwner) -> Condition {
     Condition::all().add(Column::Kind.eq(owner.kind.as_str())).add(Column::OwnerId.eq(owner.id))
 }
 

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_thread_without_a_runtime_drops_is_dropped_inside_one() {
+    fn a_drop_on_a_thread_without_a_runtime_happens_inside_one() {
         struct NeedsRuntime(mpsc::Sender<bool>);
         impl Drop for NeedsRuntime {
             fn drop(&mut self) {

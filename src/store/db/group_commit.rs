@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_transaction_leaves_exactly_what_it_committed() {
+    async fn each_transaction_leaves_exactly_its_committed_rows() {
         for test in stores().await {
             let store = &test.store;
             let work = (0..60).map(|number| async move {

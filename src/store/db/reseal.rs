@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn everything_sealed_is_sealed_with_the_new_key_and_what_does_not_open_is_named() {
+    async fn every_secret_is_resealed_with_the_new_key_and_unreadable_ones_are_named() {
         for test in stores().await {
             plant(&test.store).await;
             let pools = PoolSettings::default();

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_looked_up_by_its_names_is_not_searched_for_among_everything() {
+    async fn each_part_of_a_union_is_looked_up_by_index() {
         let store = stores().await.into_iter().next().unwrap();
         let reader = store.store.reader();
         let names: Vec<_> = (0..50).map(|n| format!("N{n}")).collect();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_resealed_opens_without_the_old_key() {
+    fn a_resealed_value_opens_without_the_old_key() {
         let both = vault(2).with_old([key(1).as_str()]).unwrap();
         for old in [vault(1).seal("7", "hush").unwrap(), sealed_in_the_first_form(1, "7", "hush")] {
             assert!(vault(2).open("7", &old).is_err());

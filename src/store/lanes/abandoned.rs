@@ -45,7 +45,7 @@ pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> R
 fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let (now, open) = (dialect(backend).statement_clock(), fair_queue::not_blocked("abandoned", blocked));
     format!(
-        "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, gate, taxpayer_id FROM lanes \
+        "WITH abandoned AS MATERIALIZED (SELECT key, next_due_at, next_step, taxpayer_id FROM lanes \
          WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now}) \
          SELECT key FROM abandoned WHERE next_due_at <= {now}{open} ORDER BY next_due_at LIMIT 1"
     )
@@ -119,7 +119,7 @@ mod tests {
             let key = taken.leases[0].lease.key.clone();
             tokio::time::sleep(Duration::from_millis(2)).await;
             let others = fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases;
-            assert_eq!(others.len(), 1, "only the one that was given back");
+            assert_eq!(others.len(), 1, "only the one that was released");
             assert_ne!(others[0].lease.key, key);
             assert_eq!(ends_with(store, "two").await, Some((key.clone(), 1, None)));
             assert_eq!(
@@ -156,7 +156,7 @@ mod tests {
                 "not with the others"
             );
             let blocked = ClaimRequest { blocked: &[SIGN_BLOCKED], ..request("two", LEASE) };
-            assert_eq!(claim_one(store, &blocked).await.unwrap(), None, "its gate is shut");
+            assert_eq!(claim_one(store, &blocked).await.unwrap(), None, "its next step is blocked");
             let claimed = claim_one(store, &request("two", LEASE)).await.unwrap().unwrap();
             assert_eq!(claimed.crashes, 0);
             let tx = store.begin().await.unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_one_replica_does_for_all_waits_longer_after_each_end() {
+    async fn a_lane_waits_longer_after_each_crash_of_its_holder() {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7"]).await;
@@ -206,7 +206,7 @@ mod tests {
                 "also at a start"
             );
             due(store, &["7"]).await;
-            assert_eq!(claim("three").await, 1, "unless somebody asks for it");
+            assert_eq!(claim("three").await, 1, "new work makes it due");
         }
     }
 

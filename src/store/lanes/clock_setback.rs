@@ -36,7 +36,7 @@ pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     Ok(changed)
 }
 
-/// Expires leases that end later than any new lease. Live holders have renewed theirs meanwhile.
+/// Expires leases that end later than any new lease. Live holders have renewed their leases meanwhile.
 pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
     let latest = lanes::later(&sql::now(store.backend()), longest);
     let statement = Query::update()

@@ -28,7 +28,7 @@ pub struct QueuedLane {
     pub taxpayer_id: i64,
     /// The deadline in microseconds since 1970; the order within a taxpayer.
     pub deadline: i64,
-    pub step: Option<&'static str>,
+    pub next_step: Option<&'static str>,
 }
 
 /// A blocked step.
@@ -52,13 +52,13 @@ impl BlockedStep {
 
     /// The condition that a lane does not wait for this step.
     fn is_not_blocked(&self, table: &str) -> String {
-        let gate = format!("{table}.gate IS NULL OR {table}.gate <> '{}'", self.step);
+        let differs = format!("{table}.next_step IS NULL OR {table}.next_step <> '{}'", self.step);
         match &self.taxpayers {
-            None => format!("({gate})"),
+            None => format!("({differs})"),
             Some(taxpayers) if taxpayers.is_empty() => "(1 = 1)".to_owned(),
             Some(taxpayers) => {
                 let ids = taxpayers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                format!("({gate} OR {table}.taxpayer_id NOT IN ({ids}))")
+                format!("({differs} OR {table}.taxpayer_id NOT IN ({ids}))")
             }
         }
     }
@@ -139,7 +139,7 @@ pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> 
         "version",
         "taxpayer_id",
         "deadline",
-        "gate",
+        "next_step",
         "next_due_at",
     ]);
     for lane in lanes {
@@ -150,12 +150,12 @@ pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> 
             0_i64.into(),
             lane.taxpayer_id.into(),
             lane.deadline.into(),
-            lane.step.into(),
+            lane.next_step.into(),
             now.clone(),
         ]);
     }
     let known = OnConflict::columns(["kind", "key"])
-        .update_columns(["taxpayer_id", "deadline", "gate", "next_due_at"])
+        .update_columns(["taxpayer_id", "deadline", "next_step", "next_due_at"])
         .to_owned();
     tx.execute(statement.on_conflict(known)).await?;
     Ok(())
@@ -273,9 +273,9 @@ fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
 /// The condition that a lane is not blocked, with its `AND`.
 pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();
-    for gate in blocked {
+    for step in blocked {
         open.push_str(" AND ");
-        open.push_str(&gate.is_not_blocked(table));
+        open.push_str(&step.is_not_blocked(table));
     }
     open
 }
@@ -288,7 +288,7 @@ fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>
 pub async fn make_due_now(
     store: &Store,
     kind: LaneKind,
-    gates: &[&'static str],
+    steps: &[&'static str],
     blocked: &[BlockedStep],
 ) -> Result<(), StoreError> {
     let now = sql::now(store.backend());
@@ -297,11 +297,11 @@ pub async fn make_due_now(
         .table("lanes")
         .value("next_due_at", now.clone())
         .and_where(Expr::col("kind").eq(kind.as_str()))
-        .and_where(Expr::col("gate").is_in(gates.iter().copied()))
+        .and_where(Expr::col("next_step").is_in(steps.iter().copied()))
         .and_where(Expr::col("next_due_at").gt(now.clone()))
         .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now)));
-    for gate in blocked {
-        statement.and_where(Expr::cust(gate.is_not_blocked("lanes")));
+    for step in blocked {
+        statement.and_where(Expr::cust(step.is_not_blocked("lanes")));
     }
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
@@ -360,8 +360,8 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
 
-    fn lane(taxpayer_id: i64, deadline: i64, step: Option<&'static str>) -> QueuedLane {
-        QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, step }
+    fn lane(taxpayer_id: i64, deadline: i64, next_step: Option<&'static str>) -> QueuedLane {
+        QueuedLane { key: format!("{taxpayer_id}/{deadline}"), taxpayer_id, deadline, next_step }
     }
 
     async fn add(store: &Store, lanes: &[QueuedLane]) {
@@ -405,7 +405,11 @@ mod tests {
             let (keys, last) = taken(store, (5, START), &[]).await;
             assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
             add(store, &[lane(2, 9_000, None)]).await;
-            assert_eq!(taken(store, (1, 1), &[]).await.0, ["2/9000"], "whoever comes after the last");
+            assert_eq!(
+                taken(store, (1, 1), &[]).await.0,
+                ["2/9000"],
+                "the taxpayer after the last one served"
+            );
             assert_eq!(taken(store, (1, last), &[]).await.0, ["1/3"], "and round again");
         }
     }
@@ -459,7 +463,7 @@ mod tests {
                 owners.sort_unstable();
                 owners
             };
-            assert_eq!(owners(1, &[(1, 6), (2, 1)]).await, [2], "whoever holds its share is passed over");
+            assert_eq!(owners(1, &[(1, 6), (2, 1)]).await, [2], "a taxpayer that holds its share is skipped");
             assert_eq!(owners(8, &[(1, 4), (NOBODY, 9)]).await, [0, 0, 0, 1, 1]);
             assert_eq!(owners(8, &[]).await, [1; 6]);
             assert_eq!(owners(8, &[(1, 6)]).await, [0; 0]);
@@ -467,7 +471,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_stands_at_a_shut_gate_keeps_its_place() {
+    async fn a_blocked_lane_keeps_its_place() {
         for test in stores().await {
             let store = &test.store;
             let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
@@ -479,7 +483,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_gate_that_is_shut_for_some_lets_the_others_pass() {
+    async fn a_step_blocked_for_some_taxpayers_is_not_blocked_for_others() {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
@@ -490,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_opens_for_whom_it_is_no_longer_shut() {
+    fn a_step_is_unblocked_for_the_taxpayers_no_longer_listed() {
         let (all, one, both) =
             (blocked_for("a", None), blocked_for("a", Some(&[1])), blocked_for("a", Some(&[1, 2])));
         for (before, now, opens) in [
@@ -507,7 +511,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_at_a_gate_is_due_when_it_opens() {
+    async fn a_lane_that_waits_for_a_step_is_due_when_the_step_is_unblocked() {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 9, Some("sign")), lane(1, 3, Some("sign")), lane(1, 1, Some("send"))]).await;
@@ -524,20 +528,24 @@ mod tests {
                 claim(store, &request).await.unwrap().leases.into_iter().map(|turn| turn.lease).collect();
             let tx = store.begin().await.unwrap();
             for lease in &leases {
-                let gate = if lease.key == "1/1" { "send" } else { "sign" };
-                lanes::release_at(&tx, lease, Some(Duration::from_mins(5)), Some(gate)).await.unwrap();
+                let step = if lease.key == "1/1" { "send" } else { "sign" };
+                lanes::release_at(&tx, lease, Some(Duration::from_mins(5)), Some(step)).await.unwrap();
             }
             tx.commit().await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0);
             make_due_now(store, LaneKind::Run, &["sign"], &[blocked_for("sign", Some(&[1]))]).await.unwrap();
-            assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0, "it is shut for this taxpayer still");
+            assert_eq!(
+                taken(store, (8, START), &[]).await.0.len(),
+                0,
+                "it is still blocked for this taxpayer"
+            );
             make_due_now(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
             assert_eq!(taken(store, (8, START), &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
 
     #[tokio::test]
-    async fn what_is_held_or_not_due_is_not_taken_and_comes_back_at_its_gate() {
+    async fn a_lane_that_is_blocked_or_not_due_is_skipped_and_keeps_its_next_step() {
         for test in stores().await {
             let store = &test.store;
             add(store, &[lane(1, 1, None), lane(1, 2, None)]).await;
@@ -567,7 +575,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn two_who_take_at_once_never_take_the_same() {
+    async fn concurrent_claims_never_return_the_same_lane() {
         for test in stores().await {
             let store = &test.store;
             add(store, &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>()).await;

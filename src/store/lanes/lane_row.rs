@@ -17,7 +17,7 @@ pub struct Model {
     /// The taxpayer for fair claims; 0 for none.
     pub taxpayer_id: i64,
     pub deadline: i64,
-    pub gate: Option<String>,
+    pub next_step: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -19,13 +19,13 @@ use crate::store::lanes::{self, LaneKind, Lease};
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// The release of a lane: the delay until it is due again, `None` if only new work makes it due, and the step
-/// that it waits for.
+/// The release of a lane: the delay until it is due again, `None` if only new work makes it due, and its
+/// next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,
     pub delay: Option<Duration>,
-    pub gate: Option<&'static str>,
+    pub next_step: Option<&'static str>,
 }
 
 /// Locks those of these lanes that are still held, for the rest of the transaction, and returns them. Locks
@@ -54,7 +54,7 @@ pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[LaneRelease]
         .iter()
         .map(|rest| {
             let delay = rest.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
-            (&rest.lease.key, rest.lease.epoch, delay, rest.gate)
+            (&rest.lease.key, rest.lease.epoch, delay, rest.next_step)
         })
         .collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&rests).into()];
@@ -177,9 +177,9 @@ fn release(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect(backend).clock());
     let epoch = "CAST(given.value ->> 1 AS BIGINT)";
     format!(
-        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, gate) \
+        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, next_step) \
          SELECT $1, given.value ->> 0, {epoch}, 0, {due}, given.value ->> 3 FROM given WHERE TRUE \
-         ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = NULL, gate = excluded.gate, \
+         ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = NULL, next_step = excluded.next_step, \
          crashes = 0, working_on = NULL, next_due_at = excluded.next_due_at WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
         given(backend)
     )
@@ -207,7 +207,7 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(30);
 
     #[tokio::test]
-    async fn lanes_that_are_ours_are_fenced_and_given_back_together() {
+    async fn held_lanes_are_fenced_and_released_together() {
         for test in stores().await {
             let store = &test.store;
             let keys = ["1", "2", "3"].map(str::to_owned);
@@ -223,7 +223,7 @@ mod tests {
             let rests: Vec<_> = [Some(Duration::ZERO), None, Some(Duration::ZERO)]
                 .into_iter()
                 .zip(&leases)
-                .map(|(delay, lease)| LaneRelease { lease: lease.clone(), delay, gate: None })
+                .map(|(delay, lease)| LaneRelease { lease: lease.clone(), delay, next_step: None })
                 .collect();
             release_all(&tx, LaneKind::Endpoint, &rests).await.unwrap();
             tx.commit().await.unwrap();
@@ -246,16 +246,17 @@ mod tests {
             let tx = store.begin().await.unwrap();
             let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
             assert!(is_held, "it was claimed");
-            let rest = LaneRelease { lease, delay: Some(Duration::from_mins(1)), gate: Some(lanes::PARKED) };
+            let rest =
+                LaneRelease { lease, delay: Some(Duration::from_mins(1)), next_step: Some(lanes::PROBE) };
             release_all(&tx, LaneKind::Endpoint, &[rest]).await.unwrap();
             let is_held = lanes::wake(&tx, LaneKind::Endpoint, &key).await.unwrap();
-            assert!(!is_held, "it was given back");
+            assert!(!is_held, "it was released");
             tx.commit().await.unwrap();
             assert_eq!(claim().await, []);
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Endpoint, &[key]).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(claim().await.len(), 1, "unless somebody says so");
+            assert_eq!(claim().await.len(), 1, "unless it is made due");
         }
     }
 
@@ -270,9 +271,11 @@ mod tests {
                 tx.commit().await.unwrap();
                 taken
             };
-            let rest = async |lease: Lease, (delay, gate)| {
+            let rest = async |lease: Lease, (delay, next_step)| {
                 let tx = store.begin().await.unwrap();
-                release_all(&tx, LaneKind::Endpoint, &[LaneRelease { lease, delay, gate }]).await.unwrap();
+                release_all(&tx, LaneKind::Endpoint, &[LaneRelease { lease, delay, next_step }])
+                    .await
+                    .unwrap();
                 tx.commit().await.unwrap();
             };
             assert_eq!(take().await, None, "there is no such lane");
@@ -283,7 +286,7 @@ mod tests {
             assert_eq!((lease.key.as_str(), take().await), (key, None), "it is held");
             rest(lease, (Some(Duration::from_mins(1)), None)).await;
             let lease = take().await.expect("a lane that waits for another attempt has new work now");
-            rest(lease, (Some(Duration::from_mins(1)), Some(lanes::PARKED))).await;
+            rest(lease, (Some(Duration::from_mins(1)), Some(lanes::PROBE))).await;
             assert_eq!(take().await, None, "it is parked");
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Endpoint, &[key.to_owned()]).await.unwrap();
@@ -312,12 +315,12 @@ mod tests {
             let again = lanes::claim(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
             let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
             again.sort();
-            assert_eq!(again, ["2", "3", "4"], "given back; another's; not asked for");
+            assert_eq!(again, ["2", "3", "4"], "released; held by another; not in the list");
         }
     }
 
     #[tokio::test]
-    async fn who_renews_holds_up_nobody_that_locks_lanes_in_another_order() {
+    async fn renewals_do_not_deadlock_with_locks_in_another_order() {
         for test in stores().await {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);

@@ -16,7 +16,7 @@ use crate::store::events::event_row;
 use crate::store::runs::run_row;
 
 /// The events that show that an invoice was, or was to be, sent to the authority.
-const TELLING: [EventKind; 6] = [
+const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::InvoiceSubmitted,
     EventKind::InvoiceTransmitted,
     EventKind::InvoiceAcknowledged,
@@ -42,19 +42,20 @@ pub async fn irn_keys(
         .into_tuple()
         .all(store.reader())
         .await?;
-    let told: Vec<Option<String>> = event_row::Entity::find()
+    let with_event: Vec<Option<String>> = event_row::Entity::find()
         .select_only()
         .column(event_row::Column::Irn)
         .distinct()
         .filter(event_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(event_row::Column::At.gte(start))
         .filter(event_row::Column::At.lt(end))
-        .filter(event_row::Column::Kind.is_in(TELLING.map(EventKind::as_str)))
+        .filter(event_row::Column::Kind.is_in(LEDGER_EVENTS.map(EventKind::as_str)))
         .into_tuple()
         .all(store.reader())
         .await?;
-    let told = told.into_iter().flatten().filter_map(|irn| Irn::parse(&irn).ok()).map(|irn| irn.key());
-    Ok(alive.into_iter().chain(told).collect())
+    let with_event =
+        with_event.into_iter().flatten().filter_map(|irn| Irn::parse(&irn).ok()).map(|irn| irn.key());
+    Ok(alive.into_iter().chain(with_event).collect())
 }
 
 /// True if a run of the taxpayer changed since this time.

@@ -22,8 +22,8 @@ pub struct Model {
     pub affected: String,
     pub started_at: i64,
     pub ended_at: Option<i64>,
-    pub telling: Option<String>,
-    pub reached: i64,
+    pub notifying: Option<String>,
+    pub last_taxpayer: i64,
     pub has_missed: bool,
 }
 
@@ -53,11 +53,11 @@ impl TryFrom<Model> for Outage {
                 answered_at: part.answered_at.map(|micros| at.moment(micros)).transpose()?,
             })
         });
-        let telling = row.telling.as_deref().map(|edge| {
-            let reached = TaxpayerId(row.reached);
+        let progress = row.notifying.as_deref().map(|edge| {
+            let last_taxpayer = TaxpayerId(row.last_taxpayer);
             Ok::<_, StoreError>(NotificationProgress {
                 edge: at.parse(edge)?,
-                reached,
+                last_taxpayer,
                 has_missed: row.has_missed,
             })
         });
@@ -66,7 +66,7 @@ impl TryFrom<Model> for Outage {
             affected: affected.collect::<Result<_, StoreError>>()?,
             started_at: at.moment(row.started_at)?,
             ended_at: row.ended_at.map(|micros| at.moment(micros)).transpose()?,
-            telling: telling.transpose()?,
+            notifying: progress.transpose()?,
         })
     }
 }
@@ -85,9 +85,9 @@ impl From<&Outage> for Model {
             affected: json(&outage.affected.iter().map(part).collect::<Vec<_>>()),
             started_at: micros(outage.started_at),
             ended_at: outage.ended_at.map(micros),
-            telling: outage.telling.map(|telling| telling.edge.to_string()),
-            reached: outage.telling.map_or(0, |telling| telling.reached.0),
-            has_missed: outage.telling.is_some_and(|telling| telling.has_missed),
+            notifying: outage.notifying.map(|progress| progress.edge.to_string()),
+            last_taxpayer: outage.notifying.map_or(0, |progress| progress.last_taxpayer.0),
+            has_missed: outage.notifying.is_some_and(|progress| progress.has_missed),
         }
     }
 }

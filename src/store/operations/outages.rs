@@ -20,7 +20,11 @@ use crate::store::operations::outage_row::{Column, Entity, Model};
 use crate::store::webhooks::webhook_row;
 
 /// The start or the end of an outage.
-pub type OutageEvent = (OutageId, OutageEdge);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OutageEvent {
+    pub outage: OutageId,
+    pub edge: OutageEdge,
+}
 
 /// The number of notified taxpayers for each start or end.
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
@@ -36,8 +40,8 @@ pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<
 }
 
 /// The oldest outage with notifications to send, so that the end of one precedes the start of the next.
-pub async fn to_tell(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
-    let found = Entity::find().filter(Column::Telling.is_not_null()).order_by_asc(Column::StartedAt);
+pub async fn to_notify(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
+    let found = Entity::find().filter(Column::Notifying.is_not_null()).order_by_asc(Column::StartedAt);
     found.one(connection).await?.map(Outage::try_from).transpose()
 }
 
@@ -47,8 +51,8 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
         Column::Open,
         Column::Affected,
         Column::EndedAt,
-        Column::Telling,
-        Column::Reached,
+        Column::Notifying,
+        Column::LastTaxpayer,
         Column::HasMissed,
     ];
     Entity::insert(Model::from(outage).into_active_model())
@@ -59,28 +63,28 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
 }
 
 /// The next taxpayers, by id, whose enabled events include this notification and who have not received it.
-pub async fn untold(
+pub async fn not_notified(
     store: &Store,
-    (outage, edge): OutageEvent,
+    event: OutageEvent,
     after: TaxpayerId,
     limit: u64,
 ) -> Result<Vec<TaxpayerId>, StoreError> {
     let column = |entity: &'static str| Expr::col((entity, "taxpayer_id"));
-    let told = Query::select()
+    let notified = Query::select()
         .expr(Expr::val(1))
         .from("outage_notices")
         .and_where(column("outage_notices").eq(column("webhooks")))
-        .and_where(Expr::col("outage_id").eq(outage.to_string()))
-        .and_where(Expr::col("edge").eq(edge.as_str()))
+        .and_where(Expr::col("outage_id").eq(event.outage.to_string()))
+        .and_where(Expr::col("edge").eq(event.edge.as_str()))
         .to_owned();
     // Event names are the elements of a JSON list.
-    let named = contains(&format!("\"{}\"", edge.event()));
+    let named = contains(&format!("\"{}\"", event.edge.event()));
     let ids: Vec<i64> = webhook_row::Entity::find()
         .select_only()
         .column(webhook_row::Column::TaxpayerId)
         .filter(webhook_row::Column::TaxpayerId.gt(after.0))
         .filter(webhook_row::Column::EnabledEvents.like(named))
-        .filter(Expr::not_exists(told))
+        .filter(Expr::not_exists(notified))
         .order_by_asc(webhook_row::Column::TaxpayerId)
         .limit(limit)
         .into_tuple()
@@ -90,15 +94,15 @@ pub async fn untold(
 }
 
 /// Returns those of these notifications that a taxpayer has received.
-pub async fn told_to(
+pub async fn received_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
-    news: &[OutageEvent],
+    events: &[OutageEvent],
 ) -> Result<Vec<OutageEvent>, StoreError> {
-    if news.is_empty() {
+    if events.is_empty() {
         return Ok(Vec::new());
     }
-    let ids = news.iter().map(|(outage, _)| outage.to_string());
+    let ids = events.iter().map(|event| event.outage.to_string());
     let rows = outage_notice_row::Entity::find()
         .filter(outage_notice_row::Column::TaxpayerId.eq(taxpayer.0))
         .filter(outage_notice_row::Column::OutageId.is_in(ids))
@@ -108,19 +112,19 @@ pub async fn told_to(
 }
 
 /// Records notifications of a taxpayer with the sequence of their events.
-pub async fn record_told(
+pub async fn record_notified(
     tx: &Transaction,
     taxpayer: TaxpayerId,
-    told: &[(OutageEvent, i64)],
+    notified: &[(OutageEvent, i64)],
 ) -> Result<(), StoreError> {
-    if told.is_empty() {
+    if notified.is_empty() {
         return Ok(());
     }
-    let rows = told.iter().map(|((outage, edge), sequence)| {
+    let rows = notified.iter().map(|(event, sequence)| {
         let row = outage_notice_row::Model {
             taxpayer_id: taxpayer.0,
-            outage_id: outage.to_string(),
-            edge: edge.to_string(),
+            outage_id: event.outage.to_string(),
+            edge: event.edge.to_string(),
             sequence: *sequence,
         };
         row.into_active_model()
@@ -135,13 +139,13 @@ pub async fn page(store: &Store, page: Page) -> Result<(Vec<Outage>, u64), Store
 }
 
 /// Counts the notified taxpayers of these outages.
-pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts, StoreError> {
+pub async fn count_notified(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts, StoreError> {
     let ids = outages.iter().map(|outage| outage.id.to_string());
     let rows: Vec<(String, String, i64)> = outage_notice_row::Entity::find()
         .select_only()
         .column(outage_notice_row::Column::OutageId)
         .column(outage_notice_row::Column::Edge)
-        .column_as(outage_notice_row::Column::TaxpayerId.count(), "told")
+        .column_as(outage_notice_row::Column::TaxpayerId.count(), "taxpayers")
         .filter(Condition::all().add(outage_notice_row::Column::OutageId.is_in(ids)))
         .group_by(outage_notice_row::Column::OutageId)
         .group_by(outage_notice_row::Column::Edge)
@@ -155,7 +159,7 @@ pub async fn told_of(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts
 
 fn named(outage: &str, edge: &str) -> Result<OutageEvent, StoreError> {
     let at = RowRef { table: "outage_notices", id: outage };
-    Ok((at.parse(outage)?, at.parse(edge)?))
+    Ok(OutageEvent { outage: at.parse(outage)?, edge: at.parse(edge)? })
 }
 
 #[cfg(test)]
@@ -174,7 +178,7 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn outage(start: i64, end: Option<i64>, telling: Option<OutageEdge>) -> Outage {
+    fn outage(start: i64, end: Option<i64>, notifying: Option<OutageEdge>) -> Outage {
         Outage {
             id: clock::new_id(),
             affected: vec![
@@ -191,9 +195,9 @@ mod tests {
             ],
             started_at: at(start),
             ended_at: end.map(at),
-            telling: telling.map(|edge| NotificationProgress {
+            notifying: notifying.map(|edge| NotificationProgress {
                 edge,
-                reached: TaxpayerId(7),
+                last_taxpayer: TaxpayerId(7),
                 has_missed: true,
             }),
         }
@@ -224,9 +228,9 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    async fn tell(test: &TestStore, id: i64, news: OutageEvent) -> Result<(), StoreError> {
+    async fn record(test: &TestStore, id: i64, event: OutageEvent) -> Result<(), StoreError> {
         let tx = test.store.begin().await.unwrap();
-        record_told(&tx, TaxpayerId(id), &[(news, 3)]).await?;
+        record_notified(&tx, TaxpayerId(id), &[(event, 3)]).await?;
         tx.commit().await
     }
 
@@ -242,18 +246,18 @@ mod tests {
             }
             assert_eq!(last(test.store.reader()).await.unwrap(), Some(open.clone()));
             assert_eq!(
-                to_tell(test.store.reader()).await.unwrap(),
+                to_notify(test.store.reader()).await.unwrap(),
                 Some(open.clone()),
                 "the older one first"
             );
-            let over = Outage { ended_at: Some(at(65)), telling: None, ..open };
+            let over = Outage { ended_at: Some(at(65)), notifying: None, ..open };
             write(&test, &over).await.unwrap();
             assert_eq!(
                 last(test.store.reader()).await.unwrap(),
                 Some(late.clone()),
                 "the one that ended last"
             );
-            assert_eq!(to_tell(test.store.reader()).await.unwrap(), Some(late.clone()));
+            assert_eq!(to_notify(test.store.reader()).await.unwrap(), Some(late.clone()));
             let (found, total) = page(&test.store, Page { number: 1, per_page: 2 }).await.unwrap();
             assert_eq!((found.len(), total), (2, 3));
             test.store.close().await;
@@ -272,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn told_are_those_that_name_the_event_and_each_once() {
+    async fn taxpayers_that_subscribed_are_notified_once() {
         for test in stores().await {
             let [start, end] = [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event().as_str());
             subscribe(&test, 1, &[start, end], true).await;
@@ -282,38 +286,42 @@ mod tests {
             subscribe(&test, 4, &[], true).await;
             subscribe(&test, 5, &[start], true).await;
             let (outage, other) = (clock::new_id(), clock::new_id());
+            let started = OutageEvent { outage, edge: OutageEdge::Started };
+            let ended = OutageEvent { outage, edge: OutageEdge::Ended };
             let next = async |edge, after, limit| {
-                let ids = untold(&test.store, (outage, edge), TaxpayerId(after), limit).await.unwrap();
+                let ids = not_notified(&test.store, OutageEvent { outage, edge }, TaxpayerId(after), limit)
+                    .await
+                    .unwrap();
                 ids.into_iter().map(|id| id.0).collect::<Vec<_>>()
             };
-            assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 3, 5], "in service or not");
+            assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 3, 5], "active or not");
             assert_eq!(next(OutageEdge::Started, 1, 1).await, [3]);
             assert_eq!(next(OutageEdge::Ended, 0, 9).await, [1, 2]);
-            tell(&test, 3, (outage, OutageEdge::Started)).await.unwrap();
-            tell(&test, 1, (outage, OutageEdge::Ended)).await.unwrap();
-            tell(&test, 5, (other, OutageEdge::Started)).await.unwrap();
+            record(&test, 3, started).await.unwrap();
+            record(&test, 1, ended).await.unwrap();
+            record(&test, 5, OutageEvent { outage: other, ..started }).await.unwrap();
             assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 5]);
-            let again = tell(&test, 3, (outage, OutageEdge::Started)).await;
+            let again = record(&test, 3, started).await;
             assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
-            let news = [(outage, OutageEdge::Started), (outage, OutageEdge::Ended)];
-            let told = told_to(test.store.reader(), TaxpayerId(3), &news).await.unwrap();
-            assert_eq!(told, [(outage, OutageEdge::Started)]);
+            let received = received_by(test.store.reader(), TaxpayerId(3), &[started, ended]).await.unwrap();
+            assert_eq!(received, [started]);
             test.store.close().await;
         }
     }
 
     #[tokio::test]
-    async fn how_many_were_told_is_counted_by_outage_and_end() {
+    async fn notified_taxpayers_are_counted_by_outage_and_edge() {
         for test in stores().await {
             let (one, other) = (outage(0, Some(1), None), outage(2, Some(3), None));
+            let started = OutageEvent { outage: one.id, edge: OutageEdge::Started };
+            let ended = OutageEvent { outage: one.id, edge: OutageEdge::Ended };
             for id in 1..=3 {
-                tell(&test, id, (one.id, OutageEdge::Started)).await.unwrap();
+                record(&test, id, started).await.unwrap();
             }
-            tell(&test, 1, (one.id, OutageEdge::Ended)).await.unwrap();
-            tell(&test, 1, (other.id, OutageEdge::Started)).await.unwrap();
-            let told = told_of(&test.store, std::slice::from_ref(&one)).await.unwrap();
-            let expected = [((one.id, OutageEdge::Started), 3), ((one.id, OutageEdge::Ended), 1)];
-            assert_eq!(told, expected.into());
+            record(&test, 1, ended).await.unwrap();
+            record(&test, 1, OutageEvent { outage: other.id, ..started }).await.unwrap();
+            let counts = count_notified(&test.store, std::slice::from_ref(&one)).await.unwrap();
+            assert_eq!(counts, [(started, 3), (ended, 1)].into());
             test.store.close().await;
         }
     }

@@ -17,8 +17,8 @@ pub struct Model {
     pub number: i32,
     pub kind: String,
     pub irn: String,
-    pub ours: Option<String>,
-    pub theirs: Option<String>,
+    pub local: Option<String>,
+    pub remote: Option<String>,
     pub action: String,
     pub detail: String,
 }
@@ -38,8 +38,8 @@ impl TryFrom<Model> for Finding {
             kind: at.parse(&row.kind)?,
             action: at.parse(&row.action)?,
             irn: row.irn,
-            ours: row.ours,
-            theirs: row.theirs,
+            local: row.local,
+            remote: row.remote,
             detail: row.detail,
         })
     }
@@ -53,8 +53,8 @@ impl Model {
             number,
             kind: finding.kind.to_string(),
             irn: finding.irn.clone(),
-            ours: finding.ours.clone(),
-            theirs: finding.theirs.clone(),
+            local: finding.local.clone(),
+            remote: finding.remote.clone(),
             action: finding.action.to_string(),
             detail: finding.detail.clone(),
         }

@@ -21,8 +21,8 @@ pub struct Model {
     pub attempts: i32,
     pub compared: i32,
     pub agreed: i32,
-    pub under_way: i32,
-    pub mended: i32,
+    pub in_progress: i32,
+    pub repaired: i32,
     pub listed: i32,
     pub error: Option<String>,
     pub is_latest: bool,
@@ -52,8 +52,8 @@ impl TryFrom<Model> for Reconciliation {
             counts: ReconciliationCounts {
                 compared: at.count(row.compared)?,
                 agreed: at.count(row.agreed)?,
-                under_way: at.count(row.under_way)?,
-                mended: at.count(row.mended)?,
+                in_progress: at.count(row.in_progress)?,
+                repaired: at.count(row.repaired)?,
                 listed: at.count(row.listed)?,
             },
             created_at: at.moment(row.created_at)?,
@@ -66,7 +66,7 @@ impl TryFrom<Model> for Reconciliation {
 
 impl From<&Reconciliation> for Model {
     fn from(one: &Reconciliation) -> Self {
-        let ReconciliationCounts { compared, agreed, under_way, mended, listed } = one.counts;
+        let ReconciliationCounts { compared, agreed, in_progress, repaired, listed } = one.counts;
         Self {
             taxpayer_id: one.taxpayer_id.0,
             id: one.id.to_string(),
@@ -76,8 +76,8 @@ impl From<&Reconciliation> for Model {
             attempts: count(one.attempts),
             compared: count(compared),
             agreed: count(agreed),
-            under_way: count(under_way),
-            mended: count(mended),
+            in_progress: count(in_progress),
+            repaired: count(repaired),
             listed: count(listed),
             error: one.error.clone(),
             is_latest: false,

@@ -47,8 +47,8 @@ const CHANGING: [Column; 10] = [
     Column::Attempts,
     Column::Compared,
     Column::Agreed,
-    Column::UnderWay,
-    Column::Mended,
+    Column::InProgress,
+    Column::Repaired,
     Column::Listed,
     Column::Error,
     Column::StartedAt,
@@ -91,7 +91,7 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
             .add(Column::Id.ne(one.id.to_string()))
             .add(Column::AskedBy.eq(AskedBy::Timer.as_str()))
             .add(Column::State.is_in(ended))
-            .add(Column::Mended.eq(0))
+            .add(Column::Repaired.eq(0))
     };
     let ids = Entity::find().select_only().column(Column::Id).filter(outdated()).into_query();
     finding::Entity::delete_many()
@@ -240,7 +240,7 @@ mod tests {
 
     fn finding(kind: FindingKind, action: FindingAction) -> Finding {
         let irn = "INV001-94AD90FB-20261121".to_owned();
-        Finding { kind, irn, ours: Some("o".into()), theirs: None, action, detail: "d".into() }
+        Finding { kind, irn, local: Some("o".into()), remote: None, action, detail: "d".into() }
     }
 
     async fn saved(store: &Store, one: Reconciliation) -> Reconciliation {
@@ -254,7 +254,7 @@ mod tests {
         let count = |action| u32::try_from(found.iter().filter(|one| one.action == action).count()).unwrap();
         let counts = ReconciliationCounts {
             listed: count(FindingAction::Listed),
-            mended: count(FindingAction::Mended),
+            repaired: count(FindingAction::Repaired),
             ..ReconciliationCounts::default()
         };
         let one = one.begun(at(second)).done(counts, at(second + 1));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_tried_least_is_next_and_what_was_interrupted_rests() {
+    async fn the_least_attempted_is_next_and_an_interrupted_one_waits() {
         for test in stores().await {
             let (store, rest) = (&test.store, SignedDuration::from_secs(60));
             let next = async |second| next_open(store, at(second), rest).await.unwrap().map(|one| one.id);
@@ -274,7 +274,7 @@ mod tests {
             let interrupted = saved(store, interrupted).await;
             assert_eq!((next(61).await, next(62).await), (None, Some(interrupted.id)));
             let orphan = saved(store, asked(AskedBy::Timer, 3).begun(at(3))).await;
-            assert_eq!(next(5).await, Some(orphan.id), "whoever was at it has died");
+            assert_eq!(next(5).await, Some(orphan.id), "the replica that ran it has died");
             let queued = saved(store, asked(AskedBy::Operator, 4)).await;
             assert_eq!(next(500).await, Some(queued.id));
             for one in [queued, orphan, interrupted] {
@@ -292,18 +292,18 @@ mod tests {
     async fn a_later_one_takes_the_place_of_those_before_it() {
         for test in stores().await {
             let store = &test.store;
-            let (mended, listed) = (
-                finding(FindingKind::UnfinishedLocally, FindingAction::Mended),
+            let (repaired, listed) = (
+                finding(FindingKind::UnfinishedLocally, FindingAction::Repaired),
                 finding(FindingKind::MissingRemotely, FindingAction::Listed),
             );
             let plain = finished(store, asked(AskedBy::Timer, 1), 1, std::slice::from_ref(&listed)).await;
             let useful =
-                finished(store, asked(AskedBy::Timer, 2), 2, &[mended.clone(), listed.clone()]).await;
+                finished(store, asked(AskedBy::Timer, 2), 2, &[repaired.clone(), listed.clone()]).await;
             let asked_for =
                 finished(store, asked(AskedBy::Operator, 3), 3, std::slice::from_ref(&listed)).await;
             assert_eq!(listed_now(store).await.unwrap(), [("missing_remotely".to_owned(), 1)]);
             let found = findings(store, &useful, Page { number: 1, per_page: 10 }).await.unwrap();
-            assert_eq!(found, [mended.clone(), listed.clone()]);
+            assert_eq!(found, [repaired.clone(), listed.clone()]);
             assert_eq!(findings(store, &useful, Page { number: 2, per_page: 1 }).await.unwrap(), [listed]);
             let last = finished(store, asked(AskedBy::Timer, 4), 4, &[]).await;
             assert_eq!(listed_now(store).await.unwrap(), []);

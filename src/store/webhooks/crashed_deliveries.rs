@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_that_may_have_been_under_way_are_counted_once_and_the_one_alone_is_quarantined() {
+    async fn deliveries_that_may_have_been_in_flight_are_counted_once_and_an_isolated_one_is_quarantined() {
         for test in stores().await {
             let all =
                 [delivery(1, "A"), delivery(2, "A"), delivery(3, "B"), delivery(4, "C"), delivery(50, "D")];
@@ -143,13 +143,13 @@ mod tests {
             assert_eq!(
                 counts(&test).await,
                 waits([1, 0, 1, 0, 0]),
-                "the first of an IRN, as many as may be under way"
+                "the first of an IRN, as many as may be in flight"
             );
             assert_eq!(crash(&test, None, (9, 9)).await, None);
             assert_eq!(
                 counts(&test).await,
                 waits([1, 0, 1, 1, 0]),
-                "those counted before were not under way"
+                "those counted before were not in flight"
             );
             assert_eq!(crash(&test, Some(&all[0].0), (9, 9)).await, Some(1));
             let mut expected = waits([2, 0, 1, 1, 0]);

@@ -107,7 +107,7 @@ mod tests {
     use crate::store::testing::{query_plan, stores};
 
     #[tokio::test]
-    async fn what_waits_is_counted_without_a_look_at_what_has_ended() {
+    async fn pending_deliveries_are_counted_by_an_index_of_their_own() {
         for test in stores().await {
             let backend = test.store.backend();
             let by_index = match backend {

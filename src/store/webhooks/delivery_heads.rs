@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_again_is_before_what_is_newer_also_while_that_is_under_way() {
+    async fn a_replayed_delivery_goes_before_a_newer_one_even_if_that_is_in_flight() {
         for test in stores().await {
             let newer = delivery(ID, 2, "A");
             add(&test, std::slice::from_ref(&newer)).await;

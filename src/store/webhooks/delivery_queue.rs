@@ -16,7 +16,7 @@ use crate::store::db::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-/// Finds the due deliveries of each taxpayer with an index lookup for each, not among all of theirs.
+/// Finds the due deliveries of each taxpayer with an index lookup for each, not by reading all of a taxpayer's deliveries.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: Aliased { table: "deliveries", alias: "d" },
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_each_irn_the_earliest_that_waits_is_next() {
+    async fn the_earliest_pending_delivery_of_each_irn_is_next() {
         for test in stores().await {
             let due = queue(&test, &["A", "A", "B", "A", "C"]).await;
             assert_eq!(next(&test, 9, 9).await, [1, 3, 5]);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_next_is_found_by_index_however_much_waits_behind_it() {
+    async fn due_deliveries_are_found_by_index_however_many_wait() {
         for test in stores().await {
             let irns: Vec<_> = (0..600).map(|number| format!("IRN{}", number / 10)).collect();
             queue(&test, &irns.iter().map(String::as_str).collect::<Vec<_>>()).await;

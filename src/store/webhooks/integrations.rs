@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_saved_is_read_again_and_its_secrets_are_sealed() {
+    async fn an_integration_is_read_as_it_was_saved_and_its_secrets_are_sealed() {
         for test in stores().await {
             let store = &test.store;
             assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), IntegrationSummary::default());

@@ -95,7 +95,7 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     if replays.is_empty() {
         return Ok(());
     }
-    let changing = [Column::State, Column::Reached, Column::Queued, Column::UpdatedAt];
+    let changing = [Column::State, Column::Position, Column::Queued, Column::UpdatedAt];
     Entity::insert_many(replays.iter().map(|replay| Model::from(replay).into_active_model()))
         .on_conflict(
             OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(changing).to_owned(),
@@ -118,16 +118,16 @@ pub async fn queue(
     if !replay.is_open() {
         return Ok(replay);
     }
-    let (reached, queued) = match replay.scope {
+    let (position, queued) = match replay.scope {
         ReplayScope::Failed => again(tx, &replay, (Some(DeliveryState::Dead), replay.until), now).await?,
         ReplayScope::Missing => missing(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
-            let (reached, added) = missing(tx, &replay, enabled, now).await?;
-            let (_, repeated) = again(tx, &replay, (None, reached), now).await?;
-            (reached, added + repeated)
+            let (position, added) = missing(tx, &replay, enabled, now).await?;
+            let (_, repeated) = again(tx, &replay, (None, position), now).await?;
+            (position, added + repeated)
         }
     };
-    let replay = replay.advanced(reached, queued, now);
+    let replay = replay.advanced(position, queued, now);
     save(tx, std::slice::from_ref(&replay)).await?;
     Ok(replay)
 }
@@ -143,14 +143,14 @@ async fn again(
     let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);
     let mut found = delivery_row::Entity::find()
         .filter(delivery_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
-        .filter(delivery_row::Column::Sequence.gt(replay.reached))
+        .filter(delivery_row::Column::Sequence.gt(replay.position))
         .filter(delivery_row::Column::Sequence.lte(until));
     if let Some(state) = state {
         found = found.filter(delivery_row::Column::State.eq(state.as_str()));
     }
     let rows = found.order_by_asc(delivery_row::Column::Sequence).limit(batch as u64).all(tx).await?;
     let is_last = rows.len() < batch;
-    let reached = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
+    let position = rows.last().filter(|_| !is_last).map_or(until, |row| row.sequence);
     let is_fresh = |row: &delivery_row::Model| {
         row.state == DeliveryState::Pending.as_str() && row.attempts == row.attempts_before
     };
@@ -168,7 +168,7 @@ async fn again(
         .await?;
     let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
     delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
-    Ok((reached, rows.len()))
+    Ok((position, rows.len()))
 }
 
 /// Adds deliveries for enabled events of the next batch that have none. Returns the last event and their
@@ -179,12 +179,12 @@ async fn missing(
     enabled: &[EventKind],
     now: Timestamp,
 ) -> Result<(i64, usize), StoreError> {
-    let reached = replay.until.min(replay.reached.saturating_add(BATCH));
+    let position = replay.until.min(replay.position.saturating_add(BATCH));
     let taxpayer = replay.taxpayer_id.0;
     let rows = event_row::Entity::find()
         .filter(event_row::Column::TaxpayerId.eq(taxpayer))
-        .filter(event_row::Column::Sequence.gt(replay.reached))
-        .filter(event_row::Column::Sequence.lte(reached))
+        .filter(event_row::Column::Sequence.gt(replay.position))
+        .filter(event_row::Column::Sequence.lte(position))
         .filter(event_row::Column::Kind.is_in(enabled.iter().map(|kind| kind.as_str())))
         .order_by_asc(event_row::Column::Sequence)
         .all(tx)
@@ -193,8 +193,8 @@ async fn missing(
         .select_only()
         .column(delivery_row::Column::Sequence)
         .filter(delivery_row::Column::TaxpayerId.eq(taxpayer))
-        .filter(delivery_row::Column::Sequence.gt(replay.reached))
-        .filter(delivery_row::Column::Sequence.lte(reached))
+        .filter(delivery_row::Column::Sequence.gt(replay.position))
+        .filter(delivery_row::Column::Sequence.lte(position))
         .into_tuple()
         .all(tx)
         .await?;
@@ -207,7 +207,7 @@ async fn missing(
     deliveries::add(tx, &added, now).await?;
     let keys: Vec<_> = added.iter().map(|(delivery, _)| delivery.order_key.as_str()).collect();
     delivery_heads::recompute(tx, replay.taxpayer_id, &keys).await?;
-    Ok((reached, added.len()))
+    Ok((position, added.len()))
 }
 
 /// Returns those of these IRNs that have events ahead of the replay. Their newer events wait.
@@ -222,7 +222,7 @@ pub async fn irns_ahead(
         .distinct()
         .filter(event_row::Column::TaxpayerId.eq(replay.taxpayer_id.0))
         .filter(event_row::Column::Irn.is_in(irns))
-        .filter(event_row::Column::Sequence.gt(replay.reached))
+        .filter(event_row::Column::Sequence.gt(replay.position))
         .filter(event_row::Column::Sequence.lte(replay.until))
         .into_tuple()
         .all(connection)

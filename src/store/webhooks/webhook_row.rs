@@ -22,7 +22,7 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub disabled_after: Option<i64>,
-    pub failing: Option<String>,
+    pub failure_streak: Option<String>,
     pub public_key: Option<String>,
     pub retry_schedule: Option<String>,
 }

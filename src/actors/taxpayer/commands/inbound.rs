@@ -16,6 +16,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::outage::OutageNotice;
 use crate::domain::pipeline::{Operation, Step};
 use crate::domain::supplier_invoice::SupplierDocument;
+use crate::store::operations::outages::OutageEvent;
 
 /// Records that an invoice was transmitted and, if `is_delivered`, that its receipt was confirmed. The status only moves
 /// forward.
@@ -127,12 +128,13 @@ pub(super) fn acknowledge_supplier_invoice(
 
 /// Emits the event of an outage once, if the endpoint's enabled events name it.
 pub(super) fn notify_outage(uow: &mut UnitOfWork, cause: CommandId, notice: &OutageNotice) -> CommandReply {
-    let (news, kind) = ((notice.outage, notice.edge), notice.edge.event());
+    let event = OutageEvent { outage: notice.outage, edge: notice.edge };
+    let kind = notice.edge.event();
     let is_enabled = uow.cached.endpoint.as_ref().is_some_and(|endpoint| endpoint.names(kind));
-    if is_enabled && !uow.sent_outages.contains(&news) {
+    if is_enabled && !uow.sent_outages.contains(&event) {
         let sequence = uow.emit(cause, kind, None, notice.data.clone());
-        uow.sent_outages.push(news);
-        uow.writes.sent_outages.push((news, sequence));
+        uow.sent_outages.push(event);
+        uow.writes.sent_outages.push((event, sequence));
     }
     CommandReply::Done
 }

@@ -113,7 +113,7 @@ pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict:
             let extra = json!({ "operation": run.operation, "error": error });
             emit_about_run(uow, cause, run, EventKind::InvoiceFailed, extra);
         }
-        StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Hold { .. } => {}
+        StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Deferred { .. } => {}
     }
 }
 

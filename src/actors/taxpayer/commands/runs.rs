@@ -34,7 +34,7 @@ pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<Command
             RunState::Running | RunState::Succeeded => return Ok(reply(run)),
             // A waiting submission keeps its schedule; other operations are retried on every request.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
-            RunState::Waiting => run.hurried(uow.now),
+            RunState::Waiting => run.due_now(uow.now),
             // Only an operator can resume a quarantined run.
             RunState::Paused if run.is_quarantined() => return Ok(reply(run)),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(uow.now),
@@ -134,7 +134,7 @@ pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<Comm
     let run = uow.runs.iter().find(|run| run.id == recheck.run).cloned().ok_or(Refusal::RunNotFound)?;
     let has_changed = run.updated_at != recheck.seen;
     let run = match run.state {
-        RunState::Waiting if !has_changed => run.hurried(uow.now),
+        RunState::Waiting if !has_changed => run.due_now(uow.now),
         RunState::Paused if !has_changed && !run.is_quarantined() => run.reopened(uow.now),
         _ => return Ok(CommandReply::Run(Box::new(run))),
     };
@@ -155,8 +155,9 @@ pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<Comm
 fn release(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) {
     if run.state != RunState::Running {
         let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
-        let (lease, gate, is_isolated) = (outcome.lease.clone(), run.gate(), run.goes_alone());
-        uow.writes.released.push(LaneRelease { lease, delay, gate, is_isolated });
+        let (lease, is_isolated) = (outcome.lease.clone(), run.goes_alone());
+        let next_step = run.next_step().map(Step::as_str);
+        uow.writes.released.push(LaneRelease { lease, delay, next_step, is_isolated });
     }
 }
 
@@ -183,7 +184,7 @@ fn apply(uow: &mut UnitOfWork, cause: CommandId, run: &Run, outcome: &StepOutcom
             (None, _) => {}
         },
         StepResult::Unchanged(_) => {}
-        StepResult::Wait { .. } | StepResult::Hold { .. } => {
+        StepResult::Wait { .. } | StepResult::Deferred { .. } => {
             if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
                 show_authority_status(uow, invoice, run.operation, AuthorityStatus::Queued);
             }

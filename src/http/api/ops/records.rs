@@ -35,8 +35,8 @@ pub(crate) async fn list_outages(
 ) -> Result<ApiResponse, ApiError> {
     let (page, now) = (query.page(PER_PAGE_DEFAULT), state.now());
     let (found, total) = outages::page(&state.store, page).await?;
-    let told = outages::told_of(&state.store, &found).await?;
-    let items = found.iter().map(|outage| OutageView::new(outage, &told, now)).collect();
+    let notified = outages::count_notified(&state.store, &found).await?;
+    let items = found.iter().map(|outage| OutageView::new(outage, &notified, now)).collect();
     Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
 }
 
