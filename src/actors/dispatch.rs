@@ -146,8 +146,8 @@ impl Dispatcher {
     /// Also accepts lanes that other transactions of this process have leased.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
-        let arrivals = handover
-            .open((&self.config.owner, self.config.lease), (&self.slots, self.config.concurrency_max));
+        let arrivals =
+            handover.open(&self.config.owner, self.config.lease, &self.slots, self.config.concurrency_max);
         Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
     }
 
@@ -406,7 +406,8 @@ mod tests {
             let place = handover.reserve_slot().unwrap();
             let tx = store.begin().await.unwrap();
             let taken =
-                lanes::claim_if_idle(&tx, LaneKind::Endpoint, "7", place.taker()).await.unwrap().unwrap();
+                lanes::claim_if_idle(&tx, LaneKind::Endpoint, "7", place.owner(), place.lease()).await;
+            let taken = taken.unwrap().unwrap();
             tx.commit().await.unwrap();
             let (_address, arbiters) = start(dispatcher);
             place.hand_over(taken.clone());

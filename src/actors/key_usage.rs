@@ -53,7 +53,8 @@ impl KeyUsageActor {
     /// Runs under supervision on the background arbiter.
     pub fn start(
         usage: Arc<KeyUsage>,
-        (store, clock): (Store, SharedClock),
+        store: Store,
+        clock: SharedClock,
         tree: &Tree,
         arbiters: &Arbiters,
     ) -> Addr<Self> {

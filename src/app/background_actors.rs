@@ -85,7 +85,7 @@ impl BackgroundActors {
             delivery_pool::dispatcher(Arc::clone(delivery), endpoints, tree, arbiters);
         let key_usage = Arc::<KeyUsage>::default();
         let key_usage_actor =
-            KeyUsageActor::start(Arc::clone(&key_usage), (store.clone(), clock.clone()), tree, arbiters);
+            KeyUsageActor::start(Arc::clone(&key_usage), store.clone(), clock.clone(), tree, arbiters);
         let sweeper = ExpiredKeySweeper { store: store.clone(), clock: clock.clone() };
         let clock_watch = ClockWatch { store: store.clone(), clock: clock.clone(), lease: context.lease };
         let tasks = janitor_tasks(context, &runs, &endpoints);

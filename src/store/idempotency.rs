@@ -164,6 +164,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::domain::access::api_key::KeyOwner;
     use crate::domain::access::caller::KeyKind;
     use crate::domain::kernel::clock;
     use crate::store::testing::stores;
@@ -173,7 +174,12 @@ mod tests {
     }
 
     fn claim(key: &str, body: &str, until: i64) -> IdempotencyClaim {
-        IdempotencyClaim::new((KeyKind::Taxpayer, 7), key, &[b"POST", b"/", body.as_bytes()], at(until))
+        IdempotencyClaim::new(
+            KeyOwner { kind: KeyKind::Taxpayer, id: 7 },
+            key,
+            &[b"POST", b"/", body.as_bytes()],
+            at(until),
+        )
     }
 
     fn entry(claim: &IdempotencyClaim) -> KeyEntry {

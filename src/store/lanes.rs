@@ -163,7 +163,8 @@ pub async fn claim_if_idle(
     tx: &Transaction,
     kind: LaneKind,
     key: &str,
-    (owner, lease): (&str, Duration),
+    owner: &str,
+    lease: Duration,
 ) -> Result<Option<Lease>, StoreError> {
     let now = sql::now(tx.get_database_backend());
     let is_awake = Expr::col("next_step").is_null().or(Expr::col("next_step").ne(PROBE));
@@ -193,7 +194,7 @@ pub async fn claim(
     limit: u64,
 ) -> Result<Vec<Lease>, StoreError> {
     let now = sql::now(store.backend());
-    let mut statement = claim_statement(store.backend(), (kind, owner, lease), due(kind, &now, limit));
+    let mut statement = claim_statement(store.backend(), kind, owner, lease, due(kind, &now, limit));
     let crashes = crashes(owner);
     let wait = crashes.clone().mul(crashes.clone()).mul(CRASH_BACKOFF_US);
     let next = Expr::case(crashes.eq(0), Expr::col("next_due_at")).finally(now.add(wait));
@@ -209,10 +210,12 @@ pub async fn claim(
 /// Claims the lanes that a query selects. Skips those that another process is claiming.
 pub(super) async fn claim_where(
     store: &Store,
-    (kind, owner, lease): (LaneKind, &str, Duration),
+    kind: LaneKind,
+    owner: &str,
+    lease: Duration,
     free: SelectStatement,
 ) -> Result<Vec<LeasedLane>, StoreError> {
-    execute(store, kind, &claim_statement(store.backend(), (kind, owner, lease), free)).await
+    execute(store, kind, &claim_statement(store.backend(), kind, owner, lease, free)).await
 }
 
 async fn execute(
@@ -237,7 +240,9 @@ async fn execute(
 /// each lane.
 fn claim_statement(
     backend: DbBackend,
-    (kind, owner, lease): (LaneKind, &str, Duration),
+    kind: LaneKind,
+    owner: &str,
+    lease: Duration,
     mut free: SelectStatement,
 ) -> UpdateStatement {
     free.lock_with_behavior(LockType::Update, LockBehavior::SkipLocked);
@@ -378,7 +383,9 @@ mod tests {
             let free = due(LaneKind::Endpoint, &sql::now(backend), 8);
             let Statement { sql, values, .. } = backend.build(&claim_statement(
                 backend,
-                (LaneKind::Endpoint, "me", Duration::from_secs(9)),
+                LaneKind::Endpoint,
+                "me",
+                Duration::from_secs(9),
                 free,
             ));
             let once = match backend {

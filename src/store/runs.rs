@@ -107,7 +107,8 @@ const CHANGING: [run_row::Column; 15] = [
 pub async fn begin_step(
     tx: &Transaction,
     run: &Run,
-    (step, attempt_id): (Step, uuid::Uuid),
+    step: Step,
+    attempt_id: uuid::Uuid,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let row = step_row::Model {

@@ -219,23 +219,31 @@ pub(super) fn reseal_previous(
     Ok(is_changed.then(|| json(&previous)))
 }
 
-/// Replaces the signing secret and the public key, if any. The old secret still signs until `overlap_until`;
-/// earlier ones keep their own end.
+/// A new signing secret with its public key, if any. The old secret still signs until `overlap_until`.
+#[derive(Debug)]
+pub struct SecretRotation<'a> {
+    pub secret: &'a str,
+    pub public_key: Option<String>,
+    pub now: Timestamp,
+    pub overlap_until: Timestamp,
+}
+
+/// Replaces the signing secret and the public key. Secrets that were replaced earlier keep their own end.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,
     taxpayer: TaxpayerId,
-    (secret, public_key): (&str, Option<String>),
-    (now, overlap_until): (Timestamp, Timestamp),
+    rotation: SecretRotation<'_>,
 ) -> Result<(), StoreError> {
     let row = Entity::find_by_id(taxpayer.0).one(tx).await?.ok_or(StoreError::Stale)?;
-    let mut old = previous(&row, now)?;
-    old.insert(0, ReplacedSecret { sealed: row.secret.clone(), until: overlap_until.as_microsecond() });
+    let mut old = previous(&row, rotation.now)?;
+    let until = rotation.overlap_until.as_microsecond();
+    old.insert(0, ReplacedSecret { sealed: row.secret.clone(), until });
     old.truncate(OVERLAPPING_MAX);
     let mut row = row.into_active_model();
-    row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), secret)?);
+    row.secret = ActiveValue::Set(store.vault().seal(&taxpayer.to_string(), rotation.secret)?);
     row.previous_secrets = ActiveValue::Set(json(&old));
-    row.public_key = ActiveValue::Set(public_key);
+    row.public_key = ActiveValue::Set(rotation.public_key);
     Entity::update(row).exec(tx).await?;
     Ok(())
 }

@@ -242,7 +242,7 @@ mod tests {
     async fn an_event_is_ahead_of_a_replay_until_its_outcome_is_written() {
         let replay = |sequence| {
             let range = ReplayRange::only(sequence);
-            Replay::open(Uuid::nil(), TaxpayerId(7), range, (9, Timestamp::UNIX_EPOCH))
+            Replay::open(Uuid::nil(), TaxpayerId(7), range, 9, Timestamp::UNIX_EPOCH)
         };
         let mut in_flight = InFlight::default();
         finish_attempts(&mut in_flight, 5..6).await;

@@ -38,8 +38,10 @@ impl DirectDispatch {
     /// Opens direct dispatch for a dispatcher: its owner name, lease duration and slots.
     pub(crate) fn open(
         &self,
-        (owner, lease): (&str, Duration),
-        (slots, slots_max): (&Arc<Semaphore>, usize),
+        owner: &str,
+        lease: Duration,
+        slots: &Arc<Semaphore>,
+        slots_max: usize,
     ) -> Arrivals {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (owner, slots) = (owner.to_owned(), Arc::clone(slots));
@@ -60,9 +62,14 @@ impl DirectDispatch {
 }
 
 impl ReservedSlot<'_> {
-    /// The owner name and the duration of the lane's lease.
-    pub fn taker(&self) -> (&str, Duration) {
-        (&self.open.owner, self.open.lease)
+    /// The owner of the lane's lease.
+    pub fn owner(&self) -> &str {
+        &self.open.owner
+    }
+
+    /// The duration of the lane's lease.
+    pub fn lease(&self) -> Duration {
+        self.open.lease
     }
 
     /// Sends a lane whose lease is committed. If the dispatcher is gone, the lease expires.
@@ -82,11 +89,11 @@ mod tests {
     async fn a_slot_is_reserved_until_it_is_dropped_and_some_are_left_to_claimed_lanes() {
         let (handover, slots) = (DirectDispatch::default(), Arc::new(Semaphore::new(8)));
         assert!(handover.reserve_slot().is_none(), "not open yet");
-        let mut arrivals = handover.open(("me", LEASE), (&slots, 8));
+        let mut arrivals = handover.open("me", LEASE, &slots, 8);
         let mut places: Vec<_> = std::iter::from_fn(|| handover.reserve_slot()).collect();
         assert_eq!((places.len(), slots.available_permits()), (6, 2));
         let place = places.pop().unwrap();
-        assert_eq!(place.taker(), ("me", LEASE));
+        assert_eq!((place.owner(), place.lease()), ("me", LEASE));
         place.hand_over(Lease { kind: LaneKind::Endpoint, key: "7".into(), epoch: 1 });
         drop(places);
         assert_eq!(slots.available_permits(), 7, "one is on its way");

@@ -171,17 +171,19 @@ mod tests {
     async fn call(
         test: &TestStore,
         run: &Run,
-        (step, resuming): (Step, bool),
+        step: Step,
+        resuming: bool,
         answers: Vec<Answer>,
     ) -> (String, Vec<String>) {
-        call_at(&Server::start(Behaviour::ByPath(answers)).await, test, run, (step, resuming)).await
+        call_at(&Server::start(Behaviour::ByPath(answers)).await, test, run, step, resuming).await
     }
 
     async fn call_at(
         server: &Server,
         test: &TestStore,
         run: &Run,
-        (step, resuming): (Step, bool),
+        step: Step,
+        resuming: bool,
     ) -> (String, Vec<String>) {
         let authority = server.authority();
         let caller = StepExecutor { authority: &authority, keys: None, store: &test.store };
@@ -240,7 +242,7 @@ mod tests {
             (vec![says("/invoice/sign", 422, r#"{"message":"no"}"#), signed()], "refused: no"),
         ] {
             let case = format!("{answers:?}");
-            let (word, _) = call(&test, &run(Operation::Submit), (Step::Sign, false), answers).await;
+            let (word, _) = call(&test, &run(Operation::Submit), Step::Sign, false, answers).await;
             assert_eq!(word, expected, "{case}");
         }
     }
@@ -260,7 +262,7 @@ mod tests {
             let case = format!("{answers:?}");
             let answers = answers.into_iter().chain([no()]).collect();
             let server = Server::start(Behaviour::InTurn(answers)).await;
-            let (word, paths) = call_at(&server, &test, &run(Operation::Submit), (Step::Sign, true)).await;
+            let (word, paths) = call_at(&server, &test, &run(Operation::Submit), Step::Sign, true).await;
             assert_eq!(word, expected, "{case} {paths:?}");
         }
     }
@@ -277,7 +279,7 @@ mod tests {
             (vec![silent(CONFIRM), silent(SEARCH), sign], "retryable", 2),
         ] {
             let case = format!("{answers:?}");
-            let (word, paths) = call(&test, &run(Operation::Submit), (Step::Sign, true), answers).await;
+            let (word, paths) = call(&test, &run(Operation::Submit), Step::Sign, true, answers).await;
             assert_eq!((word.as_str(), paths.len()), (expected, calls), "{case} {paths:?}");
             assert_eq!(paths.contains(&"sign".to_owned()), expected == "answer", "{paths:?}");
         }
@@ -295,13 +297,13 @@ mod tests {
             (vec![busy(), silent(CONFIRM), nothing_found()], "unknown"),
             (vec![says("/irn/validate", 400, r#"{"message":"no"}"#)], "refused: no"),
         ] {
-            let (word, _) = call(&test, &run(Operation::Submit), (Step::IrnCheck, false), answers).await;
+            let (word, _) = call(&test, &run(Operation::Submit), Step::IrnCheck, false, answers).await;
             assert_eq!(word, expected);
         }
         let found = Run { resolved_by: Some(ResolvedBy::Download), ..run(Operation::Submit) };
-        let (word, paths) = call(&test, &found, (Step::DataCheck, false), vec![]).await;
+        let (word, paths) = call(&test, &found, Step::DataCheck, false, vec![]).await;
         assert_eq!((word.as_str(), paths.len()), ("answer", 0), "what is signed needs no check");
-        let (word, paths) = call(&test, &found, (Step::Sign, false), vec![signed(), copy_of(1075)]).await;
+        let (word, paths) = call(&test, &found, Step::Sign, false, vec![signed(), copy_of(1075)]).await;
         assert_eq!((word.as_str(), paths.len()), ("download", 2), "{paths:?}");
     }
 
@@ -313,11 +315,11 @@ mod tests {
             (vec![silent(CONFIRM), found("SIGNED")], "search"),
             (vec![silent(CONFIRM), nothing_found()], "retryable"),
         ] {
-            let (word, _) = call(&test, &run(Operation::Submit), (Step::Confirm, false), answers).await;
+            let (word, _) = call(&test, &run(Operation::Submit), Step::Confirm, false, answers).await;
             assert_eq!(word, expected);
         }
         for answer in [unknown_there(CONFIRM), says(CONFIRM, 422, r#"{"message":"odd"}"#)] {
-            let (word, _) = call(&test, &run(Operation::Submit), (Step::Confirm, false), vec![answer]).await;
+            let (word, _) = call(&test, &run(Operation::Submit), Step::Confirm, false, vec![answer]).await;
             assert!(word.starts_with("Call("), "{word}");
         }
     }
@@ -343,11 +345,11 @@ mod tests {
             (vec![signed(), unknown_there(transmit)], true, "refused: invoice not found"),
         ] {
             let case = format!("{answers:?}");
-            let (word, _) = call(&test, &run(Operation::Transmit), (Step::Send, resuming), answers).await;
+            let (word, _) = call(&test, &run(Operation::Transmit), Step::Send, resuming, answers).await;
             assert_eq!(word, expected, "{case}");
         }
         let offline = says(transmit, 400, r#"{"message":"the access point is offline"}"#);
-        let (word, _) = call(&test, &run(Operation::Transmit), (Step::Send, false), vec![offline]).await;
+        let (word, _) = call(&test, &run(Operation::Transmit), Step::Send, false, vec![offline]).await;
         assert_eq!(word, r#"AccessPoint("the access point is offline")"#);
     }
 
@@ -357,14 +359,13 @@ mod tests {
         let lost = Run { intent: Some(Step::Send), ..run(Operation::Transmit) };
         for step in [Step::Health, Step::AccessPoints] {
             let answers = vec![confirmed("2026-01-15", true, "PENDING")];
-            let (word, paths) = call(&test, &lost, (step, false), answers).await;
+            let (word, paths) = call(&test, &lost, step, false, answers).await;
             assert_eq!((word.as_str(), paths.len()), ("confirm", 1), "{paths:?}");
-            let (word, paths) =
-                call(&test, &lost, (step, false), vec![silent(CONFIRM), silent(SEARCH)]).await;
+            let (word, paths) = call(&test, &lost, step, false, vec![silent(CONFIRM), silent(SEARCH)]).await;
             assert_eq!((word.as_str(), paths.len()), ("retryable", 2), "{paths:?}");
         }
         let answers = vec![signed(), data("self-health-check", &json!({ "ok": true }))];
-        let (word, paths) = call(&test, &lost, (Step::Health, false), answers).await;
+        let (word, paths) = call(&test, &lost, Step::Health, false, answers).await;
         assert_eq!((word.as_str(), paths.len()), ("answer", 2), "{paths:?}");
     }
 
@@ -385,7 +386,7 @@ mod tests {
             (vec![signed(), says("/invoice/update/", 400, r#"{"message":"no"}"#)], false, "refused: no"),
         ] {
             let case = format!("{answers:?}");
-            let (word, _) = call(&test, &run(Operation::Payment), (Step::Payment, resuming), answers).await;
+            let (word, _) = call(&test, &run(Operation::Payment), Step::Payment, resuming, answers).await;
             assert_eq!(word, expected, "{case}");
         }
     }

@@ -109,7 +109,7 @@ impl PipelineDeps {
         let run = run.intending(step, now);
         let attempt_id = clock::new_id();
         runs::save(&tx, &[&run]).await?;
-        runs::begin_step(&tx, &run, (step, attempt_id), now).await?;
+        runs::begin_step(&tx, &run, step, attempt_id, now).await?;
         tx.commit().await?;
         Ok(Some(NextStep::Call(StepIntent { run, step, attempt_id, resuming })))
     }

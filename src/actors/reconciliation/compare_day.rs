@@ -47,8 +47,8 @@ impl Reconciler {
         let taxpayer = taxpayer.ok_or(ReconciliationError::UnknownTaxpayer)?;
         let listing = self.listing(&taxpayer, reconciliation.day).await?;
         let mut keys = listing.signed_on_day.clone();
-        if let Some(span) = span(reconciliation.day, self.schedule.zone) {
-            keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, span).await?);
+        if let Some((start, end)) = span(reconciliation.day, self.schedule.zone) {
+            keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, start, end).await?);
         }
         let (counts, findings) = (ReconciliationCounts::default(), Vec::new());
         let mut comparison =

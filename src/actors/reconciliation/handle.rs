@@ -55,7 +55,7 @@ impl ReconciliationHandle {
         let known = taxpayers::with_id(self.store.reader(), taxpayer).await.map_err(TaxpayerError::Store)?;
         known.ok_or(TaxpayerError::Refused(Refusal::TaxpayerNotFound))?;
         let by = if operator.is_some() { AskedBy::Operator } else { AskedBy::CommandLine };
-        let reconciliation = Reconciliation::asked(taxpayer, day, by, (clock::new_id(), now));
+        let reconciliation = Reconciliation::asked(clock::new_id(), taxpayer, day, by, now);
         self.save(&reconciliation, operator).await.map_err(TaxpayerError::Store)?;
         self.requested.notify_one();
         Ok(reconciliation)

@@ -127,8 +127,8 @@ impl Reconciler {
         }
         loop {
             if let Some((taxpayer, day)) = plan.days.pop() {
-                let identity = (clock::new_id(), self.clock.now());
-                return Ok(Some(Reconciliation::asked(taxpayer, day, AskedBy::Timer, identity)));
+                let (id, now) = (clock::new_id(), self.clock.now());
+                return Ok(Some(Reconciliation::asked(id, taxpayer, day, AskedBy::Timer, now)));
             }
             let Some(taxpayer) = plan.taxpayers.next() else { return Ok(None) };
             plan.days = self.days_due(taxpayer).await?;

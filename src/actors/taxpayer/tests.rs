@@ -16,6 +16,7 @@ use super::command::{CommandReply, Duplicate, Idempotency, NewContact, Onboardin
 use super::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
+use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::events::delivery::ScheduleChange;
@@ -334,7 +335,7 @@ fn keyed(key: &str, body: &[u8]) -> Idempotency {
         Some(StoredResponse { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
     };
     Idempotency {
-        claim: IdempotencyClaim::new((KeyKind::Taxpayer, 1), key, &[body], until),
+        claim: IdempotencyClaim::new(KeyOwner { kind: KeyKind::Taxpayer, id: 1 }, key, &[body], until),
         render: Some(Arc::new(render)),
     }
 }
@@ -372,7 +373,7 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
 async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
         let (notifiers, slots) = (Notifiers::default(), Arc::new(Semaphore::new(4)));
-        let mut arrivals = notifiers.direct.open(("me", LEASE), (&slots, 4));
+        let mut arrivals = notifiers.direct.open("me", LEASE, &slots, 4);
         let app = TestApp::with_wakers(test, notifiers).await;
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();

@@ -40,10 +40,10 @@ use crate::store::operations::outages;
 use crate::store::operations::outages::OutageEvent;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
-use crate::store::webhooks;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
+use crate::store::webhooks::{self, SecretRotation};
 use crate::webhook::SigningSecret;
 
 /// How long a replaced signing secret still signs beside the new one.
@@ -198,10 +198,14 @@ impl UnitOfWork {
             integrations::save(store, tx, self.id, integration).await?;
         }
         for secret in &writes.secrets {
-            let until = self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX);
-            let (text, public_key) = (secret.text(), secret.public_key());
-            let new = (text.expose_secret(), public_key);
-            webhooks::rotate_secret(store, tx, self.id, new, (self.now, until)).await?;
+            let text = secret.text();
+            let rotation = SecretRotation {
+                secret: text.expose_secret(),
+                public_key: secret.public_key(),
+                now: self.now,
+                overlap_until: self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX),
+            };
+            webhooks::rotate_secret(store, tx, self.id, rotation).await?;
         }
         for key in &writes.keys {
             keys::rotate(tx, KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 }, key, self.now).await?;
@@ -283,7 +287,7 @@ impl UnitOfWork {
         let wake = if wakes { Some(self.wake_endpoint(tx, slot).await?) } else { None };
         deliveries::add(tx, &writes.deliveries, self.now).await?;
         replays::save(tx, &writes.replays).await?;
-        replays::cancel(tx, self.id, (&writes.cancelled_replays, self.now)).await?;
+        replays::cancel(tx, self.id, &writes.cancelled_replays, self.now).await?;
         audit::append(tx, &writes.audit).await?;
         Ok(wake)
     }
@@ -295,7 +299,8 @@ impl UnitOfWork {
     ) -> Result<WakeResult, StoreError> {
         let key = self.id.to_string();
         if let Some(slot) = slot
-            && let Some(lease) = lanes::claim_if_idle(tx, LaneKind::Endpoint, &key, slot.taker()).await?
+            && let Some(lease) =
+                lanes::claim_if_idle(tx, LaneKind::Endpoint, &key, slot.owner(), slot.lease()).await?
         {
             return Ok(WakeResult::Taken(lease));
         }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::domain::access::caller::KeyKind;
+use crate::domain::access::api_key::KeyOwner;
 
 /// A request's claim to an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct IdempotencyClaim {
 
 impl IdempotencyClaim {
     /// Takes the request as its defining parts, in order.
-    pub fn new((kind, owner): (KeyKind, i64), key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
-        let id = digest(&[kind.as_str().as_bytes(), &owner.to_be_bytes(), key.as_bytes()]);
+    pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
+        let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
     }
 }
@@ -48,24 +48,27 @@ pub struct StoredResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::access::caller::KeyKind;
 
-    fn claim(owner: (KeyKind, i64), key: &str, request: [&str; 3]) -> IdempotencyClaim {
+    const OWNER: KeyOwner = KeyOwner { kind: KeyKind::Taxpayer, id: 7 };
+
+    fn claim(owner: KeyOwner, key: &str, request: [&str; 3]) -> IdempotencyClaim {
         IdempotencyClaim::new(owner, key, &request.map(str::as_bytes), Timestamp::UNIX_EPOCH)
     }
 
     #[test]
     fn a_key_belongs_to_its_caller() {
         let request = ["POST", "/a", "{}"];
-        let one = claim((KeyKind::Taxpayer, 7), "k", request);
-        assert_eq!(one, claim((KeyKind::Taxpayer, 7), "k", request));
-        assert_ne!(one.id, claim((KeyKind::Taxpayer, 8), "k", request).id);
-        assert_ne!(one.id, claim((KeyKind::Integrator, 7), "k", request).id);
-        assert_ne!(one.id, claim((KeyKind::Taxpayer, 7), "K", request).id);
+        let one = claim(OWNER, "k", request);
+        assert_eq!(one, claim(OWNER, "k", request));
+        assert_ne!(one.id, claim(KeyOwner { id: 8, ..OWNER }, "k", request).id);
+        assert_ne!(one.id, claim(KeyOwner { kind: KeyKind::Integrator, ..OWNER }, "k", request).id);
+        assert_ne!(one.id, claim(OWNER, "K", request).id);
     }
 
     #[test]
     fn another_method_path_or_body_is_another_request() {
-        let of = |request| claim((KeyKind::Taxpayer, 7), "k", request).fingerprint;
+        let of = |request| claim(OWNER, "k", request).fingerprint;
         let one = of(["POST", "/a", "{}"]);
         for other in [["PUT", "/a", "{}"], ["POST", "/b", "{}"], ["POST", "/a", "{ }"], ["POST", "/a{}", ""]]
         {

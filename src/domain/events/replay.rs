@@ -80,7 +80,8 @@ impl Replay {
         id: uuid::Uuid,
         taxpayer_id: TaxpayerId,
         range: ReplayRange,
-        (head, now): (i64, Timestamp),
+        head: i64,
+        now: Timestamp,
     ) -> Self {
         let until = range.until.min(head);
         let after = range.after.clamp(0, until);
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     fn open(range: ReplayRange, head: i64) -> Replay {
-        Replay::open(uuid::Uuid::nil(), TaxpayerId(7), range, (head, Timestamp::UNIX_EPOCH))
+        Replay::open(uuid::Uuid::nil(), TaxpayerId(7), range, head, Timestamp::UNIX_EPOCH)
     }
 
     #[test]

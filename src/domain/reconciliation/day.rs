@@ -90,12 +90,7 @@ pub struct Finding {
 }
 
 impl Reconciliation {
-    pub fn asked(
-        taxpayer_id: TaxpayerId,
-        day: Date,
-        by: AskedBy,
-        (id, now): (uuid::Uuid, Timestamp),
-    ) -> Self {
+    pub fn asked(id: uuid::Uuid, taxpayer_id: TaxpayerId, day: Date, by: AskedBy, now: Timestamp) -> Self {
         Self {
             id,
             taxpayer_id,
@@ -206,8 +201,7 @@ mod tests {
     fn an_interrupted_reconciliation_is_retried_a_few_times_and_then_given_up() {
         let now = Timestamp::UNIX_EPOCH;
         let asked = || {
-            let identity = (uuid::Uuid::nil(), now);
-            Reconciliation::asked(TaxpayerId(7), day("2026-01-15"), AskedBy::Timer, identity)
+            Reconciliation::asked(uuid::Uuid::nil(), TaxpayerId(7), day("2026-01-15"), AskedBy::Timer, now)
         };
         let mut one = asked();
         let mut states = Vec::new();

@@ -49,12 +49,18 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::domain::access::api_key::KeyOwner;
     use crate::domain::access::caller::KeyKind;
 
     #[test]
     fn a_key_is_in_one_hand_at_a_time() {
         let claim = |body: &[u8]| {
-            IdempotencyClaim::new((KeyKind::Taxpayer, 7), "k", &[b"POST", b"/", body], Timestamp::UNIX_EPOCH)
+            IdempotencyClaim::new(
+                KeyOwner { kind: KeyKind::Taxpayer, id: 7 },
+                "k",
+                &[b"POST", b"/", body],
+                Timestamp::UNIX_EPOCH,
+            )
         };
         let in_progress = InProgressRequests::default();
         let place = in_progress.enter(&claim(b"a")).unwrap();

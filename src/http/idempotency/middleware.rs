@@ -79,7 +79,7 @@ fn claim(
     let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
     let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep);
-    IdempotencyClaim::new((account.kind, account.id), key, &parts, expires_at.unwrap_or(Timestamp::MAX))
+    IdempotencyClaim::new(account, key, &parts, expires_at.unwrap_or(Timestamp::MAX))
 }
 
 fn in_use(occupied: InProgress) -> ApiError {

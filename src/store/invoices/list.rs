@@ -63,7 +63,8 @@ pub async fn owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
     filters: &InvoiceFilter,
-    (start, limit): (PageStart, u64),
+    start: PageStart,
+    limit: u64,
 ) -> Result<InvoicePage, StoreError> {
     let plain = IndexHint { is_by_order: false, is_sorted: false };
     let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
@@ -72,7 +73,7 @@ pub async fn owned_by(
         return Ok(InvoicePage { invoices: Vec::new(), total, next: None });
     }
     let reading = IndexHint::of(store.backend(), filters, total);
-    let ids = ids(condition(taxpayer, filters, reading), (start, limit.saturating_add(1)), reading);
+    let ids = ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
     let mut rows = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.in_subquery(ids))
@@ -125,7 +126,7 @@ impl InvoiceFilter {
 }
 
 /// The ids of a page, found in an index alone.
-fn ids(condition: Condition, (start, limit): (PageStart, u64), reading: IndexHint) -> SelectStatement {
+fn ids(condition: Condition, start: PageStart, limit: u64, reading: IndexHint) -> SelectStatement {
     let created_at = || IndexHint::column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();
     ids.column(Column::Id)

@@ -20,7 +20,7 @@ pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Opti
     let key: String = found.try_get("", "key")?;
     let mut free = lanes::free(request.kind, &sql::now(backend));
     free.and_where(Expr::col("key").eq(key)).and_where(Expr::col("lease_until").is_not_null());
-    Ok(lanes::claim_where(store, (request.kind, request.owner, request.lease), free).await?.pop())
+    Ok(lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?.pop())
 }
 
 /// Makes a lane due now for a starting process. Creates it if it is missing. A lane that the last process

@@ -172,10 +172,10 @@ pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedL
 
 /// The next taxpayers with work, after the last one served and then from the start.
 async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
-    let mut found = taxpayers(store, request, (request.after, i64::MAX), request.limit).await?;
+    let mut found = taxpayers(store, request, request.after, i64::MAX, request.limit).await?;
     if found.len() < request.limit && request.after > START {
         let missing = request.limit - found.len();
-        found.extend(taxpayers(store, request, (START, request.after), missing).await?);
+        found.extend(taxpayers(store, request, START, request.after, missing).await?);
     }
     Ok(found)
 }
@@ -184,7 +184,8 @@ async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i6
 async fn taxpayers(
     store: &Store,
     request: &ClaimRequest<'_>,
-    (after, up_to): (i64, i64),
+    after: i64,
+    up_to: i64,
     limit: usize,
 ) -> Result<Vec<i64>, StoreError> {
     let free = free(store.backend(), request.blocked) + &request.share.is_left();
@@ -255,7 +256,7 @@ async fn claim_free(
     let mut free = lanes::free(request.kind, &sql::now(store.backend()));
     free.and_where(Expr::col("key").is_in(lanes.iter().map(|(_, key)| key.as_str())))
         .and_where(Expr::col("lease_until").is_null());
-    let claimed = lanes::claim_where(store, (request.kind, request.owner, request.lease), free).await?;
+    let claimed = lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?;
     let mut leases: HashMap<String, Lease> =
         claimed.into_iter().map(|one| (one.lease.key.clone(), one.lease)).collect();
     let turn =
@@ -377,11 +378,7 @@ mod tests {
     }
 
     /// Claims `limit` lanes after a taxpayer. Returns their keys.
-    async fn taken(
-        store: &Store,
-        (limit, after): (usize, i64),
-        blocked: &[BlockedStep],
-    ) -> (Vec<String>, i64) {
+    async fn taken(store: &Store, limit: usize, after: i64, blocked: &[BlockedStep]) -> (Vec<String>, i64) {
         let request = ClaimRequest {
             kind: LaneKind::Run,
             owner: "me",
@@ -402,15 +399,11 @@ mod tests {
             let noisy: Vec<_> = (0..1_000).map(|n| lane(1, 1_000 - n, None)).collect();
             add(store, &noisy).await;
             add(store, &[lane(2, 5_000, None), lane(3, 7_000, None), lane(3, 6_000, None)]).await;
-            let (keys, last) = taken(store, (5, START), &[]).await;
+            let (keys, last) = taken(store, 5, START, &[]).await;
             assert_eq!(keys, ["1/1", "2/5000", "3/6000", "1/2", "3/7000"]);
             add(store, &[lane(2, 9_000, None)]).await;
-            assert_eq!(
-                taken(store, (1, 1), &[]).await.0,
-                ["2/9000"],
-                "the taxpayer after the last one served"
-            );
-            assert_eq!(taken(store, (1, last), &[]).await.0, ["1/3"], "and round again");
+            assert_eq!(taken(store, 1, 1, &[]).await.0, ["2/9000"], "the taxpayer after the last one served");
+            assert_eq!(taken(store, 1, last, &[]).await.0, ["1/3"], "and round again");
         }
     }
 
@@ -424,7 +417,7 @@ mod tests {
             add(store, &[lane(41, 1_000_000, None)]).await;
             let (mut last, mut before) = (20, 0);
             loop {
-                let (keys, now_last) = taken(store, (8, last), &[]).await;
+                let (keys, now_last) = taken(store, 8, last, &[]).await;
                 if keys.iter().any(|key| key.starts_with("41/")) {
                     break;
                 }
@@ -476,9 +469,9 @@ mod tests {
             let store = &test.store;
             let lanes = [lane(1, 10, Some("sign")), lane(1, 20, Some("confirm")), lane(2, 5, Some("sign"))];
             add(store, &lanes).await;
-            assert_eq!(taken(store, (8, START), &[blocked_for("sign", None)]).await.0, ["1/20"]);
-            assert_eq!(taken(store, (8, START), &[blocked_for("sign", None)]).await.0, [""; 0]);
-            assert_eq!(taken(store, (8, START), &[blocked_for("health", None)]).await.0, ["1/10", "2/5"]);
+            assert_eq!(taken(store, 8, START, &[blocked_for("sign", None)]).await.0, ["1/20"]);
+            assert_eq!(taken(store, 8, START, &[blocked_for("sign", None)]).await.0, [""; 0]);
+            assert_eq!(taken(store, 8, START, &[blocked_for("health", None)]).await.0, ["1/10", "2/5"]);
         }
     }
 
@@ -488,8 +481,8 @@ mod tests {
             let store = &test.store;
             add(store, &[lane(1, 10, Some("sign")), lane(1, 20, None), lane(2, 5, Some("sign"))]).await;
             let blocked = [blocked_for("sign", Some(&[1, 7])), blocked_for("confirm", Some(&[]))];
-            assert_eq!(taken(store, (8, START), &blocked).await.0, ["1/20", "2/5"]);
-            assert_eq!(taken(store, (8, START), &[]).await.0, ["1/10"]);
+            assert_eq!(taken(store, 8, START, &blocked).await.0, ["1/20", "2/5"]);
+            assert_eq!(taken(store, 8, START, &[]).await.0, ["1/10"]);
         }
     }
 
@@ -532,15 +525,11 @@ mod tests {
                 lanes::release_at(&tx, lease, Some(Duration::from_mins(5)), Some(step)).await.unwrap();
             }
             tx.commit().await.unwrap();
-            assert_eq!(taken(store, (8, START), &[]).await.0.len(), 0);
+            assert_eq!(taken(store, 8, START, &[]).await.0.len(), 0);
             make_due_now(store, LaneKind::Run, &["sign"], &[blocked_for("sign", Some(&[1]))]).await.unwrap();
-            assert_eq!(
-                taken(store, (8, START), &[]).await.0.len(),
-                0,
-                "it is still blocked for this taxpayer"
-            );
+            assert_eq!(taken(store, 8, START, &[]).await.0.len(), 0, "it is still blocked for this taxpayer");
             make_due_now(store, LaneKind::Run, &["sign"], &[]).await.unwrap();
-            assert_eq!(taken(store, (8, START), &[]).await.0, ["1/3", "1/9"], "the most urgent first");
+            assert_eq!(taken(store, 8, START, &[]).await.0, ["1/3", "1/9"], "the most urgent first");
         }
     }
 
@@ -560,16 +549,16 @@ mod tests {
             };
             let leases: Vec<_> =
                 claim(store, &request).await.unwrap().leases.into_iter().map(|turn| turn.lease).collect();
-            assert_eq!((leases.len(), taken(store, (2, START), &[]).await.0.len()), (2, 0));
+            assert_eq!((leases.len(), taken(store, 2, START, &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
             lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
             lanes::release_at(&tx, &leases[1], Some(Duration::from_mins(1)), None).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(taken(store, (2, START), &[blocked_for("sign", None)]).await.0.len(), 0);
+            assert_eq!(taken(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
             assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
             assert_eq!(more_urgent(store, LaneKind::Run, 1, 2).await.unwrap(), 1);
             assert_eq!(more_urgent(store, LaneKind::Run, 1, 1).await.unwrap(), 0);
-            assert_eq!(taken(store, (2, START), &[]).await.0, ["1/1"]);
+            assert_eq!(taken(store, 2, START, &[]).await.0, ["1/1"]);
             assert_eq!(workers(store, LaneKind::Run).await.unwrap(), 1);
         }
     }

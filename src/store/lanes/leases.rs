@@ -267,11 +267,12 @@ mod tests {
             let key = "7";
             let take = async || {
                 let tx = store.begin().await.unwrap();
-                let taken = lanes::claim_if_idle(&tx, LaneKind::Endpoint, key, ("me", LEASE)).await.unwrap();
+                let taken = lanes::claim_if_idle(&tx, LaneKind::Endpoint, key, "me", LEASE).await.unwrap();
                 tx.commit().await.unwrap();
                 taken
             };
-            let rest = async |lease: Lease, (delay, next_step)| {
+            let rest = async |lease: Lease, next_step| {
+                let delay = Some(Duration::from_mins(1));
                 let tx = store.begin().await.unwrap();
                 release_all(&tx, LaneKind::Endpoint, &[LaneRelease { lease, delay, next_step }])
                     .await
@@ -284,9 +285,9 @@ mod tests {
             tx.commit().await.unwrap();
             let lease = take().await.unwrap();
             assert_eq!((lease.key.as_str(), take().await), (key, None), "it is held");
-            rest(lease, (Some(Duration::from_mins(1)), None)).await;
+            rest(lease, None).await;
             let lease = take().await.expect("a lane that waits for another attempt has new work now");
-            rest(lease, (Some(Duration::from_mins(1)), Some(lanes::PROBE))).await;
+            rest(lease, Some(lanes::PROBE)).await;
             assert_eq!(take().await, None, "it is parked");
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Endpoint, &[key.to_owned()]).await.unwrap();

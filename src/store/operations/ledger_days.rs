@@ -29,7 +29,8 @@ const LEDGER_EVENTS: [EventKind; 6] = [
 pub async fn irn_keys(
     store: &Store,
     taxpayer: TaxpayerId,
-    (start, end): (Timestamp, Timestamp),
+    start: Timestamp,
+    end: Timestamp,
 ) -> Result<BTreeSet<String>, StoreError> {
     let (start, end) = (start.as_microsecond(), end.as_microsecond());
     let alive: Vec<String> = run_row::Entity::find()
@@ -90,7 +91,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn run(no: &str, operation: Operation, (created, updated): (i64, i64)) -> Run {
+    fn run(no: &str, operation: Operation, created: i64, updated: i64) -> Run {
         let irn = Irn::parse(&format!("{no}-94ad90fb-20261121")).unwrap();
         let request = RunRequest { operation, irn, document: json!({}) };
         Run { updated_at: at(updated), ..Run::open(clock::new_id(), TaxpayerId(7), request, at(created)) }
@@ -100,19 +101,18 @@ mod tests {
     async fn a_day_speaks_of_the_runs_whose_life_touches_it() {
         for test in stores().await {
             let runs = [
-                run("BEFORE", Operation::Submit, (1, 99)),
-                run("WITHIN", Operation::Submit, (100, 199)),
-                run("WITHIN", Operation::Transmit, (150, 160)),
-                run("AROUND", Operation::Payment, (1, 500)),
-                run("AFTER", Operation::Submit, (200, 300)),
-                run("REPORT", Operation::Report, (100, 150)),
+                run("BEFORE", Operation::Submit, 1, 99),
+                run("WITHIN", Operation::Submit, 100, 199),
+                run("WITHIN", Operation::Transmit, 150, 160),
+                run("AROUND", Operation::Payment, 1, 500),
+                run("AFTER", Operation::Submit, 200, 300),
+                run("REPORT", Operation::Report, 100, 150),
             ];
             let tx = test.store.begin().await.unwrap();
             runs::save(&tx, &runs.iter().collect::<Vec<_>>()).await.unwrap();
             tx.commit().await.unwrap();
-            let keys = async |taxpayer| {
-                irn_keys(&test.store, TaxpayerId(taxpayer), (at(100), at(200))).await.unwrap()
-            };
+            let keys =
+                async |taxpayer| irn_keys(&test.store, TaxpayerId(taxpayer), at(100), at(200)).await.unwrap();
             let found: Vec<_> = keys(7).await.into_iter().collect();
             assert_eq!(found, ["AROUND-94AD90FB-20261121", "WITHIN-94AD90FB-20261121"]);
             assert!(keys(8).await.is_empty());

@@ -234,8 +234,7 @@ mod tests {
     }
 
     fn asked(by: AskedBy, second: i64) -> Reconciliation {
-        let identity = (clock::new_id(), at(second));
-        Reconciliation::asked(TaxpayerId(7), DAY.parse().unwrap(), by, identity)
+        Reconciliation::asked(clock::new_id(), TaxpayerId(7), DAY.parse().unwrap(), by, at(second))
     }
 
     fn finding(kind: FindingKind, action: FindingAction) -> Finding {

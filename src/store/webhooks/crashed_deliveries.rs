@@ -25,14 +25,15 @@ pub async fn count_crash(
     now: Timestamp,
 ) -> Result<Option<(Delivery, EventKind)>, StoreError> {
     match alone {
-        Some(id) => count_alone(tx, (taxpayer, id), now).await,
+        Some(id) => count_alone(tx, taxpayer, id, now).await,
         None => count_due(tx, taxpayer, limit, now).await.map(|()| None),
     }
 }
 
 async fn count_alone(
     tx: &Transaction,
-    (taxpayer, id): (TaxpayerId, &str),
+    taxpayer: TaxpayerId,
+    id: &str,
     now: Timestamp,
 ) -> Result<Option<(Delivery, EventKind)>, StoreError> {
     let found = Entity::find_by_id((taxpayer.0, id.to_owned())).one(tx).await?;
@@ -115,7 +116,7 @@ mod tests {
         (delivery, EventKind::InvoiceCreated)
     }
 
-    async fn crash(test: &TestStore, alone: Option<&Delivery>, (limit, at): (usize, i64)) -> Option<i64> {
+    async fn crash(test: &TestStore, alone: Option<&Delivery>, limit: usize, at: i64) -> Option<i64> {
         let tx = test.store.begin().await.unwrap();
         let alone = alone.map(|one| one.id.to_string());
         let dead = count_crash(&tx, ID, alone.as_deref(), limit, second(at)).await.unwrap();
@@ -138,24 +139,24 @@ mod tests {
             let tx = test.store.begin().await.unwrap();
             deliveries::add(&tx, &all, second(0)).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(crash(&test, None, (2, 9)).await, None);
+            assert_eq!(crash(&test, None, 2, 9).await, None);
             let waits = |counts: [i32; 5]| counts.map(|count| (count, true)).to_vec();
             assert_eq!(
                 counts(&test).await,
                 waits([1, 0, 1, 0, 0]),
                 "the first of an IRN, as many as may be in flight"
             );
-            assert_eq!(crash(&test, None, (9, 9)).await, None);
+            assert_eq!(crash(&test, None, 9, 9).await, None);
             assert_eq!(
                 counts(&test).await,
                 waits([1, 0, 1, 1, 0]),
                 "those counted before were not in flight"
             );
-            assert_eq!(crash(&test, Some(&all[0].0), (9, 9)).await, Some(1));
+            assert_eq!(crash(&test, Some(&all[0].0), 9, 9).await, Some(1));
             let mut expected = waits([2, 0, 1, 1, 0]);
             expected[0].1 = false;
             assert_eq!(counts(&test).await, expected, "it alone, and it waits no more");
-            assert_eq!(crash(&test, Some(&all[0].0), (9, 9)).await, None, "it had ended before");
+            assert_eq!(crash(&test, Some(&all[0].0), 9, 9).await, None, "it had ended before");
             let attempt =
                 crate::store::webhooks::attempt_row::Entity::find().one(test.store.reader()).await.unwrap();
             let attempt = attempt.unwrap();

@@ -74,7 +74,8 @@ pub async fn owned_by_with_id(
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
-    (ids, now): (&[uuid::Uuid], Timestamp),
+    ids: &[uuid::Uuid],
+    now: Timestamp,
 ) -> Result<(), StoreError> {
     if ids.is_empty() {
         return Ok(());
@@ -119,11 +120,11 @@ pub async fn queue(
         return Ok(replay);
     }
     let (position, queued) = match replay.scope {
-        ReplayScope::Failed => again(tx, &replay, (Some(DeliveryState::Dead), replay.until), now).await?,
+        ReplayScope::Failed => again(tx, &replay, Some(DeliveryState::Dead), replay.until, now).await?,
         ReplayScope::Missing => missing(tx, &replay, enabled, now).await?,
         ReplayScope::All => {
             let (position, added) = missing(tx, &replay, enabled, now).await?;
-            let (_, repeated) = again(tx, &replay, (None, position), now).await?;
+            let (_, repeated) = again(tx, &replay, None, position, now).await?;
             (position, added + repeated)
         }
     };
@@ -137,7 +138,8 @@ pub async fn queue(
 async fn again(
     tx: &Transaction,
     replay: &Replay,
-    (state, until): (Option<DeliveryState>, i64),
+    state: Option<DeliveryState>,
+    until: i64,
     now: Timestamp,
 ) -> Result<(i64, usize), StoreError> {
     let batch = usize::try_from(BATCH).unwrap_or(usize::MAX);

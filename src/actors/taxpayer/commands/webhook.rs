@@ -168,7 +168,7 @@ fn start(uow: &mut UnitOfWork, range: ReplayRange) -> Result<Replay, Refusal> {
     if open.nth(OPEN_REPLAYS_MAX - 1).is_some() {
         return Err(Refusal::TooManyReplays);
     }
-    let replay = Replay::open(clock::new_id(), uow.id, range, (head, uow.now));
+    let replay = Replay::open(clock::new_id(), uow.id, range, head, uow.now);
     uow.put_replay(replay.clone());
     Ok(replay)
 }

@@ -28,8 +28,7 @@ pub(crate) async fn list_invoices(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let asked = invoice_filters::read(&query)?;
-    let span = (asked.start, asked.page.per_page);
-    let part = list::owned_by(&state.store, id, &asked.filters, span).await?;
+    let part = list::owned_by(&state.store, id, &asked.filters, asked.start, asked.page.per_page).await?;
     let items = part.invoices.iter().map(InvoiceObject::from).collect();
     let answer =
         ApiResponse::ok("Invoice retrieved successfully", Paginator::new(asked.page, part.total, items));
