@@ -8,7 +8,6 @@
 pub mod abandoned;
 pub mod clock_setback;
 pub mod fair_queue;
-pub mod lane_row;
 pub mod leases;
 
 use std::time::Duration;

@@ -67,6 +67,7 @@ impl Admission {
     }
 
     /// Keys with issued permits.
+    #[cfg(test)]
     pub fn keys_in_use(&self) -> usize {
         self.0.keys.len()
     }

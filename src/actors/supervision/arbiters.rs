@@ -32,10 +32,6 @@ impl Arbiters {
         Self { shards, background: background_handle, threads: Mutex::new(threads) }
     }
 
-    pub fn count(&self) -> usize {
-        self.shards.len()
-    }
-
     /// The shard of a hashed key and its arbiter.
     pub fn for_key(&self, hash: u64) -> (usize, &ArbiterHandle) {
         let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::crash;
 use crate::domain::kernel::ids::{EventId, TaxpayerId};
 
 words! {
@@ -46,18 +45,6 @@ impl Delivery {
             attempts_before: 0,
             next_attempt_at: Some(now),
             crashes: 0,
-        }
-    }
-
-    /// Returns the delivery, pending again. Its attempts so far no longer count against the schedule.
-    #[must_use]
-    pub fn again(self, now: Timestamp) -> Self {
-        Self {
-            state: DeliveryState::Pending,
-            attempts_before: self.attempts,
-            next_attempt_at: Some(now),
-            crashes: crash::released(self.crashes),
-            ..self
         }
     }
 

@@ -2,10 +2,12 @@
 //! system's.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use uuid::Uuid;
+
+#[cfg(test)]
+pub use mock::MockClock;
 
 /// The present time, in UTC.
 pub trait Clock: Send + Sync + 'static {
@@ -26,32 +28,6 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only by `advance`, in microseconds.
-#[derive(Debug)]
-pub struct MockClock(AtomicI64);
-
-impl MockClock {
-    pub fn at(moment: Timestamp) -> Self {
-        Self(AtomicI64::new(moment.as_microsecond()))
-    }
-
-    pub fn advance(&self, by: std::time::Duration) {
-        let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        self.0.fetch_add(micros, Ordering::SeqCst);
-    }
-
-    pub fn set_back(&self, by: std::time::Duration) {
-        let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        self.0.fetch_sub(micros, Ordering::SeqCst);
-    }
-}
-
-impl Clock for MockClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_microsecond(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
-    }
-}
-
 /// The system's random generator, suitable for keys and secrets.
 pub fn chance() -> impl rand::CryptoRng {
     rand::rng()
@@ -61,4 +37,38 @@ pub fn chance() -> impl rand::CryptoRng {
 #[expect(clippy::disallowed_methods, reason = "the one place where identifiers are drawn")]
 pub fn new_id() -> Uuid {
     Uuid::now_v7()
+}
+
+#[cfg(test)]
+mod mock {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::time::Duration;
+
+    use super::{Clock, Timestamp};
+
+    /// A clock that moves only by `advance`, in microseconds.
+    #[derive(Debug)]
+    pub struct MockClock(AtomicI64);
+
+    impl MockClock {
+        pub fn at(moment: Timestamp) -> Self {
+            Self(AtomicI64::new(moment.as_microsecond()))
+        }
+
+        pub fn advance(&self, by: Duration) {
+            let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+            self.0.fetch_add(micros, Ordering::SeqCst);
+        }
+
+        pub fn set_back(&self, by: Duration) {
+            let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+            self.0.fetch_sub(micros, Ordering::SeqCst);
+        }
+    }
+
+    impl Clock for MockClock {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_microsecond(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 pub mod column;
 pub mod connections;
-pub mod counter_row;
 pub mod deadline;
 pub mod error;
 pub mod group_commit;

@@ -84,10 +84,6 @@ impl CheckpointFile {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub fn tail(&self) -> &CheckpointChain {
         &self.tail
     }
