@@ -9,7 +9,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::events::checkpoint::{ChainHead, CheckpointChain, CheckpointPublicKey};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::clock::SharedClock;
@@ -137,7 +137,7 @@ impl Checkpointer {
 
     /// Runs under supervision on the background arbiter.
     pub fn start(self, every: Duration, tree: &Tree, arbiters: &Arbiters) -> Addr<CheckpointActor> {
-        let node = tree.node(ActorKind::Janitor, 0, "checkpoints");
+        let node = tree.node(NodeKind::Janitor, 0, "checkpoints");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| CheckpointActor {
             checkpointer: self,
             every,

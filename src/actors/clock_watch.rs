@@ -7,7 +7,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -46,7 +46,7 @@ impl ClockReading {
 impl ClockWatch {
     /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ClockActor> {
-        let node = tree.node(ActorKind::Janitor, 0, "clock-watch");
+        let node = tree.node(NodeKind::Janitor, 0, "clock-watch");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ClockActor {
             watch: self,
             _address: ctx.address(),

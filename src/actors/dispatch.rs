@@ -25,7 +25,7 @@ pub use self::isolation::Isolation;
 use self::isolation::OnCrash;
 
 use crate::actors::supervision::{
-    ActorKind, AdmissionLimits, Arbiters, Registry, RestartPolicy, Tree, supervise,
+    AdmissionLimits, Arbiters, NodeKind, Registry, RestartPolicy, Tree, supervise,
 };
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -152,7 +152,7 @@ impl Dispatcher {
     }
 
     /// Runs under supervision on the background arbiter.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: ActorKind) -> Addr<DispatcherActor> {
+    pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: NodeKind) -> Addr<DispatcherActor> {
         let node = tree.node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| DispatcherActor {
             dispatcher: self,
@@ -348,7 +348,7 @@ mod tests {
     fn start(dispatcher: Dispatcher) -> (Addr<DispatcherActor>, Arbiters) {
         let arbiters = Arbiters::start(1);
         let tree = Tree::new(Arc::new(MockClock::at(jiff::Timestamp::UNIX_EPOCH)));
-        (dispatcher.start(&tree, &arbiters, ActorKind::Webhook), arbiters)
+        (dispatcher.start(&tree, &arbiters, NodeKind::Webhook), arbiters)
     }
 
     #[actix::test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::accounts::keys::{self, ValidKey};
 use crate::store::db::connections::Store;
@@ -58,7 +58,7 @@ impl KeyUsageActor {
         tree: &Tree,
         arbiters: &Arbiters,
     ) -> Addr<Self> {
-        let node = tree.node(ActorKind::Janitor, 0, "key-usage");
+        let node = tree.node(NodeKind::Janitor, 0, "key-usage");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Self {
             usage,
             store,

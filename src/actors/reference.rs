@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::authority::{Authority, ResourceList};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
@@ -79,7 +79,7 @@ impl ReferenceRefresher {
 
     /// Runs under supervision on the background arbiter, the first time after `wait`.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, wait: Duration) -> Addr<ReferenceActor> {
-        let node = tree.node(ActorKind::Reference, 0, "reference-lists");
+        let node = tree.node(NodeKind::Reference, 0, "reference-lists");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| ReferenceActor {
             refresher: self,
             wait,

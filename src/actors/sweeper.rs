@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -32,7 +32,7 @@ impl ExpiredKeySweeper {
 
     /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<SweeperActor> {
-        let node = tree.node(ActorKind::Janitor, 0, "sweeper");
+        let node = tree.node(NodeKind::Janitor, 0, "sweeper");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| SweeperActor {
             broom: self,
             _address: ctx.address(),

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::actors::taxpayer::command::VerificationResult;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, Entity};
@@ -47,7 +47,7 @@ pub struct Verifier {
 impl Verifier {
     /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<VerifierActor> {
-        let node = tree.node(ActorKind::Inbound, 0, "verifier");
+        let node = tree.node(NodeKind::Inbound, 0, "verifier");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| VerifierActor {
             verifier: self,
             _address: ctx.address(),

@@ -17,7 +17,7 @@ use crate::actors::pipeline::{PipelineActors, PipelineDeps};
 use crate::actors::reconciliation::ReconcilerActor;
 use crate::actors::reference::ReferenceActor;
 use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask};
-use crate::actors::supervision::{ActorKind, watchdog};
+use crate::actors::supervision::{NodeKind, watchdog};
 use crate::actors::sweeper::{ExpiredKeySweeper, SweeperActor};
 use crate::actors::verification::{Verifier, VerifierActor};
 use crate::actors::{delivery as delivery_pool, pipeline};
@@ -91,11 +91,11 @@ impl BackgroundActors {
         let tasks = janitor_tasks(context, &runs, &endpoints);
         Self {
             _dispatchers: [
-                run_dispatcher.start(tree, arbiters, ActorKind::Pipeline),
+                run_dispatcher.start(tree, arbiters, NodeKind::Pipeline),
                 endpoint_dispatcher.with_direct_dispatch(&notifiers.direct).start(
                     tree,
                     arbiters,
-                    ActorKind::Webhook,
+                    NodeKind::Webhook,
                 ),
             ],
             runs,
@@ -186,17 +186,17 @@ fn janitor_tasks(
 
 /// Returns how long an actor may spend on one batch. A batch may wait for one external call and retry it once; calls to
 /// the authority may also wait as long in its queue.
-fn watchdog_limits(kind: ActorKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
+fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
-        ActorKind::Pipeline => watchdog::WatchdogLimits {
+        NodeKind::Pipeline => watchdog::WatchdogLimits {
             busy_after: external_timeout.saturating_mul(2),
             stuck_after: external_timeout.saturating_mul(5),
         },
-        ActorKind::Webhook => watchdog::WatchdogLimits {
+        NodeKind::Webhook => watchdog::WatchdogLimits {
             busy_after: external_timeout,
             stuck_after: external_timeout.saturating_mul(3),
         },
-        ActorKind::Taxpayer | ActorKind::Reference | ActorKind::Inbound | ActorKind::Janitor => {
+        NodeKind::Taxpayer | NodeKind::Reference | NodeKind::Inbound | NodeKind::Janitor => {
             watchdog::WatchdogLimits::default()
         }
     }

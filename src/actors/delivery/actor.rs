@@ -10,10 +10,10 @@ use crate::actors::delivery::endpoint_worker::{DeliveryDeps, DeliveryError, Endp
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
 use crate::actors::dispatch::{self, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
-    Worker, batch_actor,
+    Admission, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy, Tree, Worker,
+    batch_actor,
 };
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
@@ -71,7 +71,7 @@ pub fn dispatcher(
 ) -> (Dispatcher, Arc<WebhookActors>) {
     let limits = dispatch::limits(&config);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
-    let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
+    let settings = RegistrySettings { kind: NodeKind::Webhook, policy: RestartPolicy::default() };
     let store = deps.store.clone();
     let due_reader = Arc::new(DueDeliveryReader::start(&deps, tree, arbiters));
     let outcome_writer = Arc::new(OutcomeWriter::start(&deps, tree, arbiters));

@@ -1,6 +1,7 @@
 //! Batched work for many endpoints, in which the fault of one item does not fail the others.
 
-use crate::actors::supervision::{AdmissionLimits, CommandBatch, CommandId};
+use crate::actors::supervision::{AdmissionLimits, CommandBatch};
+use crate::domain::kernel::ids::CommandId;
 use crate::store::db::error::StoreError;
 
 /// Work on several items at once.

@@ -10,12 +10,12 @@ use crate::actors::delivery::batching::{self, BatchWork};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_held;
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
-    Worker, batch_actor,
+    Admission, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy, Tree, Worker,
+    batch_actor,
 };
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::Event;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::error::StoreError;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
@@ -40,7 +40,7 @@ pub(super) struct DueDeliveryReader(Registry<&'static str, TaxpayerId, LoadResul
 impl DueDeliveryReader {
     pub(super) fn start(deps: &Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
         let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
-        let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
+        let settings = RegistrySettings { kind: NodeKind::Webhook, policy: RestartPolicy::default() };
         let deps = Arc::clone(deps);
         Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
             let deps = Arc::clone(&deps);

@@ -11,14 +11,14 @@ use crate::actors::delivery::batching::{self, BatchWork};
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::incidents::{DeathCause, Incidents};
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
-    Worker, batch_actor,
+    Admission, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy, Tree, Worker,
+    batch_actor,
 };
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
@@ -77,7 +77,7 @@ pub(super) struct OutcomeWriter(Registry<&'static str, OutcomeReport, Result<Lan
 impl OutcomeWriter {
     pub(super) fn start(deps: &DeliveryDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
         let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
-        let settings = RegistrySettings { kind: ActorKind::Webhook, policy: RestartPolicy::default() };
+        let settings = RegistrySettings { kind: NodeKind::Webhook, policy: RestartPolicy::default() };
         let writer = OutcomeWriterWorker {
             store: deps.store.clone(),
             clock: deps.clock.clone(),

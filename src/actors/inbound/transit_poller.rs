@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::authority::{AuthorityFailure, PullQuery};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::clock::SharedClock;
@@ -222,7 +222,7 @@ fn back(at: Timestamp, by: SignedDuration) -> Timestamp {
 impl TransitPoller {
     /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<TransitPollerActor> {
-        let node = tree.node(ActorKind::Inbound, 0, "transit-poller");
+        let node = tree.node(NodeKind::Inbound, 0, "transit-poller");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| TransitPollerActor {
             poller: self,
             _address: ctx.address(),

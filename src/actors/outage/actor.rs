@@ -7,7 +7,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::time::sleep;
 
 use crate::actors::outage::{OutageDetector, OutageNotifier};
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::authority::Authority;
 
 /// How often to observe the breakers. Breakers that open within one interval are reported together.
@@ -33,7 +33,7 @@ impl OutageActor {
         tree: &Tree,
         arbiters: &Arbiters,
     ) -> Addr<Self> {
-        let node = tree.node(ActorKind::Inbound, 0, "outages");
+        let node = tree.node(NodeKind::Inbound, 0, "outages");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| Self {
             detector,
             authority,

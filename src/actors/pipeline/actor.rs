@@ -9,9 +9,10 @@ use crate::actors::dispatch::{self, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::runner::PipelineDeps;
 use crate::actors::supervision::{
-    ActorKind, Admission, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings, RestartPolicy, Tree,
-    Worker, batch_actor,
+    Admission, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy, Tree, Worker,
+    batch_actor,
 };
+use crate::domain::kernel::ids::CommandId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
@@ -77,7 +78,7 @@ pub fn dispatcher(
 ) -> (Dispatcher, Arc<PipelineActors>) {
     let limits = dispatch::limits(&config);
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
-    let settings = RegistrySettings { kind: ActorKind::Pipeline, policy: RestartPolicy::default() };
+    let settings = RegistrySettings { kind: NodeKind::Pipeline, policy: RestartPolicy::default() };
     let (store, authority) = (deps.store.clone(), deps.authority.clone());
     let counting = Arc::clone(&deps);
     let actors = Arc::new(Registry::new(tree, arbiters, admission, settings, move |_: &String, seat| {

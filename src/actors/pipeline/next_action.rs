@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::pipeline::step_executor::{CallOutcome, StepError};
+use crate::actors::pipeline::step_executor::{ExecutedStep, ExecutionResult, StepError};
 use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
 /// Returns the result of the run's present step.
 pub(super) fn next_action(
-    outcome: CallOutcome,
+    outcome: ExecutionResult,
     run: &Run,
     policy: &RetryPolicy,
     now: Timestamp,
     jitter: u32,
 ) -> StepResult {
     let trouble = match outcome {
-        CallOutcome::Done { by, qr_code } => return StepResult::Done { resolved_by: by, qr_code },
-        CallOutcome::Unchanged(by) => return StepResult::Unchanged(by),
-        CallOutcome::Failed(StepError::Refused(error)) => return StepResult::Refused { error },
-        CallOutcome::Failed(StepError::NeedsOperator(error)) => return StepResult::Pause { error },
-        CallOutcome::Failed(trouble) => trouble,
+        Ok(ExecutedStep::Done { by, qr_code }) => return StepResult::Done { resolved_by: by, qr_code },
+        Ok(ExecutedStep::Unchanged(by)) => return StepResult::Unchanged(by),
+        Err(StepError::Refused(error)) => return StepResult::Refused { error },
+        Err(StepError::NeedsOperator(error)) => return StepResult::Pause { error },
+        Err(trouble) => trouble,
     };
     if let StepError::Call(failure) = &trouble
         && !failure.counts_as_attempt()

@@ -80,14 +80,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::actors::pipeline::step_executor::CallOutcome;
+    use crate::actors::pipeline::step_executor::ExecutedStep;
     use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypted, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunRequest, Step};
     use crate::store::testing::{TestStore, stores};
 
-    type Answer = (&'static str, Vec<u8>);
+    type CannedAnswer = (&'static str, Vec<u8>);
 
     const IRN: &str = "INV1-94AD90FB-20260115";
     const BUSY: &str =
@@ -105,15 +105,15 @@ mod tests {
         Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
-    fn says(part: &'static str, status: u16, body: &str) -> Answer {
+    fn says(part: &'static str, status: u16, body: &str) -> CannedAnswer {
         (part, http(status, "", body))
     }
 
-    fn data(part: &'static str, data: &Value) -> Answer {
+    fn data(part: &'static str, data: &Value) -> CannedAnswer {
         says(part, 200, &json!({ "data": data }).to_string())
     }
 
-    fn confirmed(issue_date: &str, transmitted: bool, payment_status: &str) -> Answer {
+    fn confirmed(issue_date: &str, transmitted: bool, payment_status: &str) -> CannedAnswer {
         let answer = json!({
             "issue_date": issue_date, "due_date": null, "payment_status": payment_status,
             "transmitted": transmitted, "delivered": false,
@@ -121,19 +121,19 @@ mod tests {
         data(CONFIRM, &answer)
     }
 
-    fn signed() -> Answer {
+    fn signed() -> CannedAnswer {
         confirmed("2026-01-15", false, "PENDING")
     }
 
-    fn silent(part: &'static str) -> Answer {
+    fn silent(part: &'static str) -> CannedAnswer {
         says(part, 503, "")
     }
 
-    fn unknown_there(part: &'static str) -> Answer {
+    fn unknown_there(part: &'static str) -> CannedAnswer {
         says(part, 404, r#"{"message":"invoice not found"}"#)
     }
 
-    fn found(entry_status: &str) -> Answer {
+    fn found(entry_status: &str) -> CannedAnswer {
         let row = json!({
             "irn": IRN.to_lowercase(), "issue_date": "2026-01-15", "entry_status": entry_status,
             "payment_status": "PAID",
@@ -141,19 +141,19 @@ mod tests {
         data(SEARCH, &json!({ "items": [{ "irn": "OTHER" }, row] }))
     }
 
-    fn nothing_found() -> Answer {
+    fn nothing_found() -> CannedAnswer {
         data(SEARCH, &json!({ "items": [{ "irn": "INV2-94AD90FB-20260115", "payment_status": "PAID" }] }))
     }
 
-    fn copy_of(payable: i64) -> Answer {
+    fn copy_of(payable: i64) -> CannedAnswer {
         copy_under(IRN, payable)
     }
 
-    fn copy_of_another() -> Answer {
+    fn copy_of_another() -> CannedAnswer {
         copy_under("INV2-94AD90FB-20260115", 1075)
     }
 
-    fn copy_under(irn: &str, payable: i64) -> Answer {
+    fn copy_under(irn: &str, payable: i64) -> CannedAnswer {
         let mut copy = run(Operation::Submit).document;
         copy["irn"] = json!(irn);
         copy["legal_monetary_total"]["payable_amount"] = json!(payable);
@@ -163,7 +163,7 @@ mod tests {
         data(DOWNLOAD, &json!({ "iv_hex": iv, "pub": PUBLIC_PART, "data": URL_SAFE.encode(bytes) }))
     }
 
-    fn undecryptable() -> Answer {
+    fn undecryptable() -> CannedAnswer {
         data(DOWNLOAD, &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }))
     }
 
@@ -173,7 +173,7 @@ mod tests {
         run: &Run,
         step: Step,
         resuming: bool,
-        answers: Vec<Answer>,
+        answers: Vec<CannedAnswer>,
     ) -> (String, Vec<String>) {
         call_at(&Server::start(Behaviour::ByPath(answers)).await, test, run, step, resuming).await
     }
@@ -188,18 +188,14 @@ mod tests {
         let authority = server.authority();
         let caller = StepExecutor { authority: &authority, keys: None, store: &test.store };
         let word = match caller.call(run, step, resuming, Timestamp::UNIX_EPOCH).await {
-            CallOutcome::Done { by, .. } => by.to_string(),
-            CallOutcome::Unchanged(by) => format!("unchanged, {by}"),
-            CallOutcome::Failed(StepError::Refused(error)) if error == SIGNED_OTHERWISE => {
-                "other content".to_owned()
-            }
-            CallOutcome::Failed(StepError::Refused(error)) => format!("refused: {error}"),
-            CallOutcome::Failed(StepError::NeedsOperator(_)) => "an operator is needed".to_owned(),
-            CallOutcome::Failed(StepError::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
-            CallOutcome::Failed(StepError::Call(AuthorityFailure::Retryable { .. })) => {
-                "retryable".to_owned()
-            }
-            CallOutcome::Failed(trouble) => format!("{trouble:?}"),
+            Ok(ExecutedStep::Done { by, .. }) => by.to_string(),
+            Ok(ExecutedStep::Unchanged(by)) => format!("unchanged, {by}"),
+            Err(StepError::Refused(error)) if error == SIGNED_OTHERWISE => "other content".to_owned(),
+            Err(StepError::Refused(error)) => format!("refused: {error}"),
+            Err(StepError::NeedsOperator(_)) => "an operator is needed".to_owned(),
+            Err(StepError::Call(AuthorityFailure::Unknown { .. })) => "unknown".to_owned(),
+            Err(StepError::Call(AuthorityFailure::Retryable { .. })) => "retryable".to_owned(),
+            Err(trouble) => format!("{trouble:?}"),
         };
         let path = |request: &String| request.split(' ').nth(1).unwrap().replace("/api/v1/invoice/", "");
         (word, server.received().iter().map(path).collect())

@@ -11,16 +11,15 @@ use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{ResolvedBy, Run, Step};
 use crate::store::db::connections::Store;
 
-/// The outcome of a call.
+/// A step that succeeded.
 #[derive(Debug)]
-pub(super) enum CallOutcome {
+pub(super) enum ExecutedStep {
     Done {
         by: ResolvedBy,
         qr_code: Option<String>,
     },
     /// The authority had this state already; nothing was sent.
     Unchanged(ResolvedBy),
-    Failed(StepError),
 }
 
 /// Why a step failed.
@@ -45,7 +44,7 @@ impl From<AuthorityFailure> for StepError {
     }
 }
 
-type CallResult = Result<CallOutcome, StepError>;
+pub(super) type ExecutionResult = Result<ExecutedStep, StepError>;
 
 /// Executes the steps of runs.
 pub(super) struct StepExecutor<'a> {
@@ -56,8 +55,14 @@ pub(super) struct StepExecutor<'a> {
 
 impl StepExecutor<'_> {
     /// Executes a step of a run. `resuming` means that it may have been called before with an unknown outcome.
-    pub(super) async fn call(&self, run: &Run, step: Step, resuming: bool, now: Timestamp) -> CallOutcome {
-        let outcome = match step {
+    pub(super) async fn call(
+        &self,
+        run: &Run,
+        step: Step,
+        resuming: bool,
+        now: Timestamp,
+    ) -> ExecutionResult {
+        match step {
             Step::IrnCheck => self.irn_check(run).await,
             // A document that the authority has signed needs no check.
             Step::DataCheck if run.was_asked_about() => Ok(done()),
@@ -72,13 +77,12 @@ impl StepExecutor<'_> {
             Step::Receipt => Ok(done()),
             Step::Report => self.report(run, resuming).await.map_err(not_found_is_final),
             Step::Payment => self.update_payment(run, resuming).await.map_err(not_found_is_final),
-        };
-        outcome.unwrap_or_else(CallOutcome::Failed)
+        }
     }
 
     /// The authority answers a signed IRN and a busy moment with the same words. What it has signed may be this very
     /// document, in an earlier life of this run; the steps after it know that by how this one was resolved.
-    async fn irn_check(&self, run: &Run) -> CallResult {
+    async fn irn_check(&self, run: &Run) -> ExecutionResult {
         let text =
             |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let check = IrnCheck {
@@ -96,11 +100,11 @@ impl StepExecutor<'_> {
 
     /// The QR code is made first: an IRN that has none must not be signed. A refusal of what may be signed already is
     /// no answer yet: the authority may have signed it and say so in words of its own.
-    async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> CallResult {
+    async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> ExecutionResult {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
         if is_asked_first && let Some(by) = self.signed(run).await? {
-            return Ok(CallOutcome::Done { by, qr_code });
+            return Ok(ExecutedStep::Done { by, qr_code });
         }
         let by = match self.authority.sign(&run.document).await {
             Ok(()) => ResolvedBy::Answer,
@@ -112,11 +116,11 @@ impl StepExecutor<'_> {
             }
             Err(failure) => return Err(failure.into()),
         };
-        Ok(CallOutcome::Done { by, qr_code })
+        Ok(ExecutedStep::Done { by, qr_code })
     }
 
     /// Signed it is; whether the authority says so is a matter of time, and no answer to it refuses the invoice.
-    async fn confirm(&self, run: &Run) -> CallResult {
+    async fn confirm(&self, run: &Run) -> ExecutionResult {
         let unheard =
             || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
         match self.happened(run, |_| true).await?.ok_or_else(|| StepError::Call(unheard()))? {
@@ -126,14 +130,14 @@ impl StepExecutor<'_> {
     }
 
     /// Asks first if the transmission has happened: then the receiver's reachability no longer matters.
-    async fn probe_then_check(&self, run: &Run, step: Step) -> CallResult {
+    async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.happened(run, was_sent).await? {
             Some(by) => Ok(known(by)),
             None => self.check_reachability(run, step).await,
         }
     }
 
-    async fn check_reachability(&self, run: &Run, step: Step) -> CallResult {
+    async fn check_reachability(&self, run: &Run, step: Step) -> ExecutionResult {
         if step == Step::Health {
             self.health().await
         } else {
@@ -142,7 +146,7 @@ impl StepExecutor<'_> {
     }
 
     /// A refusal says nothing of the document, which it does not hold: it is as good as down.
-    async fn health(&self) -> CallResult {
+    async fn health(&self) -> ExecutionResult {
         match self.authority.system_healthy().await {
             Ok(true) => Ok(done()),
             Ok(false) => Err(StepError::Health),
@@ -151,7 +155,7 @@ impl StepExecutor<'_> {
         }
     }
 
-    async fn access_points(&self, run: &Run) -> CallResult {
+    async fn access_points(&self, run: &Run) -> ExecutionResult {
         let parties = self.authority.lookup(run.irn.as_str()).await?;
         let offline = |whose: &str| StepError::AccessPoint(format!("the {whose}'s access point is offline"));
         if !parties.supplier.online {
@@ -164,7 +168,7 @@ impl StepExecutor<'_> {
         }
     }
 
-    async fn send(&self, run: &Run, resuming: bool) -> CallResult {
+    async fn send(&self, run: &Run, resuming: bool) -> ExecutionResult {
         if resuming && let Some(by) = self.happened(run, was_sent).await? {
             return Ok(known(by));
         }
@@ -178,18 +182,18 @@ impl StepExecutor<'_> {
 
     /// The authority keeps one report for an IRN, the last, and nothing can be asked about it. So what is unknown
     /// is sent again as it was: the content of a run cannot change once it may have been sent.
-    async fn report(&self, run: &Run, resuming: bool) -> CallResult {
+    async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
         reported(self.authority.report(&run.document).await, resuming)
     }
 
     /// What stands already is not sent: the authority would refuse it.
-    async fn update_payment(&self, run: &Run, resuming: bool) -> CallResult {
+    async fn update_payment(&self, run: &Run, resuming: bool) -> ExecutionResult {
         let unreadable = || StepError::Refused("the run holds no payment status".to_owned());
         let wanted = RelayedPayment::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
         let stands = |status: &RemoteStatus| status.payment_status.as_deref() == Some(wanted);
         match self.happened(run, stands).await? {
             Some(by) if resuming => return Ok(known(by)),
-            Some(by) => return Ok(CallOutcome::Unchanged(by)),
+            Some(by) => return Ok(ExecutedStep::Unchanged(by)),
             None => {}
         }
         match self.authority.update_payment(run.irn.as_str(), wanted, None).await {
@@ -214,7 +218,7 @@ fn not_found_is_final(trouble: StepError) -> StepError {
 }
 
 /// Where an earlier try may have arrived, the word that it has is as good as a yes.
-fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> CallResult {
+fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {
         Err(AuthorityFailure::Refused { message, .. }) if resuming && says_so(&message) => Ok(done()),
@@ -222,15 +226,15 @@ fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> CallResult 
     }
 }
 
-fn done() -> CallOutcome {
+fn done() -> ExecutedStep {
     known(ResolvedBy::Answer)
 }
 
-fn known(by: ResolvedBy) -> CallOutcome {
-    CallOutcome::Done { by, qr_code: None }
+fn known(by: ResolvedBy) -> ExecutedStep {
+    ExecutedStep::Done { by, qr_code: None }
 }
 
-fn answered(answer: Result<(), AuthorityFailure>) -> CallResult {
+fn answered(answer: Result<(), AuthorityFailure>) -> ExecutionResult {
     answer.map(|()| done()).map_err(StepError::from)
 }
 
@@ -243,12 +247,12 @@ mod tests {
         let refused =
             |message: &str| Err(AuthorityFailure::Refused { status: 409, message: message.to_owned() });
         let said = |message: &str, resuming| match reported(refused(message), resuming) {
-            Ok(CallOutcome::Done { by, .. }) => by.to_string(),
+            Ok(ExecutedStep::Done { by, .. }) => by.to_string(),
             other => format!("{other:?}"),
         };
         assert_eq!(said("Invoice already reported", true), "answer");
         assert_eq!(said("invoice already reported", false), "Err(Refused(\"invoice already reported\"))");
         assert_eq!(said("tin is unknown", true), "Err(Refused(\"tin is unknown\"))");
-        assert!(matches!(reported(Ok(()), true), Ok(CallOutcome::Done { by: ResolvedBy::Answer, .. })));
+        assert!(matches!(reported(Ok(()), true), Ok(ExecutedStep::Done { by: ResolvedBy::Answer, .. })));
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::actors::reconciliation::handle::LANE;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError, ReconciliationMode};
-use crate::actors::supervision::{ActorKind, Arbiters, RestartPolicy, Tree, supervise};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::reconciliation::day::{
@@ -237,7 +237,7 @@ impl Reconciler {
 impl Reconciler {
     /// Runs under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ReconcilerActor> {
-        let node = tree.node(ActorKind::Inbound, 0, "reconciler");
+        let node = tree.node(NodeKind::Inbound, 0, "reconciler");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ReconcilerActor {
             reconciler: self,
             _address: ctx.address(),

@@ -12,7 +12,8 @@ use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, Wra
 use super::guard::supervise;
 use super::queue::{CommandBatch, WorkQueue};
 use super::registry::{Mailbox, Passivate, StartContext};
-use super::reply::{CommandId, Envelope};
+use super::reply::Envelope;
+use crate::domain::kernel::ids::CommandId;
 
 /// The default size of a batch, in commands.
 pub const BATCH_MAX: usize = 64;

@@ -11,7 +11,7 @@ use super::arbiters::Arbiters;
 use super::guard::supervise;
 use super::node::Node;
 use super::policy::RestartPolicy;
-use super::tree::{ActorKind, Tree};
+use super::tree::{NodeKind, Tree};
 
 /// Work to do at the given time, without blocking.
 pub type PeriodicTask = Box<dyn FnMut(Instant) + Send>;
@@ -31,7 +31,7 @@ pub fn start(
     every: Duration,
     tasks: Vec<PeriodicTask>,
 ) -> Addr<Janitor> {
-    let node = tree.node(ActorKind::Janitor, 0, "janitor");
+    let node = tree.node(NodeKind::Janitor, 0, "janitor");
     let heartbeat = node.clone();
     supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Janitor {
         node: heartbeat,

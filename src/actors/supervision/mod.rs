@@ -47,5 +47,5 @@ pub use panics::{assert_unwinding, install_hook};
 pub use policy::RestartPolicy;
 pub use queue::{CommandBatch, Task, WorkQueue};
 pub use registry::{Mailbox, Passivate, Registry, RegistrySettings, SendError, StartContext};
-pub use reply::{CommandId, CommandOutcome, Envelope};
-pub use tree::{ActorKind, Tree};
+pub use reply::{CommandOutcome, Envelope};
+pub use tree::{NodeKind, Tree};

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::quarantine::QuarantineRecord;
-use super::reply::CommandId;
-use super::tree::{ActorKind, Tree};
+use super::tree::{NodeKind, Tree};
 use super::watchdog::{BatchLoad, Heartbeat};
+use crate::domain::kernel::ids::CommandId;
 
 /// Characters kept of a panic's text.
 pub const PANIC_CHARS_MAX: usize = 200;
@@ -44,7 +44,7 @@ pub struct Node {
 pub(super) struct NodeInner {
     pub(super) id: u64,
     pub(super) name: Box<str>,
-    pub(super) kind: ActorKind,
+    pub(super) kind: NodeKind,
     pub(super) shard: usize,
     pub(super) started_at: Timestamp,
     heartbeat: Heartbeat,
@@ -61,7 +61,7 @@ struct NodeStatus {
 }
 
 impl NodeInner {
-    pub(super) fn new(id: u64, name: Box<str>, kind: ActorKind, shard: usize, started_at: Timestamp) -> Self {
+    pub(super) fn new(id: u64, name: Box<str>, kind: NodeKind, shard: usize, started_at: Timestamp) -> Self {
         let condition =
             NodeStatus { state: NodeState::Starting, restarts: 0, last_panic: None, failed_at: None };
         let condition = Mutex::new(condition);
@@ -114,6 +114,7 @@ impl Node {
         self.inner.state()
     }
 
+    #[cfg(test)]
     pub fn restarts(&self) -> u32 {
         self.inner.restarts()
     }

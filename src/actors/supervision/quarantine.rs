@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use super::reply::CommandId;
+use crate::domain::kernel::ids::CommandId;
 
 pub const RECORDS_MAX: usize = 1_000;
 
@@ -42,11 +42,12 @@ impl Quarantine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::kernel::clock;
 
     #[test]
     fn the_oldest_record_is_removed_for_the_newest() {
         let quarantine = Quarantine::default();
-        let references: Vec<_> = (0..=RECORDS_MAX).map(|_| CommandId::new()).collect();
+        let references: Vec<_> = (0..=RECORDS_MAX).map(|_| clock::new_id()).collect();
         for reference in &references {
             quarantine.put(QuarantineRecord {
                 reference: *reference,

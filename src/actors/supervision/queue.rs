@@ -10,7 +10,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::reply::{CommandId, Envelope};
+use super::reply::Envelope;
+use crate::domain::kernel::ids::CommandId;
 
 /// A command of a batch. Derefs to the command.
 #[derive(Debug)]
@@ -165,6 +166,7 @@ mod tests {
     use super::super::admission::{Admission, AdmissionLimits};
     use super::super::reply::{CommandOutcome, OutcomeReceiver};
     use super::*;
+    use crate::domain::kernel::clock;
 
     type Sent = OutcomeReceiver<u32, u32>;
 
@@ -172,7 +174,7 @@ mod tests {
         let admission = Admission::new(AdmissionLimits::default(), Arc::default());
         let mut queue = WorkQueue::default();
         let send = |command| {
-            let (envelope, answer) = Envelope::new(CommandId::new(), command, admission.admit(1).unwrap());
+            let (envelope, answer) = Envelope::new(clock::new_id(), command, admission.admit(1).unwrap());
             queue.push(envelope);
             answer
         };

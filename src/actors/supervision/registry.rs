@@ -21,8 +21,10 @@ use super::admission::{Admission, AdmissionRefusal, Permit};
 use super::arbiters::{Arbiters, hash_of};
 use super::node::Node;
 use super::policy::RestartPolicy;
-use super::reply::{CommandId, CommandOutcome, Envelope};
-use super::tree::{ActorKind, Tree};
+use super::reply::{CommandOutcome, Envelope};
+use super::tree::{NodeKind, Tree};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::CommandId;
 
 /// Delays before a command that returned unstarted is sent again; after the last one `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
@@ -72,7 +74,7 @@ impl Drop for Passivate {
 
 #[derive(Debug, Clone, Copy)]
 pub struct RegistrySettings {
-    pub kind: ActorKind,
+    pub kind: NodeKind,
     pub policy: RestartPolicy,
 }
 
@@ -192,7 +194,7 @@ where
 
     async fn deliver(&self, key: &K, mut command: C, mut permit: Permit) -> Result<R, SendError> {
         let counters = self.tree.counters();
-        let command_id = CommandId::new();
+        let command_id = clock::new_id();
         for wait in RESEND_WAITS_MS.map(Some).into_iter().chain([None]) {
             let (envelope, answer) = Envelope::new(command_id, command, permit);
             self.post(key, envelope);
@@ -309,6 +311,7 @@ where
     }
 
     /// The number of actors with a handle.
+    #[cfg(test)]
     pub fn active(&self) -> usize {
         self.handles.len()
     }

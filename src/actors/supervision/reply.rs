@@ -4,44 +4,13 @@
 //! safe to send again. One that is dropped later is *interrupted*: its effect must be looked up first. Sending the
 //! outcome consumes the envelope, so it is sent once.
 
-use std::fmt;
 use std::sync::Arc;
 
 use actix::Message;
-use serde::Serialize;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 use super::admission::Permit;
-use crate::domain::kernel::clock;
-
-/// The identity of a command, the same for each time it is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct CommandId(Uuid);
-
-impl CommandId {
-    pub fn new() -> Self {
-        Self(clock::new_id())
-    }
-}
-
-impl From<CommandId> for Uuid {
-    fn from(id: CommandId) -> Self {
-        id.0
-    }
-}
-
-impl Default for CommandId {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Display for CommandId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use crate::domain::kernel::ids::CommandId;
 
 /// The outcome of a command.
 #[derive(Debug)]
@@ -156,9 +125,10 @@ impl<C, R> Drop for Envelope<C, R> {
 mod tests {
     use super::super::admission::{Admission, AdmissionLimits};
     use super::*;
+    use crate::domain::kernel::clock;
 
     fn envelope(admission: &Admission) -> (Envelope<&'static str, u8>, OutcomeReceiver<&'static str, u8>) {
-        Envelope::new(CommandId::new(), "create", admission.admit(1).unwrap())
+        Envelope::new(clock::new_id(), "create", admission.admit(1).unwrap())
     }
 
     fn admission() -> Admission {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::counters::CounterValues;
 use super::node::{NodeInner, NodeState};
 use super::quarantine::QuarantineRecord;
-use super::tree::{ActorKind, Tree};
+use super::tree::{NodeKind, Tree};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TreeSnapshot {
@@ -25,7 +25,7 @@ pub struct TreeSnapshot {
 /// The actors of one kind on one arbiter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActorGroup {
-    pub kind: ActorKind,
+    pub kind: NodeKind,
     pub shard: usize,
     /// Counts of actors by state.
     pub states: BTreeMap<NodeState, usize>,
@@ -57,7 +57,7 @@ impl From<&NodeInner> for ActorView {
 impl Tree {
     /// A snapshot of the tree with up to `nodes_max` nodes per group.
     pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
-        let mut groups: BTreeMap<(ActorKind, usize), ActorGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<(NodeKind, usize), ActorGroup> = BTreeMap::new();
         self.each(|inner| {
             let (kind, shard) = (inner.kind, inner.shard);
             let group = groups.entry((kind, shard)).or_insert_with(|| ActorGroup::new(kind, shard));
@@ -75,7 +75,7 @@ impl Tree {
 }
 
 impl ActorGroup {
-    fn new(kind: ActorKind, shard: usize) -> Self {
+    fn new(kind: NodeKind, shard: usize) -> Self {
         Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
     }
 

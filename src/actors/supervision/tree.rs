@@ -22,7 +22,7 @@ use crate::domain::kernel::clock::SharedClock;
 /// The groups below the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ActorKind {
+pub enum NodeKind {
     Taxpayer,
     Pipeline,
     Webhook,
@@ -31,7 +31,7 @@ pub enum ActorKind {
     Janitor,
 }
 
-impl ActorKind {
+impl NodeKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Taxpayer => "taxpayer",
@@ -85,7 +85,7 @@ impl Tree {
     }
 
     /// Adds a node, in state Starting.
-    pub fn node(&self, kind: ActorKind, shard: usize, name: impl Into<Box<str>>) -> Node {
+    pub fn node(&self, kind: NodeKind, shard: usize, name: impl Into<Box<str>>) -> Node {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
         let inner = Arc::new(NodeInner::new(id, name.into(), kind, shard, self.now()));
         self.0.nodes.insert(id, Arc::clone(&inner));
@@ -119,7 +119,7 @@ impl Tree {
     pub fn busy_taxpayers(&self) -> BusyActors {
         let mut found = BusyActors::default();
         self.each(|inner| {
-            if inner.kind == ActorKind::Taxpayer && inner.heartbeat().is_running() {
+            if inner.kind == NodeKind::Taxpayer && inner.heartbeat().is_running() {
                 found.all += 1;
                 found.stuck += usize::from(inner.heartbeat().level() == BatchLoad::Stuck);
             }

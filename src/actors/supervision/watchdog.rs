@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::tree::{ActorKind, Tree};
+use super::tree::{NodeKind, Tree};
 
 #[derive(Debug, Clone, Copy)]
 pub struct WatchdogLimits {
@@ -94,7 +94,7 @@ pub struct WatchdogScan {
 }
 
 /// Classifies each actor of the tree at `now`, by the limits of its kind.
-pub fn scan(tree: &Tree, limits: impl Fn(ActorKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
+pub fn scan(tree: &Tree, limits: impl Fn(NodeKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
     let moment = tree.moment(now);
     let mut found = WatchdogScan::default();
     tree.each(|node| {

@@ -10,8 +10,8 @@ use crate::actors::dispatch::ReservedSlot;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
-    ActorKind, Admission, AdmissionLimits, Arbiters, CommandBatch, CommandId, Registry, RegistrySettings,
-    RestartPolicy, Task, Tree, Worker,
+    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
+    Task, Tree, Worker,
 };
 use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, CommandReply, TaxpayerCommand};
 use crate::actors::taxpayer::commands::execute;
@@ -21,7 +21,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::WakeResult;
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::kernel::ids::{CommandId as DomainCommandId, TaxpayerId};
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::db::connections::{Store, Transaction};
@@ -55,7 +55,7 @@ impl TaxpayerHandle {
     /// Actors start at their first command.
     pub fn new(deps: TaxpayerDeps, tree: &Tree, arbiters: &Arc<Arbiters>, limits: AdmissionLimits) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
-        let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy: RestartPolicy::default() };
+        let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
         let deps = Arc::new(deps);
         Self::to(Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
             let (id, deps) = (*id, Arc::clone(&deps));
@@ -167,7 +167,7 @@ impl TaxpayerActor {
     }
 
     async fn was_committed(&self, tasks: &[Task<CommandEnvelope>]) -> Result<bool, StoreError> {
-        let commands: Vec<DomainCommandId> = tasks.iter().map(|task| task.id.into()).collect();
+        let commands: Vec<CommandId> = tasks.iter().map(|task| task.id).collect();
         let tx = self.deps.store.begin().await?;
         lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &self.id.to_string()).await?;
         let was_committed = events::any_of_commands(&tx, self.id, &commands).await?
@@ -224,17 +224,17 @@ async fn execute_all(
 /// nothing here: the HTTP layer stores the answer to a refusal.
 fn execute_once(uow: &mut UnitOfWork, task: &Task<CommandEnvelope>, used_keys: &[String]) -> CommandResult {
     let Some(idempotency) = &task.idempotency else {
-        return execute(uow, task.id.into(), task).map_err(CommandError::Refused);
+        return execute(uow, task.id, task).map_err(CommandError::Refused);
     };
     let id = &idempotency.claim.id;
     if used_keys.contains(id) || uow.writes.used_keys.iter().any(|entry| entry.claim.id == *id) {
         return Err(CommandError::AlreadyProcessed);
     }
-    let reply: CommandReply = execute(uow, task.id.into(), task).map_err(CommandError::Refused)?;
+    let reply: CommandReply = execute(uow, task.id, task).map_err(CommandError::Refused)?;
     let answer = idempotency.render.as_ref().and_then(|render| render(&reply));
     uow.writes.used_keys.push(KeyEntry {
         claim: idempotency.claim.clone(),
-        command_id: Some(task.id.into()),
+        command_id: Some(task.id),
         answer,
     });
     Ok(reply)

@@ -60,7 +60,7 @@ pub enum TaxpayerCommand {
     RotateKey { key: NewKey, by: Actor },
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
-    Replay(Box<ReplayRequest>),
+    Replay(Box<NewReplay>),
     CancelReplay { id: uuid::Uuid },
     ApplyOperatorAction(Box<OperatorActionRequest>),
     NotifyOutage(Box<OutageNotice>),
@@ -203,9 +203,9 @@ pub struct VerificationResult {
     pub reason: Option<String>,
 }
 
-/// The request of a replay.
+/// A replay to start.
 #[derive(Debug, Clone)]
-pub struct ReplayRequest {
+pub struct NewReplay {
     pub range: ReplayRange,
     /// Set if an operator requests it: the audited order, and the delivery if it is about a single one.
     pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,

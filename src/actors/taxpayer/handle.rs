@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::supervision::{CommandId, Registry, SendError};
+use crate::actors::supervision::{Registry, SendError};
 use crate::actors::taxpayer::command::{
-    CommandEnvelope, CommandError, CommandReply, Created, Idempotency, IntegrationChange, Onboarding,
-    OperatorActionRequest, RenewedToken, ReplayRequest, Revised, RunRecheck, StepOutcome, TaxpayerCommand,
+    CommandEnvelope, CommandError, CommandReply, Created, Idempotency, IntegrationChange, NewReplay,
+    Onboarding, OperatorActionRequest, RenewedToken, Revised, RunRecheck, StepOutcome, TaxpayerCommand,
     VerificationResult, WebhookChange,
 };
 use crate::domain::access::api_key::NewKey;
@@ -22,7 +22,7 @@ use crate::domain::invoice::revision::Revision;
 use crate::domain::invoice::{Draft, Invoice};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::{SettableStatus, Subscription};
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::outage::OutageNotice;
 use crate::domain::party::{ProfileChange, Taxpayer};
@@ -265,7 +265,7 @@ impl TaxpayerHandle {
     }
 
     /// Starts a replay, or returns the open one that covers the same events.
-    pub async fn replay(&self, id: TaxpayerId, order: ReplayRequest) -> Result<Replay, TaxpayerError> {
+    pub async fn replay(&self, id: TaxpayerId, order: NewReplay) -> Result<Replay, TaxpayerError> {
         request!(self, id, TaxpayerCommand::Replay(Box::new(order)), CommandReply::Replay(replay) => *replay)
     }
 

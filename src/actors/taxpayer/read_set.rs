@@ -282,7 +282,7 @@ async fn conflicts(
             }
             _ => continue,
         };
-        conflicts.push((task.id.into(), faults));
+        conflicts.push((task.id, faults));
     }
     Ok(conflicts)
 }

@@ -45,7 +45,7 @@ use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::SigningSecret;
 
-struct TestApp {
+struct TestTaxpayers {
     taxpayers: Arc<TaxpayerHandle>,
     test: TestStore,
     arbiters: Arc<Arbiters>,
@@ -55,7 +55,7 @@ const ID: TaxpayerId = TaxpayerId(1);
 const BY: Actor = Actor::Integrator(IntegratorId(1));
 const LEASE: Duration = Duration::from_secs(30);
 
-impl TestApp {
+impl TestTaxpayers {
     async fn with_taxpayer(test: TestStore) -> Self {
         Self::with_wakers(test, Notifiers::default()).await
     }
@@ -169,7 +169,7 @@ fn part(number: &str, amount: i64) -> PaymentUpdate {
 #[actix_rt::test]
 async fn concurrent_creates_of_one_invoice_create_it_once_and_return_it_to_all() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         let created = join_all((0..64).map(|_| app.taxpayers.create(ID, draft("INV-1", 100)))).await;
         let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
         assert_eq!(created.iter().filter(|one| one.duplicate.is_none()).count(), 1);
@@ -185,7 +185,7 @@ async fn concurrent_creates_of_one_invoice_create_it_once_and_return_it_to_all()
 #[actix_rt::test]
 async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
         app.taxpayers
             .set_status(ID, by_number("INV-1"), SettableStatus::Approved, "fine".into())
@@ -209,7 +209,7 @@ async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
 #[actix_rt::test]
 async fn a_refusal_leaves_no_trace() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
         let before = app.verify_log().await;
         assert!(app.taxpayers.pay(ID, part("INV-1", 1)).await.is_err(), "not approved");
@@ -224,7 +224,7 @@ async fn a_refusal_leaves_no_trace() {
 #[actix_rt::test]
 async fn values_that_another_taxpayer_has_are_refused_field_by_field() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         let Err(TaxpayerError::Refused(Refusal::Invalid(faults))) =
             app.taxpayers.onboard(TaxpayerId(2), onboarding("a")).await
         else {
@@ -248,7 +248,7 @@ fn submission(irn: &str, note: &str) -> RunRequest {
 #[actix_rt::test]
 async fn two_spellings_of_one_irn_share_a_run_with_the_spelling_of_the_invoice() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         let invoice = app.taxpayers.create(ID, draft("INV1", 100)).await.unwrap().invoice;
         let irn = invoice.irn.as_str();
         let lower =
@@ -264,7 +264,7 @@ async fn two_spellings_of_one_irn_share_a_run_with_the_spelling_of_the_invoice()
 #[actix_rt::test]
 async fn new_content_replaces_content_that_is_not_signed_yet() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         let irn = "RELAYED-00000061-20260131";
         let first = app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
         let second = app.taxpayers.open_run(ID, submission(irn, "b")).await.unwrap();
@@ -278,7 +278,7 @@ async fn new_content_replaces_content_that_is_not_signed_yet() {
 #[actix_rt::test]
 async fn concurrent_replacements_of_content_make_the_run_due_once() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         let irn = "TWINS-00000061-20260131";
         let notes: Vec<_> = (0..16).map(|n| n.to_string()).collect();
         let runs = notes.iter().map(|note| app.taxpayers.open_run(ID, submission(irn, note)));
@@ -291,7 +291,7 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
 #[actix_rt::test]
 async fn secrets_replaced_within_a_day_still_sign() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         let secret = |n: u8| SigningSecret::generate(&mut StdRng::from_seed([n; 32]));
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
@@ -312,7 +312,7 @@ async fn secrets_replaced_within_a_day_still_sign() {
 #[actix_rt::test]
 async fn concurrently_rotated_secrets_all_sign() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let secret = |n: u8| SigningSecret::generate_pair(&mut StdRng::from_seed([n; 32]));
         let rotations = (0..6).map(|n| app.taxpayers.rotate_secret(ID, secret(n), BY));
@@ -343,7 +343,7 @@ fn keyed(key: &str, body: &[u8]) -> Idempotency {
 #[actix_rt::test]
 async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_stored() {
     for test in stores().await {
-        let app = TestApp::with_taxpayer(test).await;
+        let app = TestTaxpayers::with_taxpayer(test).await;
         app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
         let approved = SettableStatus::Approved;
         let with_key = app.taxpayers.with_idempotency(Some(keyed("refused", b"10")));
@@ -374,7 +374,7 @@ async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
         let (notifiers, slots) = (Notifiers::default(), Arc::new(Semaphore::new(4)));
         let mut arrivals = notifiers.direct.open("me", LEASE, &slots, 4);
-        let app = TestApp::with_wakers(test, notifiers).await;
+        let app = TestTaxpayers::with_wakers(test, notifiers).await;
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
         let (lease, slot) = arrived().await;

@@ -76,7 +76,7 @@ pub(crate) struct WriteSet {
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
     /// A set, since PostgreSQL rejects a statement that upserts the same key twice.
     pub(crate) due_runs: BTreeSet<RunId>,
-    pub(crate) released: Vec<LaneRelease>,
+    pub(crate) released: Vec<RunLaneRelease>,
     /// API keys, in the order in which they replace each other.
     pub(crate) keys: Vec<NewKey>,
     /// Signing secrets, in the order in which they replace each other.
@@ -95,7 +95,7 @@ pub(crate) struct CompletedStep {
 
 /// The release of a run's lane.
 #[derive(Debug)]
-pub(crate) struct LaneRelease {
+pub(crate) struct RunLaneRelease {
     pub(crate) lease: Lease,
     /// None if it does not become due again by itself.
     pub(crate) delay: Option<Duration>,
@@ -252,7 +252,7 @@ impl UnitOfWork {
             runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
         }
         for released in &writes.released {
-            let LaneRelease { lease, delay, next_step, .. } = released;
+            let RunLaneRelease { lease, delay, next_step, .. } = released;
             if released.is_isolated {
                 lanes::release_isolated(tx, lease, *delay, *next_step).await?;
             } else {

@@ -36,7 +36,7 @@ number_id! {
     ItemId,
 }
 
-/// The id of a command. Its events carry it, so its outcome can be looked up.
+/// The id of a command, the same each time it is sent. Its events carry it, so its outcome can be looked up.
 pub type CommandId = Uuid;
 /// One run of the pipeline.
 pub type RunId = Uuid;

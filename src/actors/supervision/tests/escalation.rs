@@ -120,7 +120,7 @@ impl Handler<Touch> for Brittle {
 fn brittle(panics_left: u32) -> (Tree, Node, actix::Addr<Brittle>) {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(ActorKind::Webhook, 0, "brittle");
+    let node = tree.node(NodeKind::Webhook, 0, "brittle");
     let inner = node.clone();
     let address = supervise(&actix::Arbiter::current(), node.clone(), quick(), move |_| Brittle {
         node: inner,
@@ -157,7 +157,7 @@ async fn a_panic_while_restarting_counts_against_the_budget() {
 async fn an_actor_that_cannot_be_built_fails() {
     install_hook();
     let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(ActorKind::Reference, 0, "lists");
+    let node = tree.node(NodeKind::Reference, 0, "lists");
     let address =
         supervise::<Brittle>(&actix::Arbiter::current(), node.clone(), quick(), |_| panic!("no file"));
     assert!(address.send(Touch { panics: false }).await.is_err());
@@ -171,7 +171,7 @@ async fn a_worker_that_cannot_be_made_fails_its_actor_and_quarantines_no_command
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
-    let settings = RegistrySettings { kind: ActorKind::Pipeline, policy: quick() };
+    let settings = RegistrySettings { kind: NodeKind::Pipeline, policy: quick() };
     let registry: Registry<u8, TestCommand, u32> =
         Registry::new(&tree, &arbiters, admission, settings, |_, context| {
             batch_actor::start(context, 64, || -> TestWorker { panic!("no database") })

@@ -43,7 +43,7 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(limits, Arc::clone(tree.counters()));
-    let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy: quick() };
+    let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: quick() };
     let start = |_: &u8, context| batch_actor::start(context, 64, || SizeWorker);
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, start);
     let alive = Arc::new(());

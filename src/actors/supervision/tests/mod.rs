@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::batch_actor;
-use super::reply::CommandId;
 use super::{
-    ActorKind, Admission, AdmissionLimits, Arbiters, CommandBatch, Registry, RegistrySettings, RestartPolicy,
+    Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
     SendError, Tree, Worker, install_hook,
 };
 use crate::domain::kernel::clock::SystemClock;
+use crate::domain::kernel::ids::CommandId;
 
 /// Commands of the test worker; a number is written to the ledger.
 #[derive(Debug, Clone, Copy)]
@@ -141,7 +141,7 @@ impl Harness {
         let arbiters = Arc::new(Arbiters::start(1));
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let (ledger, panicked) = (Ledger::default(), Ledger::default());
-        let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy };
+        let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy };
         let written = Arc::clone(&ledger);
         let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_, context| {
             let (ledger, panicked) = (Arc::clone(&written), Arc::clone(&panicked));

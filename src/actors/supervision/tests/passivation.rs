@@ -145,7 +145,7 @@ async fn commands_that_return_unstarted_are_sent_again_and_done_exactly_once() {
     let tree = Tree::new(Arc::new(SystemClock));
     let arbiters = Arc::new(Arbiters::start(1));
     let admission = Admission::new(AdmissionLimits::default(), Arc::clone(tree.counters()));
-    let settings = RegistrySettings { kind: ActorKind::Taxpayer, policy: quick() };
+    let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: quick() };
     let seen: Arc<Mutex<Vec<(u64, CommandId)>>> = Arc::default();
     let written = Arc::clone(&seen);
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_: &u8, context| {

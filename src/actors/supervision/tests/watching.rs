@@ -80,7 +80,7 @@ async fn a_task_that_panics_does_not_end_the_janitor() {
 #[actix::test]
 async fn a_restarting_actor_shows_the_text_of_its_panic_cut_to_its_limit() {
     let tree = Tree::new(Arc::new(SystemClock));
-    let node = tree.node(ActorKind::Taxpayer, 0, "t");
+    let node = tree.node(NodeKind::Taxpayer, 0, "t");
     node.panicked(&"ü".repeat(500));
     assert_eq!(node.state(), NodeState::Restarting);
     assert_eq!(node.last_panic().map(|text| text.chars().count()), Some(200));

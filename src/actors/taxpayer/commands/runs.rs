@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::actors::taxpayer::command::{CommandReply, RunRecheck, StepOutcome};
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::write_set::{CompletedStep, LaneRelease};
+use crate::actors::taxpayer::write_set::{CompletedStep, RunLaneRelease};
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -157,7 +157,7 @@ fn release(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) {
         let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
         let (lease, is_isolated) = (outcome.lease.clone(), run.goes_alone());
         let next_step = run.next_step().map(Step::as_str);
-        uow.writes.released.push(LaneRelease { lease, delay, next_step, is_isolated });
+        uow.writes.released.push(RunLaneRelease { lease, delay, next_step, is_isolated });
     }
 }
 

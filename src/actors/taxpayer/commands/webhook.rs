@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::actors::taxpayer::command::{CommandReply, ReplayRequest, WebhookChange};
+use crate::actors::taxpayer::command::{CommandReply, NewReplay, WebhookChange};
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::delivery::{DeliveryState, Endpoint};
@@ -126,7 +126,7 @@ pub(super) fn enable(uow: &mut UnitOfWork, scope: Option<ReplayScope>) -> Result
 }
 
 /// Starts a replay, or returns the open one that covers the same events.
-pub(super) fn replay(uow: &mut UnitOfWork, request: &ReplayRequest) -> Result<CommandReply, Refusal> {
+pub(super) fn replay(uow: &mut UnitOfWork, request: &NewReplay) -> Result<CommandReply, Refusal> {
     if !configured(uow)?.is_active {
         return Err(Refusal::WebhookDisabled);
     }

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::ReplayRequest;
+use crate::actors::taxpayer::command::NewReplay;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::events::replay::{ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
@@ -47,7 +47,7 @@ pub(crate) async fn replay_dead_letter(
     let id = path_ids::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
     let by = Some((OperatorRequest { operator_id, reason: form.value.0 }, Some(dead.id)));
-    let order = ReplayRequest { range: ReplayRange::only(dead.sequence), by };
+    let order = NewReplay { range: ReplayRange::only(dead.sequence), by };
     let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
     let answer = ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))
@@ -68,7 +68,7 @@ pub(crate) async fn replay_dead_letters(
         None => 1,
     };
     let by = Some((OperatorRequest { operator_id, reason: wanted.reason }, None));
-    let order = ReplayRequest { range: ReplayRange::since(ReplayScope::Failed, first), by };
+    let order = NewReplay { range: ReplayRange::since(ReplayScope::Failed, first), by };
     let replay = state.taxpayers.replay(taxpayer.id, order).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))

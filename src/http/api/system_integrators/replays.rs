@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::ReplayRequest;
+use crate::actors::taxpayer::command::NewReplay;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope, ReplayState};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -30,7 +30,7 @@ pub(crate) async fn replay_webhook(
     let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = events::sequence_at(&state.store, taxpayer.id, form.value.since).await?;
     let range = ReplayRange::since(form.value.only, first);
-    let replay = state.taxpayers.replay(taxpayer.id, ReplayRequest { range, by: None }).await?;
+    let replay = state.taxpayers.replay(taxpayer.id, NewReplay { range, by: None }).await?;
     let remark = remark(&state, &replay).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
