@@ -2,18 +2,33 @@
 //! exists without the other, and its primary key decides which request was first. Nothing is written when a
 //! request begins, so a crash locks nobody out. An expired row counts as absent.
 
-pub mod idempotency_row;
-
 use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::{Expr, ExprTrait, LockBehavior, LockType, OnConflict};
-use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect, QueryTrait};
+use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect, QueryTrait};
 
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::domain::kernel::ids::CommandId;
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
-use crate::store::idempotency::idempotency_row::{Column, Entity, Model};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "idempotency_keys")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: String,
+    pub fingerprint: String,
+    pub command_id: Option<String>,
+    /// Sealed; null if the response held a secret.
+    pub answer: Option<String>,
+    pub expires_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
 
 /// A stored idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]

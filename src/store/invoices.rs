@@ -1,6 +1,5 @@
 //! Invoices and their payment ledger.
 
-pub mod batch_row;
 pub mod batches;
 pub mod customer_row;
 pub mod customers;
@@ -8,7 +7,6 @@ pub mod invoice_row;
 pub mod item_row;
 pub mod items;
 pub mod list;
-pub mod payment_row;
 pub mod payments;
 pub mod timeline;
 
@@ -151,12 +149,3 @@ const CHANGING: [Column; 20] = [
     Column::CustomerNo,
     Column::SearchText,
 ];
-
-/// Appends entries to the payment ledger.
-pub async fn post(tx: &Transaction, entries: &[payment_row::Model]) -> Result<(), StoreError> {
-    for chunk in portions(entries) {
-        let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
-        payment_row::Entity::insert_many(rows).exec_without_returning(tx).await?;
-    }
-    Ok(())
-}

@@ -32,7 +32,7 @@ use crate::store::invoices;
 use crate::store::invoices::batches;
 use crate::store::invoices::customers;
 use crate::store::invoices::items;
-use crate::store::invoices::payment_row;
+use crate::store::invoices::payments;
 use crate::store::lanes::fair_queue::{self, QueuedLane};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::audit;
@@ -64,7 +64,7 @@ pub(crate) struct WriteSet {
     pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
-    pub(crate) postings: Vec<payment_row::Model>,
+    pub(crate) postings: Vec<payments::Model>,
     pub(crate) completed_steps: Vec<CompletedStep>,
     /// New supplier invoices with their documents.
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
@@ -241,7 +241,7 @@ impl UnitOfWork {
         for batch in &self.writes.batches {
             batches::add(tx, batch).await?;
         }
-        invoices::post(tx, &self.writes.postings).await
+        payments::append(tx, &self.writes.postings).await
     }
 
     async fn write_runs(&self, tx: &Transaction) -> Result<(), StoreError> {

@@ -1,12 +1,61 @@
-//! Batches and the results of their items.
+//! Batches and the results of their items. Items are JSON; the counts are those of the items.
 
-use sea_orm::{EntityTrait, IntoActiveModel};
+use sea_orm::IntoActiveModel;
+use sea_orm::entity::prelude::*;
 
-use crate::domain::invoice::batch::Batch;
+use crate::domain::invoice::batch::{Batch, ItemOutcome};
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::invoices::batch_row::{Entity, Model};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "batches")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub batch_no: String,
+    pub created: i32,
+    pub duplicates: i32,
+    pub failed: i32,
+    pub items: String,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for Batch {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = RowRef { table: "batches", id: format!("{}/{}", row.taxpayer_id, row.batch_no) };
+        Ok(Self {
+            taxpayer_id: TaxpayerId(row.taxpayer_id),
+            items: at.json(&row.items)?,
+            created_at: at.moment(row.created_at)?,
+            batch_no: row.batch_no,
+        })
+    }
+}
+
+impl From<&Batch> for Model {
+    fn from(batch: &Batch) -> Self {
+        let count = |outcome| i32::try_from(batch.count(outcome)).unwrap_or(i32::MAX);
+        Self {
+            taxpayer_id: batch.taxpayer_id.0,
+            batch_no: batch.batch_no.clone(),
+            created: count(ItemOutcome::Created),
+            duplicates: count(ItemOutcome::Duplicate),
+            failed: count(ItemOutcome::Failed),
+            items: json(&batch.items),
+            created_at: batch.created_at.as_microsecond(),
+        }
+    }
+}
 
 pub async fn add(tx: &Transaction, batch: &Batch) -> Result<(), StoreError> {
     Entity::insert(Model::from(batch).into_active_model()).exec_without_returning(tx).await?;

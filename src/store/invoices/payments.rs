@@ -1,12 +1,65 @@
-//! The payment ledger of an invoice.
+//! The payment ledger of an invoice: one entry for each payment update, numbered by its event.
 
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
+use sea_orm::{IntoActiveModel, QueryOrder};
 
+use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::domain::payment::LedgerEntry;
-use crate::store::db::connections::Store;
+use crate::domain::payment::{LedgerEntry, Posting};
+use crate::store::db::column::RowRef;
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
-use crate::store::invoices::payment_row::{Column, Entity};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "payment_entries")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub taxpayer_id: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub sequence: i64,
+    pub invoice_id: i64,
+    pub status: String,
+    pub amount: String,
+    pub reference: Option<String>,
+    pub remark: Option<String>,
+    pub at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+impl TryFrom<Model> for LedgerEntry {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let at = RowRef { table: "payment_entries", id: row.sequence };
+        Ok(Self {
+            at: at.moment(row.at)?,
+            posting: Posting { status: at.parse(&row.status)?, amount: at.parse(&row.amount)? },
+            reference: row.reference,
+            remark: row.remark,
+        })
+    }
+}
+
+impl Model {
+    /// The entry of a posting, numbered by its event.
+    pub fn of(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
+        Self {
+            taxpayer_id: invoice.taxpayer_id.0,
+            sequence,
+            invoice_id: invoice.id.0,
+            status: posting.status.to_string(),
+            amount: posting.amount.to_string(),
+            reference: None,
+            remark: None,
+            at: now.as_microsecond(),
+        }
+    }
+}
 
 /// Loads the entries of an invoice, oldest first.
 pub async fn owned_by_of_invoice(
@@ -21,4 +74,13 @@ pub async fn owned_by_of_invoice(
         .all(store.reader())
         .await?;
     rows.into_iter().map(LedgerEntry::try_from).collect()
+}
+
+/// Appends entries to the ledger.
+pub async fn append(tx: &Transaction, entries: &[Model]) -> Result<(), StoreError> {
+    for chunk in portions(entries) {
+        let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
+        Entity::insert_many(rows).exec_without_returning(tx).await?;
+    }
+    Ok(())
 }

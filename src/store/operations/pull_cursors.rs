@@ -2,13 +2,27 @@
 //! poller's lane.
 
 use jiff::Timestamp;
+use sea_orm::IntoActiveModel;
+use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{EntityTrait, IntoActiveModel};
 
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::operations::pull_cursor_row::{Column, Entity, Model};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "pull_cursors")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub name: String,
+    pub pulled_at: Option<i64>,
+    pub swept_at: Option<i64>,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
 
 const NAME: &str = "transit";
 

@@ -1,14 +1,28 @@
-//! The snapshot of the authority's reference lists.
+//! The snapshot of the authority's reference lists; items are JSON.
 
 use jiff::Timestamp;
+use sea_orm::entity::prelude::*;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{EntityTrait, IntoActiveModel, QuerySelect};
+use sea_orm::{IntoActiveModel, QuerySelect};
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::operations::reference_list_row::{Column, Entity, Model};
+
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "reference_lists")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub list: String,
+    pub items: String,
+    pub fetched_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
 
 /// Stores a list as served by the authority.
 pub async fn save(

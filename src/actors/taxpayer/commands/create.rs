@@ -19,7 +19,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
-use crate::store::invoices::payment_row;
+use crate::store::invoices::payments;
 
 pub(super) fn create(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<CommandReply, Refusal> {
     Ok(CommandReply::Created(Box::new(add(uow, cause, draft)?)))
@@ -94,7 +94,7 @@ fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created,
     let sequence =
         uow.emit_about(cause, EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
     if let Some(posting) = posting {
-        uow.writes.postings.push(payment_row::Model::of(&invoice, sequence, posting, uow.now));
+        uow.writes.postings.push(payments::Model::of(&invoice, sequence, posting, uow.now));
     }
     uow.put_invoice(invoice.clone());
     Ok(Created { invoice, duplicate: None })

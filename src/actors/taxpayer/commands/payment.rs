@@ -12,7 +12,7 @@ use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayment};
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, StepResult};
-use crate::store::invoices::payment_row;
+use crate::store::invoices::payments;
 
 /// The texts that the ledger keeps with an amount.
 #[derive(Debug, Default)]
@@ -62,8 +62,8 @@ fn post(
         let extra = json!({ "previous_status": previous });
         uow.emit_about(cause, EventKind::InvoiceStatusUpdated, invoice, extra);
     }
-    let entry = payment_row::Model::of(invoice, sequence, posting, uow.now);
-    uow.writes.postings.push(payment_row::Model { reference: note.reference, remark: note.remark, ..entry });
+    let entry = payments::Model::of(invoice, sequence, posting, uow.now);
+    uow.writes.postings.push(payments::Model { reference: note.reference, remark: note.remark, ..entry });
     uow.put_invoice(invoice.clone());
 }
 
