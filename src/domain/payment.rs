@@ -195,7 +195,7 @@ mod tests {
     fn another_payable_keeps_the_paid_amount() {
         let (part, _) = owing(100).after(PaymentChange::Partial(Amount::from(30))).unwrap();
         assert_eq!(part.repriced(30.into()).map(|payment| payment.payable), Ok(30.into()));
-        assert_eq!(part.repriced(29.into()).unwrap_err().rule, "payment_exceeds_payable");
+        assert_eq!(part.repriced(29.into()).unwrap_err().rule(), "payment_exceeds_payable");
         let (paid, _) = Payment::declared(Amount::from(9), DeclaredPaymentStatus::Paid);
         let status = |payable: i64| paid.repriced(payable.into()).map(|payment| payment.status);
         assert_eq!((status(9), status(10)), (Ok(PaymentStatus::Paid), Ok(PaymentStatus::Partial)));

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// Completes the sentence "The … field" of a fault.
-pub(crate) const LOG_POSITION: &str = "must be an RFC 3339 time or the sequence of an event";
+pub(crate) const LOG_POSITION: &str = "an RFC 3339 time or the sequence of an event";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogPosition {

@@ -75,7 +75,7 @@ impl BatchItem {
     pub fn failed(invoice_no: Option<String>, faults: &Faults) -> Self {
         let mut errors: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for fault in faults.iter().take(ITEM_FAULTS_MAX) {
-            errors.entry(fault.path.clone()).or_default().push(fault.message.clone());
+            errors.entry(fault.path.clone()).or_default().push(fault.to_string());
         }
         if faults.iter().count() >= ITEM_FAULTS_MAX {
             let more = format!("Only the first {ITEM_FAULTS_MAX} errors are listed.");

@@ -11,6 +11,7 @@ use crate::domain::invoice::item::{Item, Items};
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{Category, ItemType, UniqueNoType};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
 use crate::domain::party::{CustomerDetails, InvoiceCustomer};
@@ -57,9 +58,8 @@ impl Revision {
         let mut faults = Faults::default();
         let lines = self.lines.iter().enumerate();
         let complete = |(at, line): (usize, &RevisedLine)| {
-            line.complete(items).map_err(|(name, rule, what)| {
-                let path = format!("lines.{at}.{name}");
-                faults.push(Fault::new(path.clone(), rule, format!("The {path} field {what}.")));
+            line.complete(items).map_err(|fault| {
+                faults.push(Fault::field(format!("lines.{at}.{}", fault.field), fault.rule));
             })
         };
         let lines: Vec<_> = lines.map(complete).filter_map(Result::ok).collect();
@@ -67,8 +67,22 @@ impl Revision {
     }
 }
 
-/// The field, the rule it breaks, and how.
-type LineFault = (&'static str, &'static str, &'static str);
+/// A field of a line and the rule it breaks.
+#[derive(Debug)]
+struct LineFault {
+    field: &'static str,
+    rule: FieldRule,
+}
+
+impl LineFault {
+    fn new(field: &'static str, rule: FieldRule) -> Self {
+        Self { field, rule }
+    }
+
+    fn missing(field: &'static str) -> Self {
+        Self::new(field, FieldRule::Required)
+    }
+}
 
 impl RevisedLine {
     /// Fields of the line take precedence over those of its item.
@@ -76,19 +90,19 @@ impl RevisedLine {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
         let item_type = self.item_type.or(item.map(|item| item.item_type));
-        let item_type = item_type.ok_or(("item_type", "required", "is required"))?;
+        let item_type = item_type.ok_or_else(|| LineFault::missing("item_type"))?;
         self.refuse_other(item, item_type)?;
         let name = said(&self.item_name, item.map(|item| &item.name));
         let tax_category = said(&self.tax_category, item.map(|item| &item.tax_category));
         Ok(Line {
             item_id: self.item_id,
-            item_name: name.ok_or(("item_name", "required", "is required"))?,
+            item_name: name.ok_or_else(|| LineFault::missing("item_name"))?,
             item_no: said(&self.item_no, item.and_then(|item| item.item_no.as_ref())),
             item_type,
             unit_price: self.unit_price,
             quantity: self.quantity,
             price_unit: self.price_unit.clone(),
-            tax_category: tax_category.ok_or(("tax_category", "required", "is required"))?,
+            tax_category: tax_category.ok_or_else(|| LineFault::missing("tax_category"))?,
             product_category: said(
                 &self.product_category,
                 item.and_then(|item| item.product_category.as_ref()),
@@ -105,28 +119,31 @@ impl RevisedLine {
 
     fn item<'i>(&self, items: &'i Items) -> Result<Option<&'i Item>, LineFault> {
         let Some(id) = self.item_id else { return Ok(None) };
-        let item =
-            items.get(id).ok_or(("item_id", "exists", "must be the id of one of the account's items"))?;
+        let item = items.get(id).ok_or_else(|| {
+            LineFault::new("item_id", FieldRule::must_be("exists", "the id of one of the account's items"))
+        })?;
         if item.has_category() {
             Ok(Some(item))
         } else {
-            let what = "must be of an item that already carries a product or service category";
-            Err(("item_id", "item_category", what))
+            let value = "of an item that already carries a product or service category";
+            Err(LineFault::new("item_id", FieldRule::must_be("item_category", value)))
         }
     }
 
     /// Checks that the line has the type of its item and the category of that type only.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
-            return Err(("item_type", "item_type", "must be the type of the item"));
+            return Err(LineFault::new("item_type", FieldRule::must_be("item_type", "the type of the item")));
         }
         match item_type {
-            ItemType::Product if self.service_category.is_some() => {
-                Err(("service_category", "prohibited", "is for SERVICE lines"))
-            }
-            ItemType::Service if self.product_category.is_some() => {
-                Err(("product_category", "prohibited", "is for PRODUCT lines"))
-            }
+            ItemType::Product if self.service_category.is_some() => Err(LineFault::new(
+                "service_category",
+                FieldRule::other("prohibited", "is for SERVICE lines"),
+            )),
+            ItemType::Service if self.product_category.is_some() => Err(LineFault::new(
+                "product_category",
+                FieldRule::other("prohibited", "is for PRODUCT lines"),
+            )),
             _ => Ok(()),
         }
     }
@@ -231,8 +248,9 @@ mod tests {
 
     #[test]
     fn an_item_that_does_not_fit_is_refused() {
-        let rule =
-            |line: RevisedLine| line.complete(&items()).map_err(|(name, rule, _)| (name, rule)).unwrap_err();
+        let rule = |line: RevisedLine| {
+            line.complete(&items()).map_err(|fault| (fault.field, fault.rule.id())).unwrap_err()
+        };
         assert_eq!(rule(by_item(3)), ("item_id", "exists"));
         assert_eq!(rule(by_item(2)), ("item_id", "item_category"));
         let service = RevisedLine { item_type: Some(ItemType::Service), ..by_item(1) };

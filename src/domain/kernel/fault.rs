@@ -2,21 +2,60 @@
 //! caller's names, a stable rule id and a message.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-/// One rule broken by one field.
+use crate::domain::kernel::field_rule::FieldRule;
+
+/// One rule broken by one field. `Display` writes the message, which tells the caller what to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Dot path from the root of the body, such as `invoice_lines.0.quantity`.
     pub path: String,
-    /// Stable id of the rule, such as `required` or `exists`.
-    pub rule: &'static str,
-    /// A message that tells the caller what to change.
-    pub message: String,
+    problem: Problem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Problem {
+    /// The field breaks this rule.
+    Field(FieldRule),
+    /// A message that does not begin with `The … field`.
+    Message { rule: &'static str, message: String },
 }
 
 impl Fault {
+    /// Creates a fault with its own message.
     pub fn new(path: impl Into<String>, rule: &'static str, message: impl Into<String>) -> Self {
-        Self { path: path.into(), rule, message: message.into() }
+        Self { path: path.into(), problem: Problem::Message { rule, message: message.into() } }
+    }
+
+    /// Creates the fault of a field that breaks a rule.
+    pub fn field(path: impl Into<String>, rule: FieldRule) -> Self {
+        Self { path: path.into(), problem: Problem::Field(rule) }
+    }
+
+    /// Returns the stable id of the rule, such as `required` or `exists`.
+    pub fn rule(&self) -> &'static str {
+        match &self.problem {
+            Problem::Field(rule) => rule.id(),
+            Problem::Message { rule, .. } => rule,
+        }
+    }
+
+    /// Returns the expected value, if the rule names one.
+    pub fn expected(&self) -> Option<String> {
+        match &self.problem {
+            Problem::Field(rule) => rule.expected(),
+            Problem::Message { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.problem {
+            Problem::Field(rule) => write!(f, "The {} field {rule}.", self.path),
+            Problem::Message { message, .. } => f.write_str(message),
+        }
     }
 }
 
@@ -76,19 +115,19 @@ impl Faults {
     /// Returns the message of the first fault and the number of others. Parts that were not read are not
     /// counted.
     pub fn summary(&self) -> String {
-        let first = self.kept.first().map_or("The request is invalid.", |fault| fault.message.as_str());
+        let first = self.kept.first().map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
         match (self.kept.len() + self.rest as usize).saturating_sub(1) {
-            0 => first.to_owned(),
+            0 => first,
             1 => format!("{first} (and 1 more error)"),
             more => format!("{first} (and {more} more errors)"),
         }
     }
 
     /// Returns the messages by path, as the body of a 422 shows them.
-    pub fn by_path(&self) -> BTreeMap<&str, Vec<&str>> {
-        let mut paths: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    pub fn by_path(&self) -> BTreeMap<&str, Vec<String>> {
+        let mut paths: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for fault in &self.kept {
-            paths.entry(&fault.path).or_default().push(&fault.message);
+            paths.entry(&fault.path).or_default().push(fault.to_string());
         }
         paths
     }
@@ -143,8 +182,17 @@ mod tests {
 
     #[test]
     fn several_faults_of_one_field_share_its_path() {
-        let faults: Faults =
-            [Fault::new("a", "max", "Too long."), Fault::new("a", "format", "Odd.")].into_iter().collect();
-        assert_eq!(faults.by_path()["a"], ["Too long.", "Odd."]);
+        let faults: Faults = [Fault::field("a", FieldRule::MaxChars(3)), Fault::new("a", "format", "Odd.")]
+            .into_iter()
+            .collect();
+        assert_eq!(faults.by_path()["a"], ["The a field must not be greater than 3 characters.", "Odd."]);
+    }
+
+    #[test]
+    fn the_rule_of_a_field_names_the_expected_value() {
+        let required = Fault::field("customer.no", FieldRule::Required);
+        assert_eq!((required.rule(), required.expected()), ("required", Some("a value".to_owned())));
+        let taken = Fault::new("email", "unique", "The email has already been taken.");
+        assert_eq!((taken.rule(), taken.expected()), ("unique", None));
     }
 }

@@ -6,6 +6,7 @@ pub mod codes;
 pub mod crash;
 pub mod digest;
 pub mod fault;
+pub mod field_rule;
 pub mod ids;
 pub mod jitter;
 pub mod path_segment;

@@ -31,9 +31,9 @@ pub enum Refusal {
     InvoiceNotApproved(WorkflowStatus),
     #[error("An invoice that is {from} cannot {to}")]
     InvalidTransition { from: WorkflowStatus, to: &'static str },
-    #[error("{}", .0.message)]
+    #[error("{0}")]
     PaymentExceedsPayable(Fault),
-    #[error("{}", .0.message)]
+    #[error("{0}")]
     IrnServiceIdMismatch(Fault),
     #[error("This IRN was already sent with other content")]
     IrnContentChanged,

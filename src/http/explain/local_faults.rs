@@ -1,10 +1,8 @@
-//! Explains the faults found by the forms. The expected value comes from the fault's sentence, the actual value from
-//! the body.
+//! Explains the faults found by the forms. The expected value comes from the fault, the actual value from the body.
 
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::http::explain::phrases;
 use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
@@ -15,18 +13,17 @@ const EXPLAINED_MAX: usize = 100;
 /// Returns the error for a body with faults.
 pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
     let document = Value::Object(body.clone());
-    let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| of(fault, &document)).collect();
+    let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| explained(fault, &document)).collect();
     ApiError::invalid(faults).explained(Explained { explanations, patch: None })
 }
 
-fn of(fault: &Fault, document: &Value) -> Explanation {
-    let what = fault.message.strip_prefix(&format!("The {} field ", fault.path));
+fn explained(fault: &Fault, document: &Value) -> Explanation {
     Explanation {
         path: Some(fault.path.clone()),
-        rule: fault.rule,
-        expected: what.and_then(phrases::expected),
+        rule: fault.rule(),
+        expected: fault.expected(),
         actual: received_value::at(document, &fault.path),
-        message: fault.message.clone(),
+        message: fault.to_string(),
         source: EINVOICE,
         authority_message: None,
     }
@@ -38,7 +35,7 @@ mod tests {
     use crate::http::forms::submission;
     use crate::http::forms::testing::{catalog, changed, object, submission};
 
-    fn explained(body: Value) -> Vec<Explanation> {
+    fn explanations(body: Value) -> Vec<Explanation> {
         let body = object(body);
         let faults = submission::read(&body, None, &catalog()).unwrap_err();
         refused(faults, &body).explained.unwrap().explanations
@@ -57,7 +54,7 @@ mod tests {
             ("/legal_monetary_total/payable_amount", Some("1"), "a number"),
         ];
         for (pointer, value, expected) in cases {
-            let all = explained(changed(&submission(), pointer, value.map(Value::from)));
+            let all = explanations(changed(&submission(), pointer, value.map(Value::from)));
             assert_eq!(all[0].expected.as_deref(), Some(expected), "{pointer}");
             assert_eq!(all[0].actual, value.map_or(Value::Null, Value::from), "{pointer}");
             assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
@@ -67,7 +64,8 @@ mod tests {
     #[test]
     fn of_very_many_faults_the_first_are_explained() {
         let line = serde_json::json!({});
-        let all = explained(changed(&submission(), "/invoice_line", Some(Value::Array(vec![line; 1_000]))));
+        let all =
+            explanations(changed(&submission(), "/invoice_line", Some(Value::Array(vec![line; 1_000]))));
         assert_eq!(all.len(), EXPLAINED_MAX);
     }
 }

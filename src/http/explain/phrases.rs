@@ -1,6 +1,6 @@
 //! Finds the rule and the expected value in a sentence about a field. The rule has the id that the forms use. The
-//! tables hold the phrases of the authority, of the forms and of common validators. The first matching phrase wins. A
-//! `*` matches any text.
+//! tables hold the phrases of the authority and of common validators. The first matching phrase wins. A `*` matches any
+//! text.
 
 /// The meaning of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -125,7 +125,8 @@ mod tests {
     }
 
     fn faults(text: &str) -> Vec<(String, &'static str)> {
-        let listed = |faults: &Faults| faults.iter().map(|fault| (fault.path.clone(), fault.rule)).collect();
+        let listed =
+            |faults: &Faults| faults.iter().map(|fault| (fault.path.clone(), fault.rule())).collect();
         match object(text.as_bytes()) {
             Ok(_) => Vec::new(),
             Err(error) => listed(&error.faults),

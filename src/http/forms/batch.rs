@@ -74,7 +74,7 @@ mod tests {
         let form = read_with(json!({ "invoices": [item] }), read).unwrap();
         match &form.value[0].draft {
             Ok(_) => Vec::new(),
-            Err(faults) => faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect(),
+            Err(faults) => faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect(),
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(numbers, [Some("INV001"), None, Some("INV001"), None, None, None, None]);
         let rules = |at: usize| -> Vec<String> {
             let faults = form.value[at].draft.as_ref().unwrap_err();
-            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect()
+            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
         };
         assert_eq!(
             (rules(1), rules(2)),

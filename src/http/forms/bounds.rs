@@ -1,5 +1,6 @@
 //! The value ranges of amounts, as the tables of the specification define them.
 
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 
 /// The range of an amount.
@@ -17,17 +18,13 @@ impl Bounds {
     pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
-    /// Returns the violated rule and the rest of its sentence; `None` if the amount is in range.
-    pub(super) fn broken_by(self, amount: Amount) -> Option<(&'static str, String)> {
-        let below = |min: Amount| (amount < min).then(|| ("min", format!("must be at least {min}")));
+    /// Returns the broken rule; `None` if the amount is in range.
+    pub(super) fn broken_by(self, amount: Amount) -> Option<FieldRule> {
         match self {
-            Self::Any => None,
-            Self::Above(min) => {
-                (amount <= min).then(|| ("greater_than", format!("must be greater than {min}")))
-            }
-            Self::AtLeast(min) => below(min),
-            Self::Within(min, max) => below(min)
-                .or_else(|| (amount > max).then(|| ("max", format!("must not be greater than {max}")))),
+            Self::Above(min) if amount <= min => Some(FieldRule::Above(min)),
+            Self::AtLeast(min) | Self::Within(min, _) if amount < min => Some(FieldRule::AtLeast(min)),
+            Self::Within(_, max) if amount > max => Some(FieldRule::AtMost(max)),
+            _ => None,
         }
     }
 }

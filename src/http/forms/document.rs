@@ -1,13 +1,15 @@
 //! The parties, totals, taxes and lines of an authority document (spec.md, "Submit" and "Validate").
 
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX, country_rule};
 use crate::http::forms::line::unit;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::text_checks::is_letters;
 
 /// Digits of a telephone number after its `+`.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
@@ -17,8 +19,8 @@ pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Opt
     reader.required("party_name").text(TEXT_MAX);
     ownership::tin(reader, taxpayer);
     reader.required("email").email();
-    let what = "must be a + followed by 6 to 15 digits";
-    reader.optional("telephone").formatted("telephone", what, is_telephone);
+    let telephone = FieldRule::must_be("telephone", "a + followed by 6 to 15 digits");
+    reader.optional("telephone").formatted(telephone, is_telephone);
     reader.optional("business_description").long_text(0, LONG_TEXT_MAX);
     reader.required("postal_address").object(|reader| address(reader, true))
 }
@@ -32,9 +34,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("street_name").text(TEXT_MAX);
     reader.required("city_name").text(TEXT_MAX);
     reader.required_if(needs_zone, "postal_zone").text(TEXT_MAX);
-    let is_country = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let what = "must be a country code of 2 letters";
-    reader.required("country").formatted("country", what, is_country).map(drop)
+    reader.required("country").formatted(country_rule(), |text| is_letters(text, 2)).map(drop)
 }
 
 /// The totals as the document states them.
@@ -53,7 +53,14 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let payable = reader.required("payable_amount").amount(Bounds::NOT_NEGATIVE);
     let totals = Totals { lines: lines?, exclusive: exclusive?, inclusive: inclusive?, payable: payable? };
     if totals.inclusive < totals.exclusive {
-        reader.fault("tax_inclusive_amount", "min", "must not be less than tax_exclusive_amount");
+        reader.fault(
+            "tax_inclusive_amount",
+            FieldRule::expecting(
+                "min",
+                "must not be less than tax_exclusive_amount",
+                "at least tax_exclusive_amount",
+            ),
+        );
     }
     Some(totals)
 }
@@ -67,9 +74,14 @@ pub(crate) fn lines(
     let amounts = reader.required("invoice_line").objects(1, line);
     let Some((amounts, totals)) = amounts.zip(totals) else { return };
     if !Amount::sum(amounts).is_some_and(|sum| sum.about(totals.lines)) {
-        let what = "must add up to legal_monetary_total.line_extension_amount";
-        reader.fault("invoice_line", "sum", what);
+        reader.fault("invoice_line", lines_sum_rule());
     }
+}
+
+/// The rule of the lines whose sum is not that of the totals.
+pub(crate) fn lines_sum_rule() -> FieldRule {
+    let sentence = "must add up to legal_monetary_total.line_extension_amount";
+    FieldRule::expecting("sum", sentence, "items that add up to legal_monetary_total.line_extension_amount")
 }
 
 /// Reads a line of Submit. Returns its amount for the sum of the lines.
@@ -119,7 +131,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     let parts = reader.required("tax_subtotal").objects(1, tax_subtotal);
     let sum = Amount::sum(parts?)?;
     if !sum.about(amount?) {
-        reader.fault("tax_amount", "sum", "must be the sum of its tax subtotals");
+        reader.fault("tax_amount", FieldRule::must_be("sum", "the sum of its tax subtotals"));
     }
     Some(())
 }

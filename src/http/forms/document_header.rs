@@ -4,6 +4,7 @@ use jiff::civil::Date;
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::CREDIT_NOTE_CODE;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -24,9 +25,9 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
-        reader.fault("due_date", "after_or_equal", "must not be before issue_date");
+        reader.fault("due_date", FieldRule::NotBefore("issue_date"));
     }
-    reader.optional("issue_time").formatted("time", "must be a time written HH:mm:ss", |text| {
+    reader.optional("issue_time").formatted(FieldRule::must_be("time", "a time written HH:mm:ss"), |text| {
         text.len() == 8 && jiff::civil::Time::strptime("%H:%M:%S", text).is_ok()
     });
     reader.required_if(all_required, "tax_point_date").date();

@@ -3,11 +3,12 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::domain::events::log_position::{LOG_POSITION, LogPosition};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::email::is_email;
 use crate::domain::reference::catalog::ReferenceList;
@@ -15,9 +16,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property, SchemaRecorder};
 use crate::http::forms::reader::{JsonPath, Reader, is_blank};
 use crate::http::forms::report::{self, Accepted, Report};
-use crate::http::forms::violation::{
-    CONTROL, RuleViolation, chars, line, listed, matches_pattern, strict_date, violation,
-};
+use crate::http::forms::text_checks::{self, chars, is_letters, line, listed, matches_pattern};
 
 /// Upper bound of a text where the specification gives none, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
@@ -25,7 +24,7 @@ pub(crate) const TEXT_MAX: usize = 255;
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
 /// Upper bound of an IRN, in characters: an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
-const IRN_SHAPE: &str = "must be written {invoice_no}-{service_id}-{YYYYMMDD}";
+const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 /// Upper bound of the items of a list where the specification gives none.
 const ITEMS_MAX: usize = 10_000;
 
@@ -60,35 +59,27 @@ impl<'f> Field<'f> {
         self.described(|| FieldType::Text { min, max }).checked(|text| {
             chars(text, min, max)?;
             let is_odd = |letter: char| letter.is_control() && !"\n\r\t".contains(letter);
-            if text.chars().any(is_odd) { Err(CONTROL.into()) } else { Ok(text.to_owned()) }
+            if text.chars().any(is_odd) { Err(FieldRule::NoControlCharacters) } else { Ok(text.to_owned()) }
         })
     }
 
     pub(crate) fn email(self) -> Option<String> {
         self.described(|| FieldType::Email).checked(|text| {
             chars(text, 0, TEXT_MAX)?;
-            let odd = || violation("email", "must be a valid email address");
-            if is_email(text) { Ok(text.to_owned()) } else { Err(odd()) }
+            let rule = || FieldRule::expecting("email", "must be a valid email address", "an email address");
+            if is_email(text) { Ok(text.to_owned()) } else { Err(rule()) }
         })
     }
 
     /// Reads an existing day, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
-        self.described(|| FieldType::Date).checked(|text| {
-            strict_date(text).ok_or_else(|| violation("date", "must be a date written YYYY-MM-DD"))
-        })
+        self.described(|| FieldType::Date).checked(text_checks::date)
     }
 
     /// Reads a text that must satisfy a predicate.
-    pub(crate) fn formatted(
-        self,
-        rule: &'static str,
-        what: &'static str,
-        fits: impl FnOnce(&str) -> bool,
-    ) -> Option<String> {
-        let shape = || FieldType::Formatted { rule, what };
-        self.described(shape)
-            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(violation(rule, what)) })
+    pub(crate) fn formatted(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
+        self.described(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
+            .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
     }
 
     /// Reads a code of this pattern. Each 9 stands for a digit.
@@ -97,14 +88,15 @@ impl<'f> Field<'f> {
         self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
-    /// Reads a text with an external check. The check returns the violated rule and its sentence.
+    /// Reads a text with an external check, which returns the broken rule. `rule` and `what` describe the text.
     pub(crate) fn checked_by(
         self,
-        (rule, what): (&'static str, &'static str),
-        check: impl FnOnce(&str) -> Result<(), (&'static str, &'static str)>,
+        rule: &'static str,
+        what: &str,
+        check: impl FnOnce(&str) -> Result<(), FieldRule>,
     ) -> Option<String> {
-        self.described(|| FieldType::Formatted { rule, what })
-            .checked(|text| check(text).map(|()| text.to_owned()).map_err(RuleViolation::from))
+        self.described(|| FieldType::Formatted { rule, what: what.to_owned() })
+            .checked(|text| check(text).map(|()| text.to_owned()))
     }
 
     /// Reads a log position: an event number or a timestamp.
@@ -113,16 +105,14 @@ impl<'f> Field<'f> {
         let text = match field.given()? {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
-            _ => return field.broken(&violation("type", "must be a number or a string")),
+            _ => return field.broken(FieldRule::Type("a number or a string")),
         };
-        LogPosition::parse(&text).or_else(|| field.broken(&violation("format", LOG_POSITION)))
+        LogPosition::parse(&text).or_else(|| field.broken(FieldRule::must_be("format", LOG_POSITION)))
     }
 
     /// Reads one of a fixed set of words, in any case.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
-        self.described(|| FieldType::Word(allowed())).checked(|text| {
-            parse(text).ok_or_else(|| RuleViolation::new("one_of", format!("must be one of {}", allowed())))
-        })
+        self.described(|| FieldType::Word(allowed())).checked(|text| text_checks::word(text, parse, allowed))
     }
 
     /// Reads a code of one of the authority's lists.
@@ -150,8 +140,8 @@ impl<'f> Field<'f> {
     pub(crate) fn country(self) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Country).checked(|text| {
-            if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-                return Err(violation("country", "must be a country code of 2 letters"));
+            if !is_letters(text, 2) {
+                return Err(country_rule());
             }
             listed(report, ReferenceList::Countries, &text.to_ascii_uppercase())
         })
@@ -163,9 +153,9 @@ impl<'f> Field<'f> {
         match field.given()? {
             Value::Number(number) => match number.as_i64().filter(|id| *id > 0) {
                 Some(id) => Some(id),
-                None => field.broken(&violation("integer", "must be a whole number above 0")),
+                None => field.broken(FieldRule::must_be("integer", "a whole number above 0")),
             },
-            _ => field.broken(&violation("type", "must be an integer")),
+            _ => field.broken(FieldRule::Type("an integer")),
         }
     }
 
@@ -173,8 +163,8 @@ impl<'f> Field<'f> {
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Currency).checked(|text| {
-            if text.len() != 3 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-                return Err(violation("currency", "must be a currency code of 3 letters"));
+            if !is_letters(text, 3) {
+                return Err(currency_rule());
             }
             listed(report, ReferenceList::Currencies, text)
         })
@@ -188,7 +178,7 @@ impl<'f> Field<'f> {
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
         self.described(|| FieldType::Irn { max }).checked(|text| {
             chars(text, 0, max)?;
-            Irn::parse(text).map_err(|_| violation("irn_malformed", IRN_SHAPE))
+            Irn::parse(text).map_err(|_| FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT })
         })
     }
 
@@ -196,14 +186,14 @@ impl<'f> Field<'f> {
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
         let field = self.described(|| FieldType::Number(bounds));
         let Value::Number(number) = field.given()? else {
-            return field.broken(&violation("type", "must be a number"));
+            return field.broken(FieldRule::Type("a number"));
         };
         let amount = match Amount::parse(&number.to_string()) {
             Ok(amount) => amount,
-            Err(fault) => return field.broken(&RuleViolation::new("digits", fault.to_string())),
+            Err(fault) => return field.broken(FieldRule::other("digits", fault.to_string())),
         };
         match bounds.broken_by(amount) {
-            Some((rule, what)) => field.broken(&RuleViolation::new(rule, what)),
+            Some(rule) => field.broken(rule),
             None => Some(amount),
         }
     }
@@ -212,7 +202,7 @@ impl<'f> Field<'f> {
         let field = self.described(|| FieldType::Boolean);
         match field.given()? {
             Value::Bool(value) => Some(*value),
-            _ => field.broken(&violation("type", "must be true or false")),
+            _ => field.broken(FieldRule::Type("true or false")),
         }
     }
 
@@ -223,9 +213,9 @@ impl<'f> Field<'f> {
             return None;
         }
         let Value::Object(object) = self.given()? else {
-            return self.broken(&violation("type", "must be an object"));
+            return self.broken(FieldRule::Type("an object"));
         };
-        Reader::read(object, self.place(), self.report, form)
+        Reader::read(object, self.path(), self.report, form)
     }
 
     /// Reads a list of objects, each with the same form.
@@ -236,9 +226,9 @@ impl<'f> Field<'f> {
     ) -> Option<Vec<T>> {
         let field = self.described(|| FieldType::Objects { min, of: FormSchema::of(&mut form) });
         let report = field.report;
-        field.items(min, |place, item| match item {
-            Value::Object(object) => Reader::read(object, place, report, &mut form),
-            _ => fault(report, &place, &violation("type", "must be an object")),
+        field.items(min, |path, item| match item {
+            Value::Object(object) => Reader::read(object, path, report, &mut form),
+            _ => fault(report, &path, FieldRule::Type("an object")),
         })
     }
 
@@ -250,14 +240,14 @@ impl<'f> Field<'f> {
     ) -> Option<Vec<ItemResult<'f, T>>> {
         let field = self.described(|| FieldType::Objects { min: 1, of: FormSchema::of(&form) });
         let Value::Array(items) = field.given()? else {
-            return field.broken(&violation("type", "must be an array"));
+            return field.broken(FieldRule::Type("an array"));
         };
         if items.is_empty() {
-            return field.broken(&violation("min", "must have at least 1 items"));
+            return field.broken(FieldRule::MinItems(1));
         }
         if items.len() > max {
-            let what = format!("must not have more than {max} items");
-            return field.broken(&RuleViolation::new("batch_too_large", what));
+            let sentence = FieldRule::MaxItems(max).to_string();
+            return field.broken(FieldRule::other("batch_too_large", sentence));
         }
         let catalog = field.report.catalog;
         Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
@@ -267,12 +257,12 @@ impl<'f> Field<'f> {
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
         let field = self.described(|| FieldType::Texts { max });
         let report = field.report;
-        field.items(0, |place, item| match item {
+        field.items(0, |path, item| match item {
             Value::String(text) => match line(text.trim(), 0, max) {
                 Ok(text) => Some(text),
-                Err(broken) => fault(report, &place, &broken),
+                Err(rule) => fault(report, &path, rule),
             },
-            _ => fault(report, &place, &violation("type", "must be a string")),
+            _ => fault(report, &path, FieldRule::Type("a string")),
         })
     }
 
@@ -280,52 +270,49 @@ impl<'f> Field<'f> {
     pub(crate) fn whole_number(self, max: u32) -> Option<u32> {
         let field = self.described(|| FieldType::WholeNumber { max });
         let Value::Number(number) = field.given()? else {
-            return field.broken(&violation("type", "must be a number"));
+            return field.broken(FieldRule::Type("a number"));
         };
-        let read = number.as_u64().and_then(|number| u32::try_from(number).ok());
-        let odd = || RuleViolation::new("integer", format!("must be a whole number from 0 to {max}"));
-        read.filter(|number| *number <= max).or_else(|| field.broken(&odd()))
+        match up_to(max, number) {
+            Ok(number) => Some(number),
+            Err(rule) => field.broken(rule),
+        }
     }
 
     /// Reads an RFC 3339 timestamp.
     pub(crate) fn moment(self) -> Option<Timestamp> {
-        self.described(|| FieldType::Moment)
-            .checked(|text| text.parse().map_err(|_| violation("date_time", "must be an RFC 3339 time")))
+        self.described(|| FieldType::Moment).checked(|text| text.parse().map_err(|_| FieldRule::MOMENT))
     }
 
     /// Reads a list of whole numbers from 0 to `max`. The list has at least one and at most `items_max` items.
     pub(crate) fn whole_numbers(self, items_max: usize, max: u32) -> Option<Vec<u32>> {
         let field = self.described(|| FieldType::WholeNumbers { items_max, max });
         if field.value.and_then(Value::as_array).is_some_and(|items| items.len() > items_max) {
-            return field
-                .broken(&RuleViolation::new("max", format!("must not have more than {items_max} items")));
+            return field.broken(FieldRule::MaxItems(items_max));
         }
         let report = field.report;
-        let odd = || RuleViolation::new("integer", format!("must be a whole number from 0 to {max}"));
-        field.items(1, |place, item| match item {
-            Value::Number(number) => {
-                let read = number.as_u64().and_then(|number| u32::try_from(number).ok());
-                read.filter(|number| *number <= max).or_else(|| fault(report, &place, &odd()))
-            }
-            _ => fault(report, &place, &violation("type", "must be a number")),
+        field.items(1, |path, item| match item {
+            Value::Number(number) => match up_to(max, number) {
+                Ok(number) => Some(number),
+                Err(rule) => fault(report, &path, rule),
+            },
+            _ => fault(report, &path, FieldRule::Type("a number")),
         })
     }
 
     /// Reads all items so that the caller sees every fault. Stops when the report is full.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
-            return self.broken(&violation("type", "must be an array"));
+            return self.broken(FieldRule::Type("an array"));
         };
         if items.len() < min {
-            return self.broken(&RuleViolation::new("min", format!("must have at least {min} items")));
+            return self.broken(FieldRule::MinItems(min));
         }
         if items.len() > ITEMS_MAX {
-            return self
-                .broken(&RuleViolation::new("max", format!("must not have more than {ITEMS_MAX} items")));
+            return self.broken(FieldRule::MaxItems(ITEMS_MAX));
         }
-        let place = self.place();
+        let path = self.path();
         let wanted = items.iter().enumerate().take_while(|_| !self.report.is_full());
-        let read: Vec<_> = wanted.map(|(index, item)| read(JsonPath::Item(&place, index), item)).collect();
+        let read: Vec<_> = wanted.map(|(index, item)| read(JsonPath::Item(&path, index), item)).collect();
         if read.len() < items.len() {
             return None;
         }
@@ -335,23 +322,23 @@ impl<'f> Field<'f> {
     /// Records the type of the field if a schema is being recorded.
     fn described(self, shape: impl FnOnce() -> FieldType) -> Self {
         if let Some((recorder, presence)) = self.recorder {
-            recorder.draw(Property { name: self.name, presence, shape: shape() });
+            recorder.record(Property { name: self.name, presence, shape: shape() });
         }
         self
     }
 
     /// Checks a text after trimming it.
-    fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, RuleViolation>) -> Option<T> {
+    fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         self.checked_as_sent(|text| check(text.trim()))
     }
 
-    fn checked_as_sent<T>(self, check: impl FnOnce(&'f str) -> Result<T, RuleViolation>) -> Option<T> {
+    fn checked_as_sent<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         let Value::String(text) = self.present()? else {
-            return self.broken(&violation("type", "must be a string"));
+            return self.broken(FieldRule::Type("a string"));
         };
         match check(text) {
             Ok(value) => Some(value),
-            Err(broken) => self.broken(&broken),
+            Err(rule) => self.broken(rule),
         }
     }
 
@@ -368,23 +355,35 @@ impl<'f> Field<'f> {
 
     fn or_required(&self, value: Option<&'f Value>) -> Option<&'f Value> {
         if value.is_none() && self.is_required {
-            self.broken::<()>(&violation("required", "is required"));
+            self.broken::<()>(FieldRule::Required);
         }
         value
     }
 
-    fn broken<T>(&self, broken: &RuleViolation) -> Option<T> {
-        fault(self.report, &self.place(), broken)
+    fn broken<T>(&self, rule: FieldRule) -> Option<T> {
+        fault(self.report, &self.path(), rule)
     }
 
-    fn place(&self) -> JsonPath<'f> {
+    fn path(&self) -> JsonPath<'f> {
         JsonPath::Field(self.parent, self.name)
     }
 }
 
-fn fault<T>(report: &Report<'_>, place: &JsonPath<'_>, broken: &RuleViolation) -> Option<T> {
-    let path = place.path();
-    let message = format!("The {path} field {}.", broken.what);
-    report.fault(Fault::new(path, broken.rule, message));
+fn fault<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option<T> {
+    report.fault(Fault::field(path.dotted(), rule));
     None
+}
+
+/// Checks that a number is a whole number from 0 to `max`.
+fn up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
+    let found = number.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= max);
+    found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))
+}
+
+pub(crate) fn country_rule() -> FieldRule {
+    FieldRule::must_be("country", "a country code of 2 letters")
+}
+
+pub(crate) fn currency_rule() -> FieldRule {
+    FieldRule::must_be("currency", "a currency code of 3 letters")
 }

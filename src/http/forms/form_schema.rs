@@ -42,7 +42,7 @@ pub(crate) enum FieldType {
     /// A text with its own format: the rule and the rest of its sentence.
     Formatted {
         rule: &'static str,
-        what: &'static str,
+        what: String,
     },
     /// A text of this pattern. Each 9 stands for a digit. The text may also have to be on a list.
     Pattern {
@@ -96,7 +96,7 @@ pub(crate) enum FieldType {
 pub(crate) struct SchemaRecorder(RefCell<Vec<Property>>);
 
 impl SchemaRecorder {
-    pub(crate) fn draw(&self, property: Property) {
+    pub(crate) fn record(&self, property: Property) {
         self.0.borrow_mut().push(property);
     }
 }
@@ -145,7 +145,7 @@ impl FormSchema {
     pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
         let (nothing, catalog, recorder) = (Map::new(), Catalog::default(), SchemaRecorder::default());
         let report = Report::new(&catalog, 0);
-        let _ = form(&mut Reader::sketched(&nothing, JsonPath::Root, &report, &recorder));
+        let _ = form(&mut Reader::recording(&nothing, JsonPath::Root, &report, &recorder));
         Self(recorder.0.into_inner())
     }
 }

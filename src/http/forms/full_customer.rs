@@ -1,6 +1,7 @@
 //! The customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
 
 use crate::domain::kernel::codes::Category;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::{Address, CustomerDetails};
 use crate::http::forms::customer::DESCRIPTION_MIN;
 use crate::http::forms::field::TEXT_MAX;
@@ -22,8 +23,9 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     let tin = reader.required_if(is_business, "tin").text(TIN_MAX);
     let business_description =
         reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, DESCRIPTION_MAX);
-    let what = "must be 6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
-    let telephone = reader.optional("telephone").formatted("telephone", what, is_telephone);
+    let value = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";
+    let rule = FieldRule::must_be("telephone", value);
+    let telephone = reader.optional("telephone").formatted(rule, is_telephone);
     let address = reader.required("postal_address").object(address);
     Some(CustomerDetails {
         no: no?,

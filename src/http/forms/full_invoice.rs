@@ -8,6 +8,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{CREDIT_NOTE_CODE, Category, DeclaredPaymentStatus};
 use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::bounds::Bounds;
@@ -61,9 +62,12 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let irn = reader.required("irn").irn();
     let dates = document_header::dates(reader, false);
-    check_irn(reader, irn.as_ref(), account, (invoice_no.as_deref(), dates.issued));
+    check_irn(reader, irn.as_ref(), account, invoice_no.as_deref(), dates.issued);
     if dates.issued.is_some_and(|issued| issued > account.today) {
-        reader.fault("issue_date", "before_or_equal", "must not be in the future");
+        reader.fault(
+            "issue_date",
+            FieldRule::expecting("before_or_equal", "must not be in the future", "today or an earlier day"),
+        );
     }
     let invoice_type = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     let declared = reader
@@ -105,11 +109,15 @@ fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
     account: Account<'_>,
-    (invoice_no, issued): (Option<&str>, Option<Date>),
+    invoice_no: Option<&str>,
+    issued: Option<Date>,
 ) {
     let Some(irn) = irn else { return };
     if account.service_id.is_some_and(|service_id| !irn.has_service_id(service_id)) {
-        reader.fault("irn", "irn_service_id_mismatch", "must carry this account's authority_service_id");
+        reader.fault(
+            "irn",
+            FieldRule::other("irn_service_id_mismatch", "must carry this account's authority_service_id"),
+        );
     }
     if invoice_no.is_some_and(|no| no != irn.invoice_no()) {
         reader.warn("invoice_no is not the invoice number of the irn");
@@ -122,7 +130,14 @@ fn check_irn(
 fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     let totals = document::totals(reader)?;
     if !totals.exclusive.about(totals.lines) {
-        reader.fault("tax_exclusive_amount", "same", "must equal line_extension_amount within 0.01");
+        reader.fault(
+            "tax_exclusive_amount",
+            FieldRule::expecting(
+                "same",
+                "must equal line_extension_amount within 0.01",
+                "line_extension_amount within 0.01",
+            ),
+        );
     }
     Some(totals)
 }
@@ -131,8 +146,7 @@ fn lines(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Vec<Line>> {
     let lines = reader.required("invoice_line").objects(1, full_line::read)?;
     let sum = Amount::sum(lines.iter().map(|line| line.amount));
     if totals.is_some_and(|totals| !sum.is_some_and(|sum| sum.about(totals.lines))) {
-        let what = "must add up to legal_monetary_total.line_extension_amount";
-        reader.fault("invoice_line", "sum", what);
+        reader.fault("invoice_line", document::lines_sum_rule());
     }
     Some(lines.into_iter().map(|FullLine { line, .. }| line).collect())
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::Line;
 use crate::domain::kernel::codes::ItemType;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
@@ -19,7 +20,7 @@ pub(crate) struct FullLine {
     pub(crate) amount: Amount,
 }
 
-struct Item {
+struct LineItem {
     name: String,
     no: Option<String>,
     description: String,
@@ -88,12 +89,12 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
 }
 
 /// Reads an item. Sets `kind` even if the rest of the item is invalid, because the categories of the line depend on it.
-fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<Item> {
+fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_MAX);
     let description = reader.required("description").long_text(0, LONG_TEXT_MAX);
     let no = reader.optional("sellers_item_identification").text(TEXT_MAX);
     *kind = reader.required("type").word(ItemType::parse, ItemType::allowed);
-    Some(Item { name: name?, no, description: description?, kind: (*kind)? })
+    Some(LineItem { name: name?, no, description: description?, kind: (*kind)? })
 }
 
 fn price(reader: &mut Reader<'_>) -> Option<Price> {
@@ -110,6 +111,6 @@ fn refuse_other_codes(reader: &Reader<'_>, kind: Option<ItemType>) {
         None => return,
     };
     for name in others.into_iter().filter(|name| reader.has(name)) {
-        reader.fault(name, "prohibited", what);
+        reader.fault(name, FieldRule::other("prohibited", what));
     }
 }

@@ -9,6 +9,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{
     Auth, AuthType, ClientAuthentication, DataFormat, Format, SecretText, TokenClient,
 };
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 use crate::http::forms::webhook;
@@ -39,11 +40,12 @@ pub(crate) struct Integration {
 
 pub(crate) fn read(
     reader: &mut Reader<'_>,
-    (policy, erp_systems): (&AddressPolicy, &[String]),
+    policy: &AddressPolicy,
+    erp_systems: &[String],
 ) -> Option<Integration> {
-    let what = "must be one of the erp_systems of GET /v1/core/commons/enums";
+    let rule = FieldRule::must_be("one_of", "one of the erp_systems of GET /v1/core/commons/enums");
     let is_known = |text: &str| erp_systems.iter().any(|known| known == text);
-    let erp_system = reader.optional("erp_system").formatted("one_of", what, is_known);
+    let erp_system = reader.optional("erp_system").formatted(rule, is_known);
     let allowed_networks = networks(reader, policy);
     let policy = &policy.with(&allowed_networks);
     let auth_type = reader.required("auth_type").word(AuthType::parse, AuthType::allowed);
@@ -52,7 +54,10 @@ pub(crate) fn read(
     let auth = reader.required_if(has_auth, "auth").object(|reader| auth(reader, auth_type, policy));
     let origin = origin(reader.optional("origin"), policy);
     if auth_type == Some(AuthType::None) && reader.has("origin") {
-        reader.fault("origin", "prohibited", "is for credentials; leave it out where there are none");
+        reader.fault(
+            "origin",
+            FieldRule::other("prohibited", "is for credentials; leave it out where there are none"),
+        );
     }
     let settings = reader.optional("format").object(|reader| format(reader, data_format));
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
@@ -65,13 +70,16 @@ pub(crate) fn read(
 fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
     let texts = reader.optional(NETWORKS).texts(TEXT_MAX).unwrap_or_default();
     if texts.len() > NETWORKS_MAX {
-        reader.fault(NETWORKS, "max", &format!("must not have more than {NETWORKS_MAX} networks"));
+        let sentence = format!("must not have more than {NETWORKS_MAX} networks");
+        reader.fault(NETWORKS, FieldRule::other("max", sentence));
     }
     let mut networks = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         match policy.check_network(text) {
             Ok(network) => networks.push(network),
-            Err(fault) => reader.fault(&format!("{NETWORKS}.{index}"), "network", &fault.to_string()),
+            Err(fault) => {
+                reader.fault(&format!("{NETWORKS}.{index}"), FieldRule::other("network", fault.to_string()));
+            }
         }
     }
     networks
@@ -79,13 +87,13 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
 
 /// Reads the origin that receives the credentials: an allowed URL without path and query.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
-    let what = "must be a scheme, host and port alone, such as https://erp.example.com:8443";
+    let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
     let is_bare = |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
     let text =
-        field.checked_by(("origin", "a scheme, host and port"), |text| match policy.check_url(text) {
+        field.checked_by("origin", "a scheme, host and port", |text| match policy.check_url(text) {
             Ok(url) if is_bare(&url) => Ok(()),
-            Ok(_) => Err(("origin", what)),
-            Err(fault) => Err(webhook::broken_url(fault)),
+            Ok(_) => Err(FieldRule::must_be("origin", bare)),
+            Err(fault) => Err(webhook::url_rule(fault)),
         })?;
     Origin::of(&text)
 }
@@ -117,7 +125,7 @@ fn settings_of(kind: DataFormat) -> &'static [&'static str] {
 
 fn refuse_others(reader: &Reader<'_>, all: &[&'static str], own: &[&str]) {
     for name in all.iter().filter(|name| reader.has(name) && !own.contains(*name)) {
-        reader.fault(name, "prohibited", "does not belong to this type; leave it out");
+        reader.fault(name, FieldRule::other("prohibited", "does not belong to this type; leave it out"));
     }
 }
 
@@ -131,8 +139,9 @@ fn auth(
     let username = reader.required_if(has("username"), "username").text(TEXT_MAX);
     let password = secret(reader, "password");
     let domain = reader.optional("domain").text(TEXT_MAX);
-    let what = "must be a header name, and none that requests have a meaning of their own for";
-    let header = reader.optional("header").formatted("header", what, is_free_header);
+    let value = "a header name, and none that requests have a meaning of their own for";
+    let rule = FieldRule::must_be("header", value);
+    let header = reader.optional("header").formatted(rule, is_free_header);
     let value = secret(reader, "value");
     let token_url = webhook::url(reader.required_if(has("token_url"), "token_url"), policy);
     let client_id = reader.required_if(has("client_id"), "client_id").text(TEXT_MAX);
@@ -147,10 +156,10 @@ fn auth(
         refuse_others(reader, &all, fields_of(kind));
     }
     if kind == Some(AuthType::Basic) && username.as_ref().is_some_and(|name| name.contains(':')) {
-        reader.fault("username", "format", "must not contain a colon");
+        reader.fault("username", FieldRule::other("format", "must not contain a colon"));
     }
     if value.as_ref().is_some_and(|value| !value.expose().bytes().all(|byte| (b' '..=b'~').contains(&byte))) {
-        reader.fault("value", "ascii", "must be of visible ASCII characters");
+        reader.fault("value", FieldRule::must_be("ascii", "of visible ASCII characters"));
     }
     let client = move || {
         let authentication = authentication.unwrap_or(ClientAuthentication::Basic);
@@ -180,28 +189,27 @@ fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
 }
 
 fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
-    let what = "must be of visible ASCII characters without quotation marks";
     let is_action = |text: &str| {
         text.len() <= LONG_TEXT_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"')
     };
-    let action = reader.optional("action").formatted("action", what, is_action);
+    let value = "of visible ASCII characters without quotation marks";
+    let action_rule = FieldRule::must_be("action", value);
+    let action = reader.optional("action").formatted(action_rule, is_action);
     // The namespace is also part of the default action, so it must be a valid action too.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
-    let namespace = reader.optional("namespace").formatted(
-        "uri",
-        "must be an absolute URI of visible ASCII characters without quotation marks",
-        is_uri,
-    );
-    let what =
-        "must be the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
+    let value = "an absolute URI of visible ASCII characters without quotation marks";
+    let namespace = reader.optional("namespace").formatted(FieldRule::must_be("uri", value), is_uri);
+    let value = "the name of an XML element (soap), or of a method that does not begin with rpc. (jsonrpc)";
+    let method_rule = FieldRule::must_be("method", value);
     let is_name = |text: &str| text.len() <= TEXT_MAX && is_method_of(kind, text);
-    let method = reader.optional("method").formatted("method", what, is_name);
+    let method = reader.optional("method").formatted(method_rule, is_name);
     let mutation = reader.optional("mutation").long_text(0, MUTATION_MAX);
     if let Some(kind) = kind {
         refuse_others(reader, &["action", "namespace", "method", "mutation"], settings_of(kind));
     }
     if mutation.as_ref().is_some_and(|text| !is_mutation(text)) {
-        reader.fault("mutation", "mutation", "must be a mutation document with a variable $event");
+        reader
+            .fault("mutation", FieldRule::must_be("mutation", "a mutation document with a variable $event"));
     }
     let soap = |action: Option<String>, namespace: Option<String>, method: Option<String>| {
         let namespace = namespace.unwrap_or_else(|| NAMESPACE.to_owned());
@@ -257,7 +265,7 @@ mod tests {
 
     fn form(reader: &mut Reader<'_>) -> Option<Integration> {
         let erp_systems = ["sap".to_owned(), "custom".to_owned()];
-        read(reader, (&AddressPolicy::default(), &erp_systems))
+        read(reader, &AddressPolicy::default(), &erp_systems)
     }
 
     fn checks(auth_type: &str, auth: &Value, cases: &[(&str, Option<Value>, &str)]) {
@@ -392,7 +400,7 @@ mod tests {
         at(json!("10.0.0.0/8"), "allowed_networks: type");
         at(json!([10]), "allowed_networks.0: type");
         let production = AddressPolicy::default().requiring_ports(true);
-        let in_production = |reader: &mut Reader<'_>| read(reader, (&production, &[]));
+        let in_production = |reader: &mut Reader<'_>| read(reader, &production, &[]);
         let cases = [
             ("/allowed_networks", Some(json!(["10.1.2.0/24"])), "allowed_networks.0: network"),
             ("/allowed_networks", Some(json!(["10.1.2.0/24:8443"])), ""),

@@ -3,23 +3,24 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 use jiff::{Timestamp, tz::TimeZone};
 use url::form_urlencoded;
 
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::InvoiceId;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::query::Query;
-use crate::http::forms::violation::strict_date;
+use crate::http::forms::text_checks::{self, word};
 use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
 /// The parameters that select the invoices, as opposed to the position in the list. Links to the next page carry no
 /// other parameters.
-const WHAT: [&str; 10] = [
+const FILTERS: [&str; 10] = [
     "per_page",
     "batch_no",
     "status",
@@ -34,79 +35,74 @@ const WHAT: [&str; 10] = [
 
 /// The parsed query of List Invoices.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct ListQuery {
     pub(crate) page: Page,
     pub(crate) start: PageStart,
     pub(crate) filters: InvoiceFilter,
 }
 
-pub(crate) fn read(query: &Query) -> Result<Asked, Faults> {
+pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
     let mut faults = Faults::default();
-    let mut ask = Ask { query, faults: &mut faults };
+    let mut filter = FilterReader { query, faults: &mut faults };
     let filters = InvoiceFilter {
-        batch_no: ask.text("batch_no"),
-        status: ask.read("status", one_of(WorkflowStatus::parse, WorkflowStatus::allowed)),
-        payment_status: ask.read("payment_status", one_of(PaymentStatus::parse, PaymentStatus::allowed)),
-        category: ask.read("invoice_category", one_of(Category::parse, Category::allowed)),
-        date_from: ask.read("date_from", date),
-        date_to: ask.read("date_to", date),
-        customer_no: ask.text("customer_no"),
-        q: ask.read("q", short),
-        updated_since: ask.read("updated_since", moment),
+        batch_no: filter.text("batch_no"),
+        status: filter.read("status", |text| word(text, WorkflowStatus::parse, WorkflowStatus::allowed)),
+        payment_status: filter
+            .read("payment_status", |text| word(text, PaymentStatus::parse, PaymentStatus::allowed)),
+        category: filter.read("invoice_category", |text| word(text, Category::parse, Category::allowed)),
+        date_from: filter.read("date_from", text_checks::date),
+        date_to: filter.read("date_to", text_checks::date),
+        customer_no: filter.text("customer_no"),
+        q: filter.read("q", short),
+        updated_since: filter.read("updated_since", moment),
     };
-    let cursor = ask.read("cursor", |text| place(text).ok_or(("format", CURSOR.to_owned())));
+    let cursor =
+        filter.read("cursor", |text| parse_cursor(text).ok_or_else(|| FieldRule::must_be("format", CURSOR)));
     if filters.date_from.zip(filters.date_to).is_some_and(|(from, to)| to < from) {
-        ask.fault("date_to", "after_or_equal", "must not be before date_from");
+        filter.fault("date_to", FieldRule::NotBefore("date_from"));
     }
     if !faults.is_empty() {
         return Err(faults);
     }
     let page = query.page(PER_PAGE_DEFAULT);
     let offset = (page.number - 1).saturating_mul(page.per_page);
-    Ok(Asked { page, start: cursor.map_or(PageStart::At(offset), PageStart::After), filters })
+    Ok(ListQuery { page, start: cursor.map_or(PageStart::At(offset), PageStart::After), filters })
 }
 
 /// Returns the address of the next page: the same filters with the next cursor.
 pub(crate) fn following(query: &Query, cursor: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
-    pairs.extend_pairs(query.pairs().filter(|(name, _)| WHAT.contains(name)));
+    pairs.extend_pairs(query.pairs().filter(|(name, _)| FILTERS.contains(name)));
     pairs.append_pair("cursor", cursor);
     format!("/v1/tax-payers/invoices?{}", pairs.finish())
 }
 
-const CURSOR: &str = "must be a cursor as x-next-cursor gave it";
+const CURSOR: &str = "a cursor as x-next-cursor gave it";
 
 /// Encodes a list position as an opaque cursor for callers.
 pub(crate) fn cursor(place: ListCursor) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}.{}", place.created_at.as_microsecond(), place.id))
 }
 
-fn place(cursor: &str) -> Option<ListCursor> {
+fn parse_cursor(cursor: &str) -> Option<ListCursor> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     let (micros, id) = text.split_once('.')?;
     let created_at = Timestamp::from_microsecond(micros.parse().ok()?).ok()?;
     Some(ListCursor { created_at, id: InvoiceId(id.parse().ok()?) })
 }
 
-/// A violated rule: its id and the rest of the sentence.
-type RuleViolation = (&'static str, String);
-
 /// Reads the parameters and collects their faults. A blank parameter counts as absent.
-struct Ask<'a> {
+struct FilterReader<'a> {
     query: &'a Query,
     faults: &'a mut Faults,
 }
 
-impl Ask<'_> {
-    fn read<T>(
-        &mut self,
-        name: &'static str,
-        parse: impl FnOnce(&str) -> Result<T, RuleViolation>,
-    ) -> Option<T> {
+impl FilterReader<'_> {
+    fn read<T>(&mut self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, FieldRule>) -> Option<T> {
         match parse(&self.text(name)?) {
             Ok(value) => Some(value),
-            Err((rule, what)) => {
-                self.fault(name, rule, &what);
+            Err(rule) => {
+                self.fault(name, rule);
                 None
             }
         }
@@ -116,38 +112,24 @@ impl Ask<'_> {
         self.query.phrase(name)
     }
 
-    fn fault(&mut self, name: &str, rule: &'static str, what: &str) {
-        self.faults.push(Fault::new(name, rule, format!("The {name} field {what}.")));
+    fn fault(&mut self, name: &str, rule: FieldRule) {
+        self.faults.push(Fault::field(name, rule));
     }
 }
 
-fn one_of<T>(
-    parse: fn(&str) -> Option<T>,
-    allowed: fn() -> String,
-) -> impl FnOnce(&str) -> Result<T, RuleViolation> {
-    move |text| parse(text).ok_or_else(|| ("one_of", format!("must be one of {}", allowed())))
-}
-
-fn date(text: &str) -> Result<Date, RuleViolation> {
-    strict_date(text).ok_or_else(|| ("date", "must be a date written YYYY-MM-DD".to_owned()))
-}
-
-fn short(text: &str) -> Result<String, RuleViolation> {
-    let is_short = text.chars().count() <= TEXT_MAX;
-    is_short
-        .then(|| text.to_owned())
-        .ok_or_else(|| ("max", format!("must not be greater than {TEXT_MAX} characters")))
+fn short(text: &str) -> Result<String, FieldRule> {
+    text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
 }
 
 /// Reads an RFC 3339 time, a time in the format of the Invoice object, or a day. A time without an offset is UTC. A
 /// plus sign that was not percent-encoded arrives as a blank and is restored.
-fn moment(text: &str) -> Result<Timestamp, RuleViolation> {
+fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);
-    let day = || strict_date(text).and_then(|date| utc(date.into()));
+    let day = || text_checks::date(text).ok().and_then(|date| utc(date.into()));
     let found =
         text.parse().ok().or_else(as_shown).or_else(|| text.replace(' ', "+").parse().ok()).or_else(day);
-    found.ok_or_else(|| ("time", "must be a time such as 2026-01-31T09:30:00Z".to_owned()))
+    found.ok_or_else(|| FieldRule::must_be("time", "a time such as 2026-01-31T09:30:00Z"))
 }
 
 #[cfg(test)]
@@ -160,12 +142,12 @@ mod tests {
 
     fn broken(text: &str) -> Vec<String> {
         let faults = read(&Query::of(text)).unwrap_err();
-        faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect()
+        faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
     }
 
     #[test]
     fn without_filters_the_list_begins_at_the_newest() {
-        let expected = Asked {
+        let expected = ListQuery {
             page: Page { number: 1, per_page: 10 },
             start: PageStart::At(0),
             filters: InvoiceFilter::default(),

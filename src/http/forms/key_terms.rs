@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
@@ -52,8 +53,7 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
     let overlap_s = query.whole("overlap_s", 0).and_then(|found| match found {
         Some(seconds) if seconds > i64::from(overlap_s_max()) => {
-            let message = format!("The overlap_s field must not be greater than {}.", overlap_s_max());
-            Err(Fault::new("overlap_s", "max", message))
+            Err(Fault::field("overlap_s", FieldRule::AtMost(i64::from(overlap_s_max()).into())))
         }
         found => Ok(found.unwrap_or_default()),
     });
@@ -79,7 +79,7 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
 /// Rejects an expiry time in the past.
 pub(crate) fn check_end(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
     if terms.expires_at.is_some_and(|end| end <= now) {
-        return Err(Fault::new("expires_at", "future", "The expires_at field must be in the future."));
+        return Err(Fault::field("expires_at", FieldRule::must_be("future", "in the future")));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use serde_json::Map;
 
 use crate::domain::invoice::Line;
 use crate::domain::kernel::codes::ItemType;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
@@ -56,7 +57,7 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
     };
     if reader.has(other) {
         let what = if other == "service_category" { "is for SERVICE lines" } else { "is for PRODUCT lines" };
-        reader.fault(other, "prohibited", what);
+        reader.fault(other, FieldRule::other("prohibited", what));
     }
 }
 

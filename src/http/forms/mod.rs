@@ -3,7 +3,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | reading fields, and their value types | `reader`, `field`, `bounds`, `violation`, `report` |
+//! | reading fields, and their value types | `reader`, `field`, `bounds`, `text_checks`, `report` |
 //! | the schema of a form, recorded from the form itself | `form_schema` |
 //! | Create Invoice (Full) | `full_invoice`, `full_customer`, `full_line` |
 //! | Update Invoice | `update_invoice` |
@@ -59,11 +59,11 @@ pub(crate) mod taxes;
 pub(crate) mod taxpayer;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod text_checks;
 pub(crate) mod transmit;
 pub(crate) mod unique_no;
 pub(crate) mod update_invoice;
 pub(crate) mod update_status;
 pub(crate) mod validation;
 pub(crate) mod vat_report;
-pub(crate) mod violation;
 pub(crate) mod webhook;

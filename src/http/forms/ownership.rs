@@ -3,6 +3,7 @@
 //! If an integrator names no taxpayer, these checks are skipped and only the other faults are reported.
 
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::normal_form::is_same_tin;
 use crate::http::forms::field::TEXT_MAX;
@@ -23,7 +24,7 @@ pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxp
 fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpayer: Option<&Taxpayer>) {
     let is_other = |id: &str, taxpayer: &Taxpayer| !id.eq_ignore_ascii_case(&taxpayer.business_id);
     if business_id.zip(taxpayer).is_some_and(|(id, taxpayer)| is_other(&id, taxpayer)) {
-        reader.fault("business_id", "own", "must be the business id of this taxpayer");
+        reader.fault("business_id", FieldRule::must_be("own", "the business id of this taxpayer"));
     }
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let tin = reader.required("tin").text(TEXT_MAX);
     let is_other = |tin: &str, taxpayer: &Taxpayer| !is_same_tin(tin, &taxpayer.tin);
     if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| is_other(&tin, taxpayer)) {
-        reader.fault("tin", "own", "must be the tax number of this taxpayer");
+        reader.fault("tin", FieldRule::must_be("own", "the tax number of this taxpayer"));
     }
 }
 
@@ -52,9 +53,12 @@ pub(crate) fn short_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, ma
 pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn(reader, taxpayer)?;
     if !is_taken_by_authority(irn.invoice_no()) {
-        let what =
-            "must begin with an invoice number of letters and digits only, which the authority requires";
-        reader.fault("irn", "irn_invoice_no", what);
+        let rule = FieldRule::expecting(
+            "irn_invoice_no",
+            "must begin with an invoice number of letters and digits only, which the authority requires",
+            "an invoice number of letters and digits only, which the authority requires",
+        );
+        reader.fault("irn", rule);
     }
     Some(irn)
 }
@@ -62,8 +66,12 @@ pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>)
 fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn?;
     if taxpayer.is_some_and(|taxpayer| !irn.has_service_id(&taxpayer.service_id)) {
-        let what = "must carry the service id of this taxpayer";
-        reader.fault("irn", "irn_service_id_mismatch", what);
+        let rule = FieldRule::expecting(
+            "irn_service_id_mismatch",
+            "must carry the service id of this taxpayer",
+            "the service id of this taxpayer",
+        );
+        reader.fault("irn", rule);
     }
     Some(irn)
 }

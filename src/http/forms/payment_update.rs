@@ -2,6 +2,7 @@
 //! wins if both are sent. A partial payment needs its amount.
 
 use crate::domain::kernel::codes::PaymentStatus;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::payment::PaymentChange;
 use crate::domain::payment::PaymentUpdate;
 use crate::http::forms::bounds::Bounds;
@@ -31,7 +32,10 @@ fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
     let (parse, allowed) = (PaymentStatus::parse, PaymentStatus::allowed);
     let has_preferred = reader.has("payment_status");
     if !has_preferred && !reader.has("status") {
-        reader.fault("payment_status", "required", "is required; status is another name for it");
+        reader.fault(
+            "payment_status",
+            FieldRule::expecting("required", "is required; status is another name for it", "a value"),
+        );
     }
     let preferred = reader.optional("payment_status").word(parse, allowed);
     let alias = reader.optional("status");

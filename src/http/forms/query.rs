@@ -12,8 +12,9 @@ use url::form_urlencoded;
 
 use crate::domain::events::log_position::{LOG_POSITION, LogPosition};
 use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
-use crate::http::forms::violation::strict_date;
+use crate::http::forms::text_checks;
 use crate::store::db::page::Page;
 
 /// Upper bound of items on a page.
@@ -52,8 +53,8 @@ impl Query {
         let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_digits.then(|| text.parse().ok()).flatten().filter(|number| *number >= min);
-        let message = || format!("The {name} field must be a whole number of at least {min}.");
-        number.map(Some).ok_or_else(|| Fault::new(name, "integer", message()))
+        let rule = || FieldRule::must_be("integer", format!("a whole number of at least {min}"));
+        number.map(Some).ok_or_else(|| Fault::field(name, rule()))
     }
 
     /// Returns a word of a fixed set. Any other word is a fault, since ignoring it would list unwanted items.
@@ -64,8 +65,7 @@ impl Query {
         allowed: fn() -> String,
     ) -> Result<Option<T>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
-        let message = || format!("The {name} field must be one of {}.", allowed());
-        parse(text).map(Some).ok_or_else(|| Fault::new(name, "one_of", message()))
+        text_checks::word(text, parse, allowed).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns a log position: an event number or a timestamp.
@@ -73,16 +73,15 @@ impl Query {
         let Some(text) = self.filled(name) else { return Ok(None) };
         // A plus sign of an offset arrives as a blank if it was not percent-encoded.
         let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
-        found.map(Some).ok_or_else(|| Fault::new(name, "format", format!("The {name} field {LOG_POSITION}.")))
+        found.map(Some).ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION)))
     }
 
     /// Returns an RFC 3339 timestamp.
     pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
-        let message = || format!("The {name} field must be an RFC 3339 time.");
         // A plus sign of an offset arrives as a blank if it was not percent-encoded.
         let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
-        found.map(Some).map_err(|_| Fault::new(name, "date_time", message()))
+        found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
     /// Returns a text for an equality filter. A NUL is replaced, because the database cannot store it; the result then
@@ -96,7 +95,7 @@ impl Query {
         match self.filled(name).map(str::to_ascii_lowercase).as_deref() {
             Some("true" | "1") => Ok(true),
             None | Some("false" | "0") => Ok(false),
-            Some(_) => Err(Fault::new(name, "boolean", format!("The {name} field must be true or false."))),
+            Some(_) => Err(Fault::field(name, FieldRule::must_be("boolean", "true or false"))),
         }
     }
 
@@ -109,8 +108,7 @@ impl Query {
     /// Returns a day written YYYY-MM-DD. Any other text is a fault, since ignoring it would list unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
-        let message = || format!("The {name} field must be a date written YYYY-MM-DD.");
-        strict_date(text).map(Some).ok_or_else(|| Fault::new(name, "date", message()))
+        text_checks::date(text).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
     /// Returns a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
@@ -188,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_number_that_counts_is_read_as_it_is_or_refused() {
-        let whole = |text: &str| Query::of(text).whole("after", 0).map_err(|fault| fault.message);
+        let whole = |text: &str| Query::of(text).whole("after", 0).map_err(|fault| fault.to_string());
         assert_eq!(whole(""), Ok(None));
         assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
         for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "99999999999999999999"] {
@@ -200,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_flag_is_yes_or_no_and_nothing_else() {
-        let flag = |text: &str| Query::of(text).flag("grade").map_err(|fault| fault.rule);
+        let flag = |text: &str| Query::of(text).flag("grade").map_err(|fault| fault.rule());
         for (text, expected) in [
             ("", Ok(false)),
             ("grade=", Ok(false)),

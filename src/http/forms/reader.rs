@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
 use crate::http::forms::report::Report;
@@ -31,7 +32,7 @@ impl JsonPath<'_> {
     }
 
     /// Returns the dot path, such as `invoice_lines.0.quantity`.
-    pub(crate) fn path(&self) -> String {
+    pub(crate) fn dotted(&self) -> String {
         self.steps().join(".")
     }
 }
@@ -39,9 +40,9 @@ impl JsonPath<'_> {
 /// One object of the body.
 pub(crate) struct Reader<'r> {
     object: &'r Map<String, Value>,
-    place: JsonPath<'r>,
+    path: JsonPath<'r>,
     report: &'r Report<'r>,
-    asked: Vec<&'static str>,
+    requested: Vec<&'static str>,
     recorder: Option<&'r SchemaRecorder>,
 }
 
@@ -49,26 +50,26 @@ impl<'r> Reader<'r> {
     /// Reads an object with a form. Reports the fields that the form does not request as unknown.
     pub(crate) fn read<T>(
         object: &'r Map<String, Value>,
-        place: JsonPath<'r>,
+        path: JsonPath<'r>,
         report: &'r Report<'r>,
         form: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
-        let mut reader = Self { object, place, report, asked: Vec::new(), recorder: None };
+        let mut reader = Self { object, path, report, requested: Vec::new(), recorder: None };
         let value = form(&mut reader);
-        for name in object.keys().filter(|name| !reader.asked.contains(&name.as_str())) {
-            report.unknown(JsonPath::Field(&place, name).steps());
+        for name in object.keys().filter(|name| !reader.requested.contains(&name.as_str())) {
+            report.unknown(JsonPath::Field(&path, name).steps());
         }
         value
     }
 
     /// Creates a reader that only records the fields that a form requests.
-    pub(crate) fn sketched(
+    pub(crate) fn recording(
         object: &'r Map<String, Value>,
-        place: JsonPath<'r>,
+        path: JsonPath<'r>,
         report: &'r Report<'r>,
         recorder: &'r SchemaRecorder,
     ) -> Self {
-        Self { object, place, report, asked: Vec::new(), recorder: Some(recorder) }
+        Self { object, path, report, requested: Vec::new(), recorder: Some(recorder) }
     }
 
     /// Requests a required field. Null and blank text count as absent.
@@ -86,9 +87,9 @@ impl<'r> Reader<'r> {
     }
 
     fn field(&mut self, name: &'static str, presence: Presence, is_required: bool) -> Field<'_> {
-        self.asked.push(name);
+        self.requested.push(name);
         Field {
-            parent: &self.place,
+            parent: &self.path,
             name,
             value: self.object.get(name).filter(|value| !value.is_null()),
             is_required,
@@ -108,10 +109,8 @@ impl<'r> Reader<'r> {
     }
 
     /// Reports a fault of a field that depends on other fields.
-    pub(crate) fn fault(&self, name: &str, rule: &'static str, what: &str) {
-        let path = JsonPath::Field(&self.place, name).path();
-        let message = format!("The {path} field {what}.");
-        self.report.fault(Fault::new(path, rule, message));
+    pub(crate) fn fault(&self, name: &str, rule: FieldRule) {
+        self.report.fault(Fault::field(JsonPath::Field(&self.path, name).dotted(), rule));
     }
 
     /// Adds a warning about an unusual but accepted value.

@@ -1,6 +1,7 @@
 //! The parts of an authority document besides parties, lines and totals: periods, references to other documents, and
 //! charges. They have the shape of Create Invoice (Full). A single payment means is also read here.
 
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::IRN_MAX;
@@ -29,7 +30,7 @@ fn period(reader: &mut Reader<'_>) -> Option<()> {
     let start = reader.required("start_date").date();
     let end = reader.required("end_date").date();
     if start? > end? {
-        reader.fault("end_date", "after_or_equal", "must not be before start_date");
+        reader.fault("end_date", FieldRule::NotBefore("start_date"));
     }
     Some(())
 }

@@ -6,15 +6,15 @@ use crate::domain::events::replay::{AfterEnable, ReplayScope};
 use crate::http::forms::reader::Reader;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ReplayRequest {
+pub(crate) struct ReplayForm {
     pub(crate) since: LogPosition,
     pub(crate) only: ReplayScope,
 }
 
-pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayRequest> {
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     let since = reader.required("since").since();
     let only = reader.required("only").word(ReplayScope::parse, ReplayScope::allowed);
-    Some(ReplayRequest { since: since?, only: only? })
+    Some(ReplayForm { since: since?, only: only? })
 }
 
 /// Reads the body of an enable request. By default nothing is replayed.

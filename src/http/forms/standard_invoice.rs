@@ -9,6 +9,7 @@ use crate::domain::invoice::{Draft, Line};
 use crate::domain::kernel::codes::{
     CREDIT_NOTE_CODE, CREDIT_NOTE_WORD, Category, DeclaredPaymentStatus, UniqueNoType,
 };
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::CustomerDetails;
 use crate::domain::reference::catalog::ReferenceList;
@@ -132,7 +133,7 @@ fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef>
 fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount> {
     let payable = totals::payable(lines, currency, reader.catalog());
     if payable.is_err() {
-        reader.fault("invoice_lines", "max", "comes to a total that is too large");
+        reader.fault("invoice_lines", FieldRule::other("max", "comes to a total that is too large"));
     }
     payable.ok()
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::document::{self, Totals};
@@ -21,9 +22,9 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     let totals = totals?;
     let tax = totals.inclusive.minus(totals.exclusive).filter(|tax| !tax.is_negative())?;
     let Some((id, percent)) = category_of(tax, totals.exclusive, reader.catalog()) else {
-        let what =
+        let sentence =
             "is required: no tax category's percent leads from tax_exclusive_amount to tax_inclusive_amount";
-        reader.fault("tax_total", "required", what);
+        reader.fault("tax_total", FieldRule::expecting("required", sentence, "a value"));
         return None;
     };
     Some(json!([{

@@ -3,6 +3,7 @@
 use secrecy::SecretString;
 
 use crate::domain::invoice::irn::is_service_id;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::normal_form;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -42,12 +43,12 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let email = reader.required("email").email();
     let tin = reader.required("tin_no").text(TIN_MAX);
     if tin.as_deref().is_some_and(|tin| normal_form::tin(tin).is_none()) {
-        reader.fault("tin_no", "tin", "must have letters or digits");
+        reader.fault("tin_no", FieldRule::other("tin", "must have letters or digits"));
     }
     let phone = reader.optional("phone").text(TEXT_MAX);
     let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
-    let what = "must be exactly 8 hexadecimal characters";
-    let service_id = reader.required("authority_service_id").formatted("format", what, is_service_id);
+    let hexadecimal = FieldRule::must_be("format", "exactly 8 hexadecimal characters");
+    let service_id = reader.required("authority_service_id").formatted(hexadecimal, is_service_id);
     let business_id = uuid(reader.required("authority_business_id"));
     let address = reader.required("address").long_text(0, TEXT_MAX);
     let contact = reader.required("contact_person").object(contact_person);
@@ -81,7 +82,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
 
 /// Reads a UUID in its usual hyphenated format, in either case.
 pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
-    field.formatted("uuid", "must be a UUID", is_uuid)
+    field.formatted(FieldRule::must_be("uuid", "a UUID"), is_uuid)
 }
 
 pub(crate) fn is_uuid(text: &str) -> bool {

@@ -1,6 +1,7 @@
 //! Helpers for the tests of forms: valid bodies, single changes to them, and the rules that the changes violate.
 
 use serde_json::{Map, Value, json};
+pub(crate) use testkit::edit::exact as number;
 
 use crate::domain::kernel::fault::Faults;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
@@ -21,11 +22,6 @@ pub(crate) fn catalog() -> Catalog {
         {"code":"STANDARD_GST","percent":0},{"code":"ZERO_VAT","percent":0}]"#;
     catalog.load(ReferenceList::TaxCategories, &strict_json::from_trusted(rates).unwrap());
     catalog
-}
-
-/// Returns a number with exactly these digits, without conversion to a float.
-pub(crate) fn number(digits: &str) -> Value {
-    strict_json::from_trusted(digits).unwrap()
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {
@@ -61,7 +57,7 @@ pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
         Ok(_) => Vec::new(),
         Err(faults) => {
             assert!(!faults.is_empty(), "a form that gives nothing says why");
-            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule)).collect()
+            faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
         }
     }
 }

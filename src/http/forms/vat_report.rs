@@ -3,13 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::codes::VatStatus;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::{Operation, RunRequest};
 use crate::http::forms::bounds::Bounds;
-use crate::http::forms::field::{Field, TEXT_MAX};
+use crate::http::forms::field::{Field, TEXT_MAX, currency_rule};
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::text_checks::is_letters;
 
 /// Upper bound of a tax number, in characters.
 const TIN_MAX: usize = 50;
@@ -36,7 +38,10 @@ pub(crate) fn read(
     let total_amount = reader.required("total_amount").amount(Bounds::Any);
     let service_id = reader.required("integrator_service_id").text(ID_MAX);
     if is_of_another {
-        reader.fault("integrator_service_id", "own", "must not be the service id of another taxpayer");
+        reader.fault(
+            "integrator_service_id",
+            FieldRule::other("own", "must not be the service id of another taxpayer"),
+        );
     }
     let vat_status = reader.required("vat_status").word(VatStatus::parse, VatStatus::allowed);
     let irn = irn?;
@@ -72,8 +77,7 @@ fn document<const T: usize, const N: usize>(
 
 /// Reads a currency: three letters, sent in capitals. The code is not checked against the authority's list.
 fn currency(field: Field<'_>) -> Option<String> {
-    let is_code = |text: &str| text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let code = field.formatted("currency", "must be a currency code of 3 letters", is_code);
+    let code = field.formatted(currency_rule(), |text| is_letters(text, 3));
     code.map(|code| code.to_ascii_uppercase())
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::domain::events::delivery::{ScheduleChange, SecretType};
 use crate::domain::events::event::EventKind;
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
-use crate::webhook::{AddressPolicy, UrlFault};
+use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
 const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
@@ -29,7 +30,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
     let url = url(reader.required("webhook_url"), policy);
     let enabled_events = reader.optional(EVENTS).texts(TEXT_MAX).map(each_once);
     if enabled_events.as_ref().is_some_and(|names| names.len() > NAMES_MAX) {
-        reader.fault(EVENTS, "max", &format!("must not have more than {NAMES_MAX} different names"));
+        let sentence = format!("must not have more than {NAMES_MAX} different names");
+        reader.fault(EVENTS, FieldRule::other("max", sentence));
     }
     let own = reader.optional(SCHEDULE).whole_numbers(ATTEMPTS_MAX, DELAY_S_MAX);
     let retry_schedule = match own {
@@ -54,16 +56,21 @@ pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
 
 /// Reads a URL that this service may call.
 pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
-    let kind = ("url", "an https URL of a public host, at most 500 characters");
-    field.checked_by(kind, |text| match policy.check_url(text) {
-        Ok(_) => Ok(()),
-        Err(fault) => Err(broken_url(fault)),
+    field.checked_by("url", "an https URL of a public host, at most 500 characters", |text| {
+        policy.check_url(text).map(drop).map_err(url_rule)
     })
 }
 
-/// Returns the rule that a URL violates, and its sentence.
-pub(crate) fn broken_url(fault: UrlFault) -> (&'static str, &'static str) {
-    (rule(fault), what(fault))
+/// Returns the rule that a URL breaks.
+pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
+    match fault {
+        UrlFault::TooLong => FieldRule::MaxChars(URL_CHARS_MAX),
+        UrlFault::Malformed => FieldRule::must_be("url", "a valid absolute URL"),
+        UrlFault::Scheme => FieldRule::must_be("url_scheme", "an https URL"),
+        UrlFault::UserInfo => FieldRule::other("url_user", "must not carry a user name or password"),
+        UrlFault::Port => FieldRule::other("url_port", "must not name port 0"),
+        UrlFault::AddressRefused => FieldRule::other("url_address", "must lead to a public address"),
+    }
 }
 
 /// Removes duplicates; keeps the order of first occurrence.
@@ -75,28 +82,6 @@ fn each_once(names: Vec<String>) -> Vec<String> {
 /// Returns true for a known event name. The comparison is case-sensitive.
 fn is_event(name: &str) -> bool {
     EventKind::ALL.iter().any(|kind| kind.as_str() == name)
-}
-
-fn rule(fault: UrlFault) -> &'static str {
-    match fault {
-        UrlFault::TooLong => "max",
-        UrlFault::Malformed => "url",
-        UrlFault::Scheme => "url_scheme",
-        UrlFault::UserInfo => "url_user",
-        UrlFault::Port => "url_port",
-        UrlFault::AddressRefused => "url_address",
-    }
-}
-
-fn what(fault: UrlFault) -> &'static str {
-    match fault {
-        UrlFault::TooLong => "must not be greater than 500 characters",
-        UrlFault::Malformed => "must be a valid absolute URL",
-        UrlFault::Scheme => "must be an https URL",
-        UrlFault::UserInfo => "must not carry a user name or password",
-        UrlFault::Port => "must not name port 0",
-        UrlFault::AddressRefused => "must lead to a public address",
-    }
 }
 
 #[cfg(test)]

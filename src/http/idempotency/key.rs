@@ -44,7 +44,7 @@ mod tests {
         for key in keys {
             headers.append(IDEMPOTENCY_KEY, HeaderValue::from_bytes(key).unwrap());
         }
-        of(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule)
+        of(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule())
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn kind(shape: &FieldType) -> String {
         FieldType::Text { min, max } => format!("text, {min} to {max} characters"),
         FieldType::Email => "email address".to_owned(),
         FieldType::Date => "date, YYYY-MM-DD".to_owned(),
-        FieldType::Formatted { what, .. } => (*what).to_owned(),
+        FieldType::Formatted { what, .. } => what.clone(),
         FieldType::Pattern { pattern, list: None } => format!("code written {pattern}"),
         FieldType::Pattern { pattern, list: Some(list) } => format!("code of {list}, written {pattern}"),
         FieldType::Country => "2 letters, code of countries".to_owned(),

@@ -157,7 +157,7 @@ fn taxpayers() -> Vec<OperationDoc> {
 
 fn integrations() -> Vec<OperationDoc> {
     let path = "/ops/taxpayers/{id}/integration";
-    let form = FormSchema::of(|reader| integration::read(reader, (&AddressPolicy::default(), &[])));
+    let form = FormSchema::of(|reader| integration::read(reader, &AddressPolicy::default(), &[]));
     let get = OperationDoc::new(Get, path, "get_integration", "How a taxpayer's ERP takes notifications")
         .gives::<ErpSettings>(200, "Integration retrieved successfully")
         .fails(&[ErrorCode::TaxpayerNotFound]);

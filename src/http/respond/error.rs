@@ -12,6 +12,7 @@ use crate::actors::pipeline::handle::RelayError;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::{AuthorityFailure, CryptoError};
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::explanation::{Explained, Patch};
@@ -145,7 +146,7 @@ impl ApiError {
 
 /// A single fault of some rules has an error code of its own.
 fn code_of(faults: &Faults) -> ErrorCode {
-    let mut rules = faults.iter().map(|fault| fault.rule);
+    let mut rules = faults.iter().map(Fault::rule);
     match (rules.next(), rules.next()) {
         (Some("irn_malformed"), None) => ErrorCode::IrnMalformed,
         (Some("irn_service_id_mismatch"), None) => ErrorCode::IrnServiceIdMismatch,
@@ -206,8 +207,7 @@ impl From<Refusal> for ApiError {
 }
 
 fn missing_fields(missing: &[&'static str]) -> Faults {
-    let fault = |field: &&str| Fault::new(*field, "required", format!("The {field} field is required."));
-    missing.iter().map(fault).collect()
+    missing.iter().map(|field| Fault::field(*field, FieldRule::Required)).collect()
 }
 
 impl From<StoreError> for ApiError {

@@ -146,7 +146,7 @@ fn patch_members(error: &ApiError) -> PatchMembers<'_> {
 }
 
 fn bare(fault: &Fault) -> Value {
-    json!({ "pointer": pointer(&fault.path), "rule": fault.rule, "detail": fault.message })
+    json!({ "pointer": pointer(&fault.path), "rule": fault.rule(), "detail": fault.to_string() })
 }
 
 fn full(why: &Explanation) -> Value {

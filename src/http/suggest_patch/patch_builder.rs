@@ -26,7 +26,7 @@ pub(crate) struct Violation {
 
 impl From<&Fault> for Violation {
     fn from(fault: &Fault) -> Self {
-        Self { path: fault.path.clone(), rule: fault.rule }
+        Self { path: fault.path.clone(), rule: fault.rule() }
     }
 }
 

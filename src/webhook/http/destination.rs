@@ -8,7 +8,7 @@ use url::{Host, Url};
 use crate::webhook::http::address::AddressPolicy;
 
 /// The longest webhook URL, in characters.
-const CHARS_MAX: usize = 500;
+pub const URL_CHARS_MAX: usize = 500;
 
 /// Suffixes of names in private networks: RFC 6761, RFC 6762 with its appendix G, RFC 8375, RFC 9476, and the names
 /// that ICANN keeps out of the root.
@@ -49,7 +49,7 @@ pub enum UrlFault {
 impl AddressPolicy {
     /// Parses a URL and checks everything but the addresses that its name resolves to.
     pub fn check_url(&self, text: &str) -> Result<Url, UrlFault> {
-        if text.chars().count() > CHARS_MAX {
+        if text.chars().count() > URL_CHARS_MAX {
             return Err(UrlFault::TooLong);
         }
         let url = absolute(text)?;

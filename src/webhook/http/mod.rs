@@ -21,5 +21,5 @@ mod ssrf;
 
 pub use address::AddressPolicy;
 pub use client::{ClientBuildError, GuardedClient, PostRequest};
-pub use destination::UrlFault;
+pub use destination::{URL_CHARS_MAX, UrlFault};
 pub use phases::PhaseTimes;

@@ -82,7 +82,7 @@ pub(super) fn change_profile(
 
 /// Profile fields call the taxpayer's email `business_email`.
 fn as_business_email(fault: &Fault) -> Fault {
-    Fault::new("business_email", fault.rule, "The business_email has already been taken.")
+    Fault::new("business_email", fault.rule(), "The business_email has already been taken.")
 }
 
 pub(super) fn set_subscription(

@@ -77,8 +77,8 @@ pub(crate) async fn set_integration(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::any_taxpayer(&state, &id).await?;
-    let allowed = (&state.webhook_urls, state.settings.erp_systems.as_slice());
-    let read = |reader: &mut Reader<'_>| integration::read(reader, allowed);
+    let read =
+        |reader: &mut Reader<'_>| integration::read(reader, &state.webhook_urls, &state.settings.erp_systems);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
     let by = OperatorRequest { operator_id, reason };

@@ -1,0 +1,169 @@
+//! The rules of a field. Each has a stable id, the sentence that tells the caller what to change, and the value that
+//! the field should have. All three derive from the same data.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::domain::money::Amount;
+
+/// A rule that a field can break. `Display` writes the sentence after `The … field `, without the full stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldRule {
+    Required,
+    /// The JSON type, such as `a number`.
+    Type(&'static str),
+    MinChars(usize),
+    MaxChars(usize),
+    MinItems(usize),
+    MaxItems(usize),
+    NoControlCharacters,
+    /// The name of the reference list that has the allowed codes.
+    Listed(&'static str),
+    /// The allowed words, separated by commas.
+    OneOf(String),
+    Above(Amount),
+    AtLeast(Amount),
+    AtMost(Amount),
+    /// The field with the earliest allowed day.
+    NotBefore(&'static str),
+    /// A format, and the id of its rule.
+    Written {
+        id: &'static str,
+        format: &'static str,
+    },
+    /// Any other value that a field must have, such as `a valid absolute URL`.
+    MustBe {
+        id: &'static str,
+        value: Cow<'static, str>,
+    },
+    /// A rule with its own sentence, and the expected value if it can be named.
+    Other {
+        id: &'static str,
+        sentence: Cow<'static, str>,
+        expected: Option<&'static str>,
+    },
+}
+
+impl FieldRule {
+    pub const DATE: Self = Self::MustBe { id: "date", value: Cow::Borrowed("a date written YYYY-MM-DD") };
+    pub const MOMENT: Self = Self::MustBe { id: "date_time", value: Cow::Borrowed("an RFC 3339 time") };
+
+    pub fn must_be(id: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        Self::MustBe { id, value: value.into() }
+    }
+
+    /// Creates a rule with its own sentence that names no expected value.
+    pub fn other(id: &'static str, sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self::Other { id, sentence: sentence.into(), expected: None }
+    }
+
+    /// Creates a rule with its own sentence and the expected value.
+    pub fn expecting(id: &'static str, sentence: &'static str, expected: &'static str) -> Self {
+        Self::Other { id, sentence: sentence.into(), expected: Some(expected) }
+    }
+
+    /// Returns the stable id.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Self::Required => "required",
+            Self::Type(_) => "type",
+            Self::MinChars(_) | Self::MinItems(_) | Self::AtLeast(_) => "min",
+            Self::MaxChars(_) | Self::MaxItems(_) | Self::AtMost(_) => "max",
+            Self::NoControlCharacters => "control_characters",
+            Self::Listed(_) => "exists",
+            Self::OneOf(_) => "one_of",
+            Self::Above(_) => "greater_than",
+            Self::NotBefore(_) => "after_or_equal",
+            Self::Written { id, .. } | Self::MustBe { id, .. } | Self::Other { id, .. } => id,
+        }
+    }
+
+    /// Returns the expected value; `None` if the rule only excludes values.
+    pub fn expected(&self) -> Option<String> {
+        Some(match self {
+            Self::Required => "a value".to_owned(),
+            Self::Type(name) => (*name).to_owned(),
+            Self::MinChars(min) => format!("at least {min} characters"),
+            Self::MaxChars(max) => format!("at most {max} characters"),
+            Self::MinItems(min) => format!("at least {min} items"),
+            Self::MaxItems(max) => format!("at most {max} items"),
+            Self::NoControlCharacters => "a text without control characters".to_owned(),
+            Self::Listed(list) => format!("a code of {list}"),
+            Self::OneOf(words) => format!("one of {words}"),
+            Self::Above(min) => format!("more than {min}"),
+            Self::AtLeast(min) => format!("at least {min}"),
+            Self::AtMost(max) => format!("at most {max}"),
+            Self::NotBefore(field) => format!("the day of {field} or a later one"),
+            Self::Written { format, .. } => (*format).to_owned(),
+            Self::MustBe { value, .. } => value.clone().into_owned(),
+            Self::Other { expected, .. } => return expected.map(str::to_owned),
+        })
+    }
+}
+
+impl fmt::Display for FieldRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Required => f.write_str("is required"),
+            Self::Type(name) => write!(f, "must be {name}"),
+            Self::MinChars(min) => write!(f, "must be at least {min} characters"),
+            Self::MaxChars(max) => write!(f, "must not be greater than {max} characters"),
+            Self::MinItems(min) => write!(f, "must have at least {min} items"),
+            Self::MaxItems(max) => write!(f, "must not have more than {max} items"),
+            Self::NoControlCharacters => f.write_str("must not contain control characters"),
+            Self::Listed(list) => write!(f, "must exist in {list}"),
+            Self::OneOf(words) => write!(f, "must be one of {words}"),
+            Self::Above(min) => write!(f, "must be greater than {min}"),
+            Self::AtLeast(min) => write!(f, "must be at least {min}"),
+            Self::AtMost(max) => write!(f, "must not be greater than {max}"),
+            Self::NotBefore(field) => write!(f, "must not be before {field}"),
+            Self::Written { format, .. } => write!(f, "must be written {format}"),
+            Self::MustBe { value, .. } => write!(f, "must be {value}"),
+            Self::Other { sentence, .. } => f.write_str(sentence),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_has_an_id_a_sentence_and_an_expected_value() {
+        let hundred = Amount::ONE_HUNDRED;
+        let words = || FieldRule::OneOf("B2B, B2C".to_owned());
+        let irn = FieldRule::Written { id: "irn_malformed", format: "{no}-{id}" };
+        for (rule, id, sentence, expected) in [
+            (FieldRule::Required, "required", "is required", "a value"),
+            (FieldRule::Type("a number"), "type", "must be a number", "a number"),
+            (FieldRule::MinChars(3), "min", "must be at least 3 characters", "at least 3 characters"),
+            (FieldRule::MaxChars(3), "max", "must not be greater than 3 characters", "at most 3 characters"),
+            (FieldRule::MinItems(1), "min", "must have at least 1 items", "at least 1 items"),
+            (FieldRule::MaxItems(9), "max", "must not have more than 9 items", "at most 9 items"),
+            (
+                FieldRule::NoControlCharacters,
+                "control_characters",
+                "must not contain control characters",
+                "a text without control characters",
+            ),
+            (FieldRule::Listed("currencies"), "exists", "must exist in currencies", "a code of currencies"),
+            (words(), "one_of", "must be one of B2B, B2C", "one of B2B, B2C"),
+            (FieldRule::Above(Amount::ZERO), "greater_than", "must be greater than 0", "more than 0"),
+            (FieldRule::AtLeast(Amount::ZERO), "min", "must be at least 0", "at least 0"),
+            (FieldRule::AtMost(hundred), "max", "must not be greater than 100", "at most 100"),
+            (
+                FieldRule::NotBefore("issue_date"),
+                "after_or_equal",
+                "must not be before issue_date",
+                "the day of issue_date or a later one",
+            ),
+            (irn, "irn_malformed", "must be written {no}-{id}", "{no}-{id}"),
+            (FieldRule::DATE, "date", "must be a date written YYYY-MM-DD", "a date written YYYY-MM-DD"),
+            (FieldRule::expecting("sum", "must add up", "equal sums"), "sum", "must add up", "equal sums"),
+        ] {
+            let found = (rule.id(), rule.to_string(), rule.expected());
+            assert_eq!(found, (id, sentence.to_owned(), Some(expected.to_owned())));
+        }
+        assert_eq!(FieldRule::other("own", "must not be another's").expected(), None);
+    }
+}
