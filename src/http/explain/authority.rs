@@ -20,9 +20,11 @@ struct SentencePattern {
 }
 
 const fn pattern(
-    (begins, ends): (&'static str, &'static str),
+    begins: &'static str,
+    ends: &'static str,
     path: Option<&'static str>,
-    (rule, expected): (&'static str, &'static str),
+    rule: &'static str,
+    expected: &'static str,
 ) -> SentencePattern {
     SentencePattern { begins, ends, path, rule, expected }
 }
@@ -34,20 +36,20 @@ const CUSTOMER: Option<&str> = Some("accounting_customer_party");
 /// invoice.
 #[rustfmt::skip]
 const SENTENCES: &[SentencePattern] = &[
-    pattern(("payment status cannot be set to ", ""), STATUS, ("transition", "a status that may follow the present one")),
-    pattern(("payment status is already ", " and cannot be changed"), STATUS, ("transition", "no further payment status")),
-    pattern(("reference is required for a ", " payment"), Some("reference"), ("required", "a value")),
-    pattern(("invoice has no customer to transmit to", ""), CUSTOMER, ("required", "a customer")),
-    pattern(("the invoice names no customer to transmit it to", ""), CUSTOMER, ("required", "a customer")),
-    pattern(("invoice already transmitted", ""), None, ("state", "an invoice that was not transmitted yet")),
-    pattern(("invoice already reported", ""), None, ("state", "an invoice that was not reported yet")),
-    pattern(("invoice has not been transmitted", ""), None, ("state", "an invoice that was transmitted")),
-    pattern(("invoice transmission already acknowledged", ""), None, ("state", "a transmission that was not acknowledged yet")),
-    pattern(("invoice not found", ""), Some("irn"), ("exists", "the IRN of a signed invoice")),
-    pattern(("the access point of the ", " is offline"), None, ("offline", "both access points online")),
-    pattern(("unable to parse the request body", ""), None, ("malformed", "a JSON object")),
-    pattern(("unable to complete this operation at this time", ""), None, ("busy", "the same call again later")),
-    pattern(("too many requests", ""), None, ("busy", "the same call again later")),
+    pattern("payment status cannot be set to ", "", STATUS, "transition", "a status that may follow the present one"),
+    pattern("payment status is already ", " and cannot be changed", STATUS, "transition", "no further payment status"),
+    pattern("reference is required for a ", " payment", Some("reference"), "required", "a value"),
+    pattern("invoice has no customer to transmit to", "", CUSTOMER, "required", "a customer"),
+    pattern("the invoice names no customer to transmit it to", "", CUSTOMER, "required", "a customer"),
+    pattern("invoice already transmitted", "", None, "state", "an invoice that was not transmitted yet"),
+    pattern("invoice already reported", "", None, "state", "an invoice that was not reported yet"),
+    pattern("invoice has not been transmitted", "", None, "state", "an invoice that was transmitted"),
+    pattern("invoice transmission already acknowledged", "", None, "state", "a transmission that was not acknowledged yet"),
+    pattern("invoice not found", "", Some("irn"), "exists", "the IRN of a signed invoice"),
+    pattern("the access point of the ", " is offline", None, "offline", "both access points online"),
+    pattern("unable to parse the request body", "", None, "malformed", "a JSON object"),
+    pattern("unable to complete this operation at this time", "", None, "busy", "the same call again later"),
+    pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
 /// The sentence in `SENTENCES` that this service writes; the authority writes the others.
