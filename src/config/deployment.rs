@@ -214,6 +214,21 @@ mod tests {
         from_environment(&pairs);
     }
 
+    /// Returns the variables that the image sets.
+    fn variables_of_image() -> Vec<(&'static str, &'static str)> {
+        let lines = include_str!("../../Dockerfile").lines().filter(|line| !line.starts_with('#'));
+        let words = lines.flat_map(str::split_whitespace);
+        words.filter(|word| word.starts_with("EINVOICE__")).filter_map(|word| word.split_once('=')).collect()
+    }
+
+    #[test]
+    fn the_image_is_production_and_refuses_to_start_without_settings() {
+        let image = variables_of_image();
+        assert!(image.contains(&("EINVOICE__HTTP__BIND", "0.0.0.0:8080")), "{image:?}");
+        let faults = faults_of_environment(&image);
+        assert!(faults.contains("`authority.mode` must be remote in production"), "{faults}");
+    }
+
     #[test]
     fn production_refuses_development_settings() {
         let without = |name| faults_of_production(name, None);

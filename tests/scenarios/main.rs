@@ -8,6 +8,7 @@
 
 mod bulk_kills;
 mod chaos;
+mod command_line;
 mod crashes;
 mod database_busy;
 mod database_gone;

@@ -189,6 +189,10 @@ mod tests {
                 ("lock_timeout", "3s"),
                 ("statement_timeout", "10s"),
                 ("idle_in_transaction_session_timeout", "5s"),
+                ("tcp_keepalives_idle", "10"),
+                ("tcp_keepalives_interval", "5"),
+                ("tcp_keepalives_count", "3"),
+                ("tcp_user_timeout", "15000"),
             ] {
                 let show = || Statement::from_string(DbBackend::Postgres, format!("SHOW {setting}"));
                 let row = test.store.reader().query_one_raw(show()).await.unwrap().unwrap();

@@ -1,0 +1,139 @@
+//! Calls of the program beside a running service: keys that are taken back, secrets that get a new key, and checkpoints of
+//! the log.
+
+use std::process::Command;
+
+use reqwest::Method;
+use sea_orm::ConnectionTrait;
+use serde_json::{Value, json};
+use testkit::documents::invoice_numbered;
+use testkit::patience::eventually;
+use testkit::{Backend, each_database};
+
+use crate::support::books::Books;
+use crate::support::client::Client;
+use crate::support::database::{PostgresDatabase, connect};
+use crate::support::scene::{ENCRYPTION_KEY, Scene};
+
+const INTEGRATOR_PATH: &str = "/v1/system-integrators/taxpayers";
+const OPERATOR_PATH: &str = "/ops/audit";
+const EMAIL: &str = "keys@acme.example";
+/// Base64 of 32 bytes.
+const NEW_ENCRYPTION_KEY: &str = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=";
+const CHECKPOINTS: [(&str, &str); 1] = [("EINVOICE__CHECKPOINTS__EVERY_S", "1")];
+
+/// Runs a call that has to succeed; gives what it prints.
+async fn printed(mut call: Command) -> Value {
+    let done = tokio::task::spawn_blocking(move || call.output().unwrap()).await.unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    strict_json::from_untrusted(&done.stdout).unwrap()
+}
+
+/// Whether it succeeds, and what it prints and says.
+async fn ended(mut call: Command) -> (bool, String) {
+    let done = tokio::task::spawn_blocking(move || call.output().unwrap()).await.unwrap();
+    let text = [done.stdout, done.stderr].concat();
+    (done.status.success(), String::from_utf8(text).unwrap())
+}
+
+/// The account of a kind that these tests make.
+async fn listed(scene: &Scene, kind: &str) -> Value {
+    let all = printed(scene.service.call(&[kind, "list"])).await;
+    let accounts = all[format!("{kind}s")].as_array().unwrap();
+    accounts.iter().find(|account| account["email"] == EMAIL).unwrap().clone()
+}
+
+async fn status(client: &Client, path: &str) -> u16 {
+    client.get(path).await.unwrap().status
+}
+
+#[each_database]
+async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend) {
+    let scene = Scene::open(backend).await;
+    for (kind, path, more) in
+        [("integrator", INTEGRATOR_PATH, &["--name", "Acme"] as &[_]), ("operator", OPERATOR_PATH, &[])]
+    {
+        let create = [&[kind, "create", "--email", EMAIL], more].concat();
+        let made = printed(scene.service.call(&create)).await;
+        let client = |made: &Value| Client::new(scene.service.url(), made["api_key"].as_str().unwrap());
+        let first = client(&made);
+        assert_eq!(status(&first, path).await, 200, "{kind}");
+        eventually("the last use of the key", async || {
+            listed(&scene, kind).await["api_keys"][0]["last_used_at"].is_string().then_some(())
+        })
+        .await;
+
+        let number = listed(&scene, kind).await["id"].to_string();
+        let second = client(&printed(scene.service.call(&[kind, "rotate", &number])).await);
+        assert_eq!((status(&first, path).await, status(&second, path).await), (401, 200), "{kind}");
+        let rotate = [kind, "rotate", &number, "--overlap-s", "600", "--scope", "read_only"];
+        let third = client(&printed(scene.service.call(&rotate)).await);
+        assert_eq!((status(&second, path).await, status(&third, path).await), (200, 200), "{kind}");
+        let keys = listed(&scene, kind).await["api_keys"].clone();
+        let terms: Vec<_> = keys.as_array().unwrap().iter().map(|key| &key["scope"]).collect();
+        assert_eq!(terms, ["read_only", "full"], "newest first: {keys}");
+        assert!(keys[1]["expires_at"].is_string() && keys[0]["created_at"].is_string(), "{keys}");
+
+        let revoked = printed(scene.service.call(&[kind, "revoke", &number])).await;
+        assert_eq!(revoked["revoked"], 2, "{revoked}");
+        assert_eq!((status(&second, path).await, status(&third, path).await), (401, 401), "{kind}");
+    }
+}
+
+#[each_database]
+async fn secrets_are_sealed_anew_and_the_old_key_is_needed_no_more(backend: Backend) {
+    let scene = Scene::open(backend).await;
+    scene.set_webhook("http://127.0.0.1:9/").await;
+    let path = format!("{INTEGRATOR_PATH}/{}/webhook/secret", scene.taxpayer_id());
+    let made = scene.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    assert_eq!(made.status, 200, "{made:?}");
+    let old_keys = format!("[\"{ENCRYPTION_KEY}\"]");
+    let reseal = |old_keys: &str| {
+        let mut call = scene.service.call(&["secrets", "reseal"]);
+        call.env("EINVOICE__SECRETS__ENCRYPTION_KEY", NEW_ENCRYPTION_KEY);
+        call.env("EINVOICE__SECRETS__ENCRYPTION_KEYS", old_keys);
+        call
+    };
+    let (is_done, said) = ended(reseal("[]")).await;
+    assert!(!is_done && said.contains("open with no key"), "{said}");
+    let sum = |resealed: &Value, name: &str| {
+        let kinds = resealed["kinds"].as_object().unwrap().values();
+        kinds.map(|kind| kind[name].as_u64().unwrap()).sum::<u64>()
+    };
+    let first = printed(reseal(&old_keys)).await;
+    assert!(sum(&first, "resealed") >= 1, "{first}");
+    let again = printed(reseal("[]")).await;
+    assert_eq!((sum(&again, "read"), sum(&again, "resealed")), (sum(&first, "read"), 0), "{again}");
+}
+
+/// Cuts the end off by SQL beside the service: what is left is a whole chain.
+async fn cut_last_event(scene: &Scene) {
+    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
+    let of = format!("taxpayer_id = {}", scene.taxpayer_id());
+    let last = format!("{of} AND sequence = (SELECT MAX(sequence) FROM events WHERE {of})");
+    connect(&url).await.execute_unprepared(&format!("DELETE FROM events WHERE {last}")).await.unwrap();
+}
+
+#[each_database]
+async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(backend: Backend) {
+    let scene = Scene::with(backend, &CHECKPOINTS).await;
+    scene.taxpayer.created(&invoice_numbered("FIRST")).await;
+    let on_demand = printed(scene.service.call(&["checkpoint"])).await;
+    let (file, key) = (on_demand["file"].as_str().unwrap(), on_demand["public_key"].as_str().unwrap());
+    assert!(on_demand["number"].as_u64().unwrap() >= 1, "{on_demand}");
+    scene.taxpayer.created(&invoice_numbered("LAST")).await;
+    let head = Books::of(&scene).await.number("SELECT MAX(sequence) FROM events").await;
+    let signed = format!("{}:{head}:", scene.taxpayer_id());
+    let verify = || ended(scene.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
+    eventually("a checkpoint by the service", async || {
+        std::fs::read_to_string(file).unwrap().contains(&signed).then_some(())
+    })
+    .await;
+    let (is_whole, said) = verify().await;
+    assert!(is_whole, "{said}");
+    cut_last_event(&scene).await;
+    assert!(scene.service.verify().0, "the chain alone is whole");
+    let (is_whole, said) = verify().await;
+    let named = format!("the chain of taxpayer {} was truncated", scene.taxpayer_id());
+    assert!(!is_whole && said.contains(&named), "{said}");
+}
