@@ -61,7 +61,7 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     let fatal =
         |receiver: &Receiver| receiver.arrivals().iter().filter(|one| one.irn.starts_with("FATAL")).count();
     assert_eq!(fatal(&receiver), 2, "it ended the process twice and not once more");
-    assert_eq!(metric(&scene, r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
+    assert_eq!(scene.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
     assert!(scene.service.output().contains("gave up on a delivery"), "one line says so");
 
     // An operator may have it sent again.
@@ -116,7 +116,7 @@ async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
     );
     let about = |call: &sandbox::CallRecord| call.irn.as_deref() == Some(irn);
     assert!(!scene.authority.state().calls()[calls..].iter().any(about), "it is not called again");
-    assert_eq!(metric(&scene, r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
+    assert_eq!(scene.metric(r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
     assert!(scene.service.output().contains("paused a run for an operator"));
 
     let operator = scene.operator();
@@ -128,11 +128,4 @@ async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
     scene.taxpayer.succeeded(irn, "submit").await;
     assert_eq!(scene.authority.state().invoice(irn).unwrap().sign_count, 1);
     scene.intact_events().await;
-}
-
-/// The value of a line of the metrics page.
-async fn metric(scene: &Scene, name: &str) -> String {
-    let page = reqwest::get(format!("{}/metrics", scene.service.url())).await.unwrap().text().await.unwrap();
-    let line = page.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {page}"));
-    line.rsplit(' ').next().unwrap().to_owned()
 }

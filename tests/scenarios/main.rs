@@ -19,6 +19,7 @@ mod first_start;
 mod hostile_json;
 mod idempotency;
 mod inbound_kills;
+mod incidents;
 mod memory;
 mod noisy_neighbour;
 mod outage;

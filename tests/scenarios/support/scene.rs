@@ -155,6 +155,14 @@ impl Scene {
         .await;
     }
 
+    /// The value of a line of the metrics page.
+    pub(crate) async fn metric(&self, name: &str) -> String {
+        let url = format!("{}/metrics", self.service.url());
+        let page = reqwest::get(url).await.unwrap().text().await.unwrap();
+        let line = page.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{name} in {page}")).rsplit(' ').next().unwrap().to_owned()
+    }
+
     /// The SQLite file.
     pub(crate) fn sqlite_url(&self) -> String {
         format!("sqlite://{}", self.directory.path().join("einvoice.db").display())
