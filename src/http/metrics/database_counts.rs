@@ -71,3 +71,20 @@ impl DatabaseCounts {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn however_often_the_page_is_asked_for_the_database_is_asked_every_few_seconds() {
+        for test in stores().await {
+            let counts = CachedCounts::default();
+            let first = counts.counted(&test.store).await.unwrap();
+            for _ in 0..3 {
+                assert!(Arc::ptr_eq(&first, &counts.counted(&test.store).await.unwrap()));
+            }
+        }
+    }
+}
