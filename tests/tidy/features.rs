@@ -14,8 +14,9 @@ const EXACT: &[(&str, &str)] = &[
     ("libsqlite3-sys", "bundled,bundled_bindings,cc,pkg-config,unlock_notify,vcpkg"),
 ];
 
-/// Crates that nothing may bring in: TLS is rustls, in one implementation of its cryptography for HTTP.
-const ABSENT: &[&str] = &["native-tls", "openssl-sys", "rusqlite"];
+/// Crates that nothing may bring in: TLS is rustls, in one implementation of its cryptography for HTTP, and passwords
+/// for NTLM go through no code but ours.
+const ABSENT: &[&str] = &["native-tls", "ntlmssp", "openssl-sys", "rusqlite"];
 
 /// Every crate that the service is made of, with its features.
 fn graph() -> io::Result<BTreeMap<String, String>> {
