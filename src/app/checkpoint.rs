@@ -56,3 +56,24 @@ pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
         "public_key": done.public_key.to_string(),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_file_that_cannot_be_used_is_named() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "no key").unwrap();
+        let named = |path: &Path| signing_key(path).err().unwrap().to_string();
+        let (unusable, missing) = (file.path(), file.path().join("nowhere"));
+        assert_eq!(
+            named(unusable),
+            format!(
+                "the key of checkpoints in {} cannot be used: a key of checkpoints is 32 bytes in base64",
+                unusable.display()
+            )
+        );
+        assert_eq!(named(&missing), format!("the file {} cannot be read", missing.display()));
+    }
+}

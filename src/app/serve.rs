@@ -244,3 +244,15 @@ async fn stop_requested() -> Result<(), StartError> {
         interrupted = signal::ctrl_c() => interrupted.map_err(StartError::from),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn an_address_in_use_is_named() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let bind = taken.local_addr().unwrap();
+        assert_eq!(listen(bind).unwrap_err().to_string(), format!("cannot listen on {bind}"));
+    }
+}

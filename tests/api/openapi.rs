@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::each_database;
+use testkit::edit::with;
 use testkit::patience::eventually;
 
 use crate::support::world::World;
@@ -121,7 +122,8 @@ struct Operation {
     method: String,
     path: String,
     example: Option<Value>,
-    statuses: BTreeSet<String>,
+    /// Each status with its description: of a failure, its codes.
+    statuses: BTreeMap<String, String>,
     schemes: Vec<String>,
 }
 
@@ -210,6 +212,10 @@ impl<'w> Walk<'w> {
     }
 
     async fn call(&self, name: &str) -> Answer {
+        self.send(name, self.operations[name].example.as_ref()).await
+    }
+
+    async fn send(&self, name: &str, body: Option<&Value>) -> Answer {
         let operation = &self.operations[name];
         let mut path = operation.path.clone();
         for (parameter, value) in &self.places {
@@ -217,12 +223,14 @@ impl<'w> Walk<'w> {
         }
         assert!(!path.contains('{'), "nothing stands for a parameter of {path}");
         let caller = self.caller(name);
-        let answer = match &operation.example {
+        let answer = match body {
             Some(body) => caller.send(&operation.method, &path, body).await,
             None => caller.call(&operation.method, &path).await,
         };
-        let status = answer.status.to_string();
-        assert!(operation.statuses.contains(&status), "{name} may not answer {status}: {}", answer.body);
+        let told = operation.statuses.get(&answer.status.to_string());
+        let told = told.unwrap_or_else(|| panic!("{name} may not answer {}: {}", answer.status, answer.body));
+        let is_told = answer.status < 400 || told.split(", ").any(|code| code == answer.code());
+        assert!(is_told, "{name} may answer {} with {told}: {}", answer.status, answer.body);
         answer
     }
 
@@ -276,17 +284,53 @@ fn operations(document: &Value) -> BTreeMap<String, Operation> {
         for (method, operation) in item.as_object().unwrap() {
             let schemes = operation["security"].as_array().into_iter().flatten();
             let schemes = schemes.flat_map(|scheme| scheme.as_object().unwrap().keys().cloned());
+            let described = |(status, response): (&String, &Value)| {
+                (status.clone(), response["description"].as_str().unwrap().to_owned())
+            };
             let one = Operation {
                 method: method.to_uppercase(),
                 path: path.clone(),
                 example: operation.pointer("/requestBody/content/application~1json/example").cloned(),
-                statuses: operation["responses"].as_object().unwrap().keys().cloned().collect(),
+                statuses: operation["responses"].as_object().unwrap().iter().map(described).collect(),
                 schemes: schemes.collect(),
             };
             all.insert(operation["operationId"].as_str().unwrap().to_owned(), one);
         }
     }
     all
+}
+
+/// The example of each operation that takes an IRN, with one that is none and with one of nobody's: whatever code the
+/// refusal has, the document names it there.
+#[each_database]
+async fn the_code_of_a_refused_irn_is_in_the_document(world: &World) {
+    let document = world.anonymous().get("/openapi.json").await.expect_status(200).body;
+    let mut walk = Walk::through(world, &document).await;
+    for name in ["create_taxpayer", "update_profile", "rotate_api_key"] {
+        let answer = walk.call(name).await;
+        walk.note(name, &answer);
+    }
+    walk.keys.remove("integrator_key");
+    let mut seen = BTreeSet::new();
+    for (name, operation) in &walk.operations {
+        let Some(example) = &operation.example else { continue };
+        let Some(field) = ["irn", "supplier_irn"].into_iter().find(|field| example[field].is_string()) else {
+            continue;
+        };
+        for irn in ["odd", "INV0001-FFFFFFFF-20260115"] {
+            let answer = walk.send(name, Some(&with(example, field, json!(irn)))).await;
+            seen.insert(format!("{name} {}", answer.code()));
+        }
+    }
+    for expected in [
+        "submit IRN_MALFORMED",
+        "submit IRN_SERVICE_ID_MISMATCH",
+        "transmit IRN_MALFORMED",
+        "transmit IRN_SERVICE_ID_MISMATCH",
+        "get_supplier_invoice IRN_MALFORMED",
+    ] {
+        assert!(seen.contains(expected), "{expected} in {seen:?}");
+    }
 }
 
 #[each_database]
