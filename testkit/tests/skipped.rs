@@ -25,6 +25,7 @@ mod support {
 
 #[on_postgresql]
 async fn a_case(backend: Backend) {
+    tokio::task::yield_now().await;
     assert_eq!(backend, Backend::Postgres);
     println!("the case was run");
 }
