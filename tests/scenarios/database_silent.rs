@@ -76,13 +76,20 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
 
     silent.execute_unprepared("ROLLBACK").await.unwrap();
     silent.execute_unprepared(&hold(&ids)).await.unwrap();
-    let (held_up, read) = tokio::join!(join_all(held.iter().map(|one| post(&one.client, "HELD"))), async {
-        sleep(Duration::from_millis(500)).await;
-        timed(scene.taxpayer.get(INVOICES)).await
-    });
-    held_up.iter().for_each(assert_come_back);
+    let begun = Instant::now();
+    let (held_up, read) = tokio::join!(
+        join_all(held.iter().map(async |one| (post(&one.client, "HELD").await, begun.elapsed()))),
+        async {
+            sleep(Duration::from_millis(500)).await;
+            (scene.taxpayer.get(INVOICES).await, begun.elapsed())
+        }
+    );
     assert_eq!(read.0.unwrap().status, 200);
-    println!("all writers wait for locks: a read is answered after {:?}", read.1);
+    for (answer, ended) in &held_up {
+        assert_come_back(answer);
+        assert!(read.1 < *ended, "a read waits for no writer: {:?} is after {ended:?}", read.1);
+    }
+    println!("all writers wait for locks: a read is answered {:?} after their start", read.1);
     let ready = scene.taxpayer.get("/health/ready").await.unwrap();
     assert_eq!(ready.status, 200, "{ready:?}");
 
