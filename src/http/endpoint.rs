@@ -1,4 +1,5 @@
-//! One line of the table of endpoints: a path with its handlers and its policy. Any other method is 405 with `Allow`.
+//! One line of the table of endpoints: a path with its handlers, its policy and its documentation. Any other method is
+//! 405 with `Allow`. A handler without documentation does not compile, except for the pages for people.
 
 use std::rc::Rc;
 
@@ -7,15 +8,23 @@ use actix_web::guard::{self, GuardContext};
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
+use utoipa::openapi::path::HttpMethod;
 
 use crate::http::limits::SensitiveOp;
 use crate::http::middleware::policy::{Effect, RoutePolicy};
+use crate::http::openapi::document::Tag;
+use crate::http::openapi::operation::{Operation, OperationDoc};
 use crate::http::respond::error::ApiError;
 
-/// The methods of a read that may also be posted.
-pub(crate) const READ: [Method; 3] = [Method::GET, Method::HEAD, Method::POST];
-/// The methods of an update.
-pub(crate) const SET: [Method; 3] = [Method::PUT, Method::PATCH, Method::POST];
+/// The order in which `Allow` lists the methods.
+const METHODS: [Method; 5] = [Method::GET, Method::HEAD, Method::PUT, Method::PATCH, Method::POST];
+
+/// A part of the API: its name and purpose in the API document, and its endpoints.
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    pub(crate) purpose: &'static str,
+    pub(crate) endpoints: Vec<Path>,
+}
 
 /// A path with its methods.
 pub(crate) struct Path {
@@ -23,10 +32,15 @@ pub(crate) struct Path {
     routes: Vec<Route>,
     pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
+    documented: Vec<(Vec<Method>, Doc)>,
 }
 
+/// Documents an operation. It is a function, since the document is built only when it is asked for.
+type Doc = fn() -> OperationDoc;
+
 pub(crate) fn path(pattern: &'static str) -> Path {
-    Path { pattern, routes: Vec::new(), policy: RoutePolicy::new(pattern), allowed: Vec::new() }
+    let policy = RoutePolicy::new(pattern);
+    Path { pattern, routes: Vec::new(), policy, allowed: Vec::new(), documented: Vec::new() }
 }
 
 impl Path {
@@ -67,50 +81,135 @@ impl Path {
     }
 
     /// Handles GET, and HEAD without the body.
-    pub(crate) fn get<F, Args>(self, handler: F) -> Self
+    pub(crate) fn get<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::GET, Method::HEAD], handler)
+        self.on([Method::GET, Method::HEAD], handler, doc)
     }
 
-    pub(crate) fn post<F, Args>(self, handler: F) -> Self
+    pub(crate) fn post<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::POST], handler)
+        self.on([Method::POST], handler, doc)
     }
 
-    pub(crate) fn patch<F, Args>(self, handler: F) -> Self
+    pub(crate) fn put<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
-        self.on([Method::PATCH], handler)
+        self.on([Method::PUT], handler, doc)
     }
 
-    /// Handles several methods with one operation.
-    pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
+    pub(crate) fn patch<F, Args>(self, handler: F, doc: Doc) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::PATCH], handler, doc)
+    }
+
+    /// Handles a read that may also be posted.
+    pub(crate) fn get_or_post<F, Args>(self, handler: F, doc: Doc) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.on([Method::GET, Method::HEAD, Method::POST], handler, doc)
+    }
+
+    /// Handles several methods with one operation. The document names the operation by the first one.
+    pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F, doc: Doc) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.documented.push((methods.to_vec(), doc));
+        self.route(methods, handler)
+    }
+
+    /// Handles GET with a page for people, which the document leaves out.
+    pub(crate) fn page<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.route([Method::GET, Method::HEAD], handler)
+    }
+
+    fn route<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
         self.allowed.extend(methods.clone());
+        self.allowed.sort_by_key(|method| METHODS.iter().position(|known| known == method));
         let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
         self.routes.push(web::route().guard(guard::fn_guard(is_taken)).to(handler));
         self
     }
+
+    /// Returns the operations of the path, each with the keys that the policy accepts.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
+        let (path, surface) = (self.pattern, self.policy.surface);
+        self.documented.iter().map(move |(methods, doc)| Operation {
+            path,
+            methods: methods.iter().filter_map(http_method).collect(),
+            keys: surface.map_or(&[], |surface| surface.kinds),
+            refusals: surface.map_or_else(Vec::new, |surface| surface.refusals().to_vec()),
+            doc: doc(),
+        })
+    }
+
+    /// Sorts fixed segments before parameters that would match them too.
+    fn precedence(&self) -> Vec<bool> {
+        self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
+    }
+}
+
+/// Returns the method in the document. HEAD is left out, since every GET also answers HEAD.
+fn http_method(method: &Method) -> Option<HttpMethod> {
+    match *method {
+        Method::GET => Some(HttpMethod::Get),
+        Method::PUT => Some(HttpMethod::Put),
+        Method::PATCH => Some(HttpMethod::Patch),
+        Method::POST => Some(HttpMethod::Post),
+        _ => None,
+    }
+}
+
+impl Part {
+    pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
+        self.endpoints.iter().flat_map(Path::operations)
+    }
+
+    /// Returns the part as the document shows it.
+    pub(crate) fn tag(&self) -> Tag {
+        Tag { name: self.name, purpose: self.purpose, operations: self.operations().collect() }
+    }
+}
+
+/// Returns the endpoints in the order in which a request is matched with them.
+pub(crate) fn by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
+    endpoints.sort_by_cached_key(Path::precedence);
+    endpoints
 }
 
 impl HttpServiceFactory for Path {
     fn register(self, config: &mut AppService) {
-        let Self { pattern, routes, policy, allowed } = self;
+        let Self { pattern, routes, policy, allowed, .. } = self;
         let taken: Rc<[Method]> = allowed.clone().into();
         let refuse = move || {
             let allowed = allowed.clone();
@@ -128,4 +227,22 @@ impl HttpServiceFactory for Path {
 /// Handles a request without a matching path.
 pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
     std::future::ready(Err(ApiError::route_not_found())).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fixed_segment_is_matched_before_a_parameter() {
+        let patterns = ["/a/{id}", "/a/{id}/c", "/a/b", "/{any}", "/a/b/{id}", "/a"];
+        let sorted = by_precedence(patterns.map(path).into());
+        let before = |first: &str, second: &str| {
+            let at = |pattern| sorted.iter().position(|path| path.pattern == pattern).unwrap();
+            assert!(at(first) < at(second), "{first} is not before {second}");
+        };
+        before("/a/b", "/a/{id}");
+        before("/a", "/{any}");
+        before("/a/b/{id}", "/a/{id}/c");
+    }
 }

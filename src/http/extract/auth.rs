@@ -21,7 +21,7 @@ const API_KEY: &str = "x-api-key";
 /// The kinds of keys that a part of the API accepts, and the error code for any other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Surface {
-    kinds: &'static [KeyKind],
+    pub(crate) kinds: &'static [KeyKind],
     otherwise: ErrorCode,
 }
 
@@ -43,6 +43,11 @@ impl Surface {
         ];
         let surface = SURFACES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
         surface.map(|(_, surface)| *surface)
+    }
+
+    /// Returns the error codes for a request without a key, and for one with another key.
+    pub(crate) fn refusals(self) -> [ErrorCode; 2] {
+        [ErrorCode::Unauthenticated, self.otherwise]
     }
 
     /// Refuses a request whose key the surface does not accept.

@@ -35,7 +35,7 @@ pub(crate) enum Effect {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
     pattern: &'static str,
-    surface: Option<Surface>,
+    pub(crate) surface: Option<Surface>,
     pub(crate) effect: Effect,
     /// Waits for the authority or for a webhook receiver.
     pub(crate) relays: bool,

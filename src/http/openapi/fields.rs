@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
-use super::document;
+use crate::http::endpoint::Part;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
+use crate::http::parts;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fields.md");
 const HEAD: &str = "# Fields of every request body\n\n\
@@ -28,9 +29,9 @@ fn the_tables_of_fields_are_those_of_the_forms() {
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    for (_, operation) in document::operations() {
-        let Some((form, _)) = &operation.body else { continue };
-        let title = format!("## {}\n\n`{}`\n", operation.summary, operation.place());
+    for operation in parts().iter().flat_map(Part::operations) {
+        let Some((form, _)) = &operation.doc.body else { continue };
+        let title = format!("## {}\n\n`{}`\n", operation.doc.summary, operation.place());
         write!(page, "\n{title}\n| Field | Needed | What it may be | Rules |\n|---|---|---|---|\n").unwrap();
         rows(&mut page, "", form);
     }

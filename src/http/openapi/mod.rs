@@ -1,5 +1,5 @@
-//! The API document (`OpenAPI` 3.1). The forms describe the request bodies that they read, and the views describe the
-//! responses that they write. The tables here only assign bodies and responses to operations.
+//! The API document (`OpenAPI` 3.1), generated from the endpoint table. The forms describe the request bodies that they
+//! read, and the views describe the responses that they write. An endpoint only names them.
 //!
 //! | Concept | File |
 //! |---|---|
@@ -8,19 +8,15 @@
 //! | parameters of paths and query strings | `parameter` |
 //! | schemas of forms, envelopes and failures | `schema` |
 //! | inputs that make the simulator fail | `trying` |
-//! | the tables, one for each part of the API | `core`, `tax_payers`, `system_integrators`, `app`, `ops` |
 
-mod app;
-mod core;
-pub mod document;
+pub(crate) mod document;
 #[cfg(test)]
 mod fields;
-mod operation;
-mod ops;
+pub(crate) mod operation;
 mod parameter;
-mod schema;
-mod system_integrators;
-mod tax_payers;
+pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 mod trying;
+
+pub(crate) use operation::{OperationDoc, doc, example};

@@ -1,60 +1,29 @@
 //! One operation of the API: its key, its request, its responses and its failures. Parts common to all operations are
-//! added here, so that a line of a table holds only its own.
+//! added here, so that an endpoint documents only its own.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter};
-use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder, Responses, ResponsesBuilder};
 
+use crate::domain::access::caller::KeyKind;
 use crate::http::forms::form_schema::FormSchema;
-use crate::http::openapi::parameter;
+use crate::http::forms::reader::Reader;
+use crate::http::openapi::parameter::{self, QueryKind};
 use crate::http::openapi::schema::{self, FAILURE, PROBLEM};
 use crate::http::respond::code::ErrorCode;
 
-/// The kind of key that an operation requires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RequiredKey {
-    Nobody,
-    Taxpayer,
-    Integrator,
-    /// A taxpayer's or an integrator's key.
-    Either,
-    Operator,
-}
-
-/// The security schemes of the document, each with its description.
-pub(super) const SCHEMES: [(&str, &str); 3] = [
-    ("taxpayer_key", "A taxpayer's key, tpk_…"),
-    ("integrator_key", "An integrator's key, sik_…"),
-    ("operator_key", "An operator's key, opk_…"),
+/// The security schemes of the document, each with its key and its description.
+pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
+    ("taxpayer_key", KeyKind::Taxpayer, "A taxpayer's key, tpk_…"),
+    ("integrator_key", KeyKind::Integrator, "An integrator's key, sik_…"),
+    ("operator_key", KeyKind::Operator, "An operator's key, opk_…"),
 ];
-
-impl RequiredKey {
-    fn schemes(self) -> &'static [&'static str] {
-        match self {
-            Self::Nobody => &[],
-            Self::Taxpayer => &["taxpayer_key"],
-            Self::Integrator => &["integrator_key"],
-            Self::Either => &["taxpayer_key", "integrator_key"],
-            Self::Operator => &["operator_key"],
-        }
-    }
-
-    fn failures(self) -> &'static [ErrorCode] {
-        match self {
-            Self::Nobody => &[],
-            Self::Taxpayer | Self::Integrator | Self::Operator => {
-                &[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey]
-            }
-            Self::Either => &[ErrorCode::Unauthenticated, ErrorCode::KeyNotRecognized],
-        }
-    }
-}
 
 const JSON: &str = "application/json";
 
@@ -68,14 +37,11 @@ const BODY: [ErrorCode; 5] = [
     ErrorCode::ValidationFailed,
 ];
 
-/// A line of a table.
-pub(super) struct OperationDoc {
-    pub(super) path: &'static str,
-    methods: Vec<HttpMethod>,
+/// The documentation of an operation, as its endpoint gives it.
+pub(crate) struct OperationDoc {
     name: &'static str,
     pub(super) summary: &'static str,
     note: Option<&'static str>,
-    key: RequiredKey,
     parameters: Vec<Parameter>,
     pub(super) body: Option<(FormSchema, Value)>,
     body_may_be_absent: bool,
@@ -85,92 +51,106 @@ pub(super) struct OperationDoc {
     pub(super) components: Vec<(String, RefOr<Schema>)>,
 }
 
+/// Begins the documentation of an operation. `name` is its id.
+pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
+    let doc = OperationDoc {
+        name,
+        summary,
+        note: None,
+        parameters: Vec::new(),
+        body: None,
+        body_may_be_absent: false,
+        answers: BTreeMap::new(),
+        failures: BTreeMap::new(),
+        components: Vec::new(),
+    };
+    doc.fails(&ANY)
+}
+
+/// Returns the example of a body by the name of its file.
+macro_rules! example {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi/examples/", $name, ".json"))
+    };
+}
+pub(crate) use example;
+
 impl OperationDoc {
-    /// Creates an operation. `name` is its id: the name of its handler.
-    pub(super) fn new(
-        method: HttpMethod,
-        path: &'static str,
-        name: &'static str,
-        summary: &'static str,
-    ) -> Self {
-        Self {
-            path,
-            methods: vec![method],
-            name,
-            summary,
-            note: None,
-            key: RequiredKey::Nobody,
-            parameters: Vec::new(),
-            body: None,
-            body_may_be_absent: false,
-            answers: BTreeMap::new(),
-            failures: BTreeMap::new(),
-            components: Vec::new(),
-        }
-        .fails(&ANY)
-    }
-
-    /// Adds other methods that do the same.
-    pub(super) fn also(mut self, methods: impl IntoIterator<Item = HttpMethod>) -> Self {
-        self.methods.extend(methods);
-        self
-    }
-
-    pub(super) fn by(self, key: RequiredKey) -> Self {
-        Self { key, ..self }.fails(key.failures())
-    }
-
-    pub(super) fn noted(self, note: &'static str) -> Self {
+    pub(crate) fn noted(self, note: &'static str) -> Self {
         Self { note: Some(note), ..self }
     }
 
     /// Adds a parameter of the query string. All of them are optional.
-    pub(super) fn query(
-        mut self,
-        name: &'static str,
-        kind: parameter::QueryKind,
-        what: &'static str,
-    ) -> Self {
-        self.parameters.push(parameter::query(name, kind, what));
+    pub(crate) fn query(self, name: &'static str, what: &'static str) -> Self {
+        self.parameter(parameter::query(name, QueryKind::Text, what))
+    }
+
+    /// Adds a whole number with this minimum to the query string. Any other value is refused.
+    pub(crate) fn query_number(self, name: &'static str, min: u8, what: &'static str) -> Self {
+        self.parameter(parameter::query(name, QueryKind::Whole(min), what))
+    }
+
+    /// Adds the parameters that select a page of a list.
+    pub(crate) fn paged(self, per_page: &'static str) -> Self {
+        self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
+            .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
+    }
+
+    fn parameter(mut self, parameter: Parameter) -> Self {
+        self.parameters.push(parameter);
         self
     }
 
     /// Adds a body, with the form that reads it and an example that the form accepts.
-    pub(super) fn takes(self, form: FormSchema, example: &str) -> Self {
+    pub(crate) fn takes<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
-        Self { body: Some((form, example)), ..self }.fails(&BODY)
+        Self { body: Some((FormSchema::of(form), example)), ..self }.fails(&BODY)
     }
 
     /// Adds a body that may be absent.
-    pub(super) fn may_take(self, form: FormSchema, example: &str) -> Self {
+    pub(crate) fn may_take<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
         Self { body_may_be_absent: true, ..self.takes(form, example) }
     }
 
     /// Adds the `Idempotency-Key` header to a write, which is carried out once per key.
-    pub(super) fn writes(mut self) -> Self {
-        self.parameters.push(parameter::idempotency_key());
-        self.fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
+    pub(crate) fn writes(self) -> Self {
+        self.parameter(parameter::idempotency_key())
+            .fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
     }
 
-    pub(super) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+    /// Adds a response with a view as its data.
+    pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+        let data = self.refer::<T>();
+        self.shows(status, message, schema::envelope(data))
+    }
+
+    pub(crate) fn gives_or_null<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data =
             OneOfBuilder::new().item(self.refer::<T>()).item(ObjectBuilder::new().schema_type(Type::Null));
         self.shows(status, message, schema::envelope(Schema::from(data.build())))
     }
 
-    pub(super) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
-        let data = self.refer::<T>();
-        self.shows(status, message, schema::envelope(data))
+    /// Adds a response with a list that has no pages.
+    pub(crate) fn gives_list<T: ToSchema>(mut self, message: &str) -> Self {
+        let items = ArrayBuilder::new().items(self.refer::<T>());
+        self.shows(200, message, schema::envelope(items))
+    }
+
+    /// Adds a response whose message is the view, and whose data is a sentence (spec.md, "Submit").
+    pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
+        let view = self.refer::<T>();
+        let sentence = ObjectBuilder::new().schema_type(Type::String);
+        self.shows(status, message, schema::swapped(view, sentence))
     }
 
     /// Adds a response with a page of a list.
-    pub(super) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
+    pub(crate) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
         let item = self.refer::<T>();
         self.shows(200, message, schema::envelope(schema::page(item)))
     }
 
     /// Adds a response of any shape. Responses with the same status share one shape and differ by their message.
-    pub(super) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
+    pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
         let answer = self.answers.entry(status).or_insert((String::new(), JSON, schema));
         let slash = if answer.0.is_empty() { "" } else { " / " };
         answer.0 = format!("{}{slash}{message}", answer.0);
@@ -178,21 +158,21 @@ impl OperationDoc {
     }
 
     /// Adds a response that is not JSON.
-    pub(super) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
+    pub(crate) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
         let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
         self.answers.insert(status, (message.to_owned(), kind, schema));
         self
     }
 
     /// Adds a view to the components, and returns a reference to it.
-    pub(super) fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+    fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let name = T::name().into_owned();
         T::schemas(&mut self.components);
         self.components.push((name.clone(), T::schema()));
         schema::component(&name)
     }
 
-    pub(super) fn fails(mut self, codes: &[ErrorCode]) -> Self {
+    pub(crate) fn fails(mut self, codes: &[ErrorCode]) -> Self {
         for code in codes {
             self.failures.entry(code.status().as_u16()).or_default().push(*code);
         }
@@ -200,11 +180,35 @@ impl OperationDoc {
     }
 
     /// Adds failures that have another status here than elsewhere.
-    pub(super) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
+    pub(crate) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
         self.failures.entry(status).or_default().extend(codes);
         self
     }
 
+    fn request_body(&self) -> Option<RequestBody> {
+        let (form, example) = self.body.as_ref()?;
+        let content = ContentBuilder::new()
+            .schema(Some(schema::object_of(form)))
+            .example(Some(example.clone()))
+            .build();
+        let required = if self.body_may_be_absent { Required::False } else { Required::True };
+        Some(RequestBodyBuilder::new().content(JSON, content).required(Some(required)).build())
+    }
+}
+
+/// An operation in its place: the documentation of an endpoint with what the endpoint's policy says.
+pub(crate) struct Operation {
+    pub(crate) path: &'static str,
+    /// The methods that carry it out. The first is the main one.
+    pub(crate) methods: Vec<HttpMethod>,
+    /// The kinds of keys that it accepts; without any, it needs no key.
+    pub(crate) keys: &'static [KeyKind],
+    /// The failures of a call without such a key.
+    pub(crate) refusals: Vec<ErrorCode>,
+    pub(crate) doc: OperationDoc,
+}
+
+impl Operation {
     /// Returns its first method and its path.
     #[cfg(test)]
     pub(super) fn place(&self) -> String {
@@ -214,50 +218,46 @@ impl OperationDoc {
 
     /// Returns one operation for each of its methods, each with its own id.
     pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
-        let named = |(place, method): (usize, &HttpMethod)| {
-            let (mut id, mut summary) = (self.name.to_owned(), self.summary.to_owned());
-            if place > 0 {
+        let mut built = Vec::with_capacity(self.methods.len());
+        for (position, method) in self.methods.iter().enumerate() {
+            let (mut id, mut summary) = (self.doc.name.to_owned(), self.doc.summary.to_owned());
+            if position > 0 {
                 let word = word(method);
                 id = format!("{id}_by_{word}");
                 summary = format!("{summary} (by {})", word.to_uppercase());
             }
             let operation = self.operation(tag).operation_id(Some(id)).summary(Some(summary));
-            (method.clone(), operation.build())
-        };
-        self.methods.iter().enumerate().map(named).collect()
+            built.push((method.clone(), operation.build()));
+        }
+        built
     }
 
     fn operation(&self, tag: &'static str) -> OperationBuilder {
-        let securities = self
-            .key
-            .schemes()
-            .iter()
-            .map(|scheme| SecurityRequirement::new::<_, [&str; 0], &str>(*scheme, []));
-        let parameters = parameter::of_path(self.path).chain(self.parameters.iter().cloned());
-        let required = if self.body_may_be_absent { Required::False } else { Required::True };
-        let body = self.body.as_ref().map(|(form, example)| {
-            let content =
-                ContentBuilder::new().schema(Some(schema::object_of(form))).example(Some(example.clone()));
-            RequestBodyBuilder::new()
-                .content("application/json", content.build())
-                .required(Some(required))
-                .build()
-        });
+        let schemes = SCHEMES.iter().filter(|(_, kind, _)| self.keys.contains(kind));
+        let securities = schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
+        let parameters = parameter::of_path(self.path).chain(self.doc.parameters.iter().cloned());
         OperationBuilder::new()
-            .description(self.note)
+            .description(self.doc.note)
             .tag(tag)
             .securities(Some(securities))
             .parameters(Some(parameters))
-            .request_body(body)
+            .request_body(self.doc.request_body())
             .responses(self.responses())
     }
 
     fn responses(&self) -> Responses {
-        let answers = self.answers.iter().map(|(status, (message, kind, schema))| {
+        let answers = self.doc.answers.iter().map(|(status, (message, kind, schema))| {
             let content = ContentBuilder::new().schema(Some(schema.clone())).build();
             (status.to_string(), ResponseBuilder::new().description(message).content(*kind, content))
         });
-        let failures = self.failures.iter().map(|(status, codes)| (status.to_string(), failure(codes)));
+        let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
+        for code in &self.refusals {
+            failures.entry(code.status().as_u16()).or_default().push(*code);
+        }
+        for (status, codes) in &self.doc.failures {
+            failures.entry(*status).or_default().extend(codes);
+        }
+        let failures = failures.iter().map(|(status, codes)| (status.to_string(), failure(codes)));
         let all = answers.chain(failures).map(|(status, response)| (status, response.build()));
         ResponsesBuilder::new().responses_from_iter(all).build()
     }

@@ -191,7 +191,7 @@ fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema
 }
 
 /// Returns the envelope of a success around a view.
-pub(super) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
+pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     swapped(ObjectBuilder::new().schema_type(Type::String), data)
 }
 
@@ -203,8 +203,18 @@ pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<S
     ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
 }
 
+/// Returns the schema of an object whose fields another system determines.
+pub(crate) fn object() -> Schema {
+    ObjectBuilder::new().build().into()
+}
+
+/// Returns the schema of a list of such objects.
+pub(crate) fn objects() -> Schema {
+    ArrayBuilder::new().items(ObjectBuilder::new()).build().into()
+}
+
 /// Returns the schema of an answer from another system, which may have any shape.
-pub(super) fn any() -> Schema {
+pub(crate) fn any() -> Schema {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).build().into()
 }
 

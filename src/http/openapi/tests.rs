@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::document;
-use crate::http::table;
+use crate::http::{openapi_document, table};
 
 /// Pages for people; the document leaves them out.
 const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
 
 fn parsed() -> Value {
-    strict_json::from_trusted(document::text()).unwrap()
+    strict_json::from_trusted(openapi_document()).unwrap()
 }
 
 fn operations(document: &Value) -> Vec<(String, String, &Value)> {
@@ -74,7 +73,7 @@ fn an_operation_has_one_name_a_key_and_its_failures() {
 #[test]
 fn every_reference_leads_to_a_component() {
     let document = parsed();
-    let text = document::text();
+    let text = openapi_document();
     let names: BTreeSet<_> =
         text.split("\"#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert!(names.len() > 20);

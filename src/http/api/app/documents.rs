@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::domain::access::caller::Caller;
 use crate::domain::pipeline::{Operation, RunRequest};
 use crate::http::api::app::run_response;
+use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer;
 use crate::http::extract::acting_taxpayer::TaxpayerHint;
@@ -14,12 +15,62 @@ use crate::http::extract::body::Body;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{report, submission, transmit, vat_report};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::http::views::run::{ReportResult, RunView, SubmissionResult, TransmissionResult};
+
+const ACCEPTED: &str = "The request is being processed: the run, for who prefers `respond-async`";
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/app/invoices/submit").relays().post(submit, || {
+            doc("submit", "Submit")
+                .noted(
+                    "The result stands under `message` and the sentence under `data`. Sending the same IRN again is safe.",
+                )
+                .takes(|reader| submission::fields(reader, None), example!("submit"))
+                .gives_as_message::<SubmissionResult<'_>>(200, "Invoice submitted successfully")
+                .gives::<RunView<'_>>(202, ACCEPTED)
+                .writes()
+                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+                .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::AuthorityRejected])
+                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+        }),
+        path("/v1/app/invoices/transmit").relays().post(transmit, || {
+            doc("transmit", "Transmit")
+                .takes(|reader| transmit::read(reader, None), example!("transmit"))
+                .gives::<TransmissionResult<'_>>(200, "Invoice transmitted successfully")
+                .gives::<RunView<'_>>(202, ACCEPTED)
+                .writes()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
+                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
+                .fails(&[ErrorCode::AccessPointOffline])
+                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                .fails_with(500, &[ErrorCode::AuthorityRejected, ErrorCode::AuthorityUnavailable])
+        }),
+        path("/v1/app/invoices/report").relays().post(report, || {
+            doc("report", "Report")
+                .takes(|reader| vat_report::read(reader, None, false), example!("report"))
+                .gives::<ReportResult<'_>>(200, "Invoice reported successfully")
+                .gives::<RunView<'_>>(202, ACCEPTED)
+                .writes()
+                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+                .fails(&[ErrorCode::IrnContentChanged, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::ReportFailed])
+                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+                .fails_with(500, &[ErrorCode::AuthorityUnavailable])
+        }),
+    ]
+}
 
 /// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run.
-pub(crate) async fn submit(
+async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,
     prefer: Prefer,
@@ -39,7 +90,7 @@ pub(crate) async fn submit(
 
 /// POST /v1/app/invoices/transmit: Transmit. Its failures have status 500, each with its own code (docs/contract.md,
 /// "The authority pipeline").
-pub(crate) async fn transmit(
+async fn transmit(
     state: web::Data<ApiState>,
     caller: Caller,
     prefer: Prefer,
@@ -62,7 +113,7 @@ pub(crate) async fn transmit(
 
 /// POST /v1/app/invoices/report: Report. Its failures have status 500, each with its own code (docs/contract.md, "The
 /// authority pipeline").
-pub(crate) async fn report(
+async fn report(
     state: web::Data<ApiState>,
     caller: Caller,
     prefer: Prefer,

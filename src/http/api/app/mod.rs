@@ -2,9 +2,11 @@
 
 mod documents;
 mod relay;
-pub(crate) mod run_response;
+mod run_response;
 mod validate;
 
-pub(crate) use documents::{report, submit, transmit};
-pub(crate) use relay::{confirm, confirm_receipt, download, get_run, update_payment_status};
-pub(crate) use validate::validate;
+use crate::http::endpoint::Path;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    [validate::endpoints(), documents::endpoints(), relay::endpoints()].into_iter().flatten().collect()
+}

@@ -1,29 +1,89 @@
 //! The calls about one invoice that are relayed to the authority, and the invoice's pipeline run. Updates also accept
 //! POST and PUT; reads also accept POST.
 
+use actix_web::http::Method;
 use actix_web::web;
 
 use crate::actors::pipeline::handle::RelayError;
-use crate::authority::AuthorityFailure;
+use crate::authority::{AuthorityFailure, Confirmation};
 use crate::domain::access::caller::Caller;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::Operation;
 use crate::http::api::app::run_response;
+use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::body::Body;
 use crate::http::extract::prefer::Prefer;
 use crate::http::extract::{acting_taxpayer, path_ids};
 use crate::http::forms::query::Query;
 use crate::http::forms::{relayed_payment, report};
+use crate::http::openapi::{doc, example, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::http::views::run::RunView;
+use crate::http::views::run::{PaymentResult, RunView};
 use crate::store::runs;
 
+/// The methods of an update.
+const UPDATE: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
+/// Failures of every call that waits for the authority.
+const RELAYED: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/app/invoices/transmit/{irn}/confirm-receipt").relays().on(UPDATE, confirm_receipt, || {
+            doc("confirm_receipt", "Confirm Transmission Receipt")
+                .gives::<Confirmation>(200, "Invoice transmission receipt confirmed")
+                .writes()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                .fails(&[ErrorCode::AuthorityRejected])
+                .fails(&RELAYED)
+        }),
+        path("/v1/app/invoices/{irn}/update-payment-status").relays().on(
+            UPDATE,
+            update_payment_status,
+            || {
+                doc("relay_payment_status", "Update Payment Status")
+                    .takes(relayed_payment::read, example!("relay_payment_status"))
+                    .gives::<PaymentResult<'_>>(200, "Invoice payment status updated successfully")
+                    .gives::<RunView<'_>>(
+                        202,
+                        "The request is being processed: the run, for who prefers `respond-async`",
+                    )
+                    .writes()
+                    .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
+                    .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
+                    .fails(&[ErrorCode::AuthorityRejected])
+                    .fails(&RELAYED)
+                    .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+            },
+        ),
+        path("/v1/app/invoices/{irn}/confirm").reads().relays().get_or_post(confirm, || {
+            doc("confirm", "Confirm Invoice")
+                .gives::<Confirmation>(200, "Invoice confirmed successfully")
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerUnverified])
+                .fails(&RELAYED)
+        }),
+        path("/v1/app/invoices/{irn}/download").reads().relays().get_or_post(download, || {
+            doc("download", "Download Invoice")
+                .shows(200, "Invoice downloaded successfully", schema::envelope(schema::object()))
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceFileNotFound])
+                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::AuthorityDocumentUnreadable])
+                .fails(&RELAYED)
+        }),
+        path("/v1/app/invoices/{irn}/run").get(get_run, || {
+            doc("get_run", "The pipeline run of an invoice")
+                .query("operation", "submit, transmit, report or update-payment-status")
+                .gives::<RunView<'_>>(200, "Pipeline run retrieved successfully")
+                .fails(&[ErrorCode::RunNotFound, ErrorCode::InvoiceNotFound])
+                .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::ValidationFailed])
+        }),
+    ]
+}
+
 /// GET /v1/app/invoices/{irn}/confirm (also POST): returns the authority's record of an invoice.
-pub(crate) async fn confirm(
+async fn confirm(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,
@@ -35,7 +95,7 @@ pub(crate) async fn confirm(
 }
 
 /// GET /v1/app/invoices/{irn}/download (also POST): returns the authority's document of a signed invoice, decrypted.
-pub(crate) async fn download(
+async fn download(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,
@@ -53,7 +113,7 @@ pub(crate) async fn download(
 
 /// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms the receipt. If it was already
 /// confirmed, the message is the authority's own.
-pub(crate) async fn confirm_receipt(
+async fn confirm_receipt(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,
@@ -67,7 +127,7 @@ pub(crate) async fn confirm_receipt(
 
 /// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority,
 /// then updates the stored invoice.
-pub(crate) async fn update_payment_status(
+async fn update_payment_status(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,
@@ -87,7 +147,7 @@ pub(crate) async fn update_payment_status(
 
 /// GET /v1/app/invoices/{irn}/run: returns the pipeline run of an invoice with its steps; `?operation=` selects the
 /// run.
-pub(crate) async fn get_run(
+async fn get_run(
     state: web::Data<ApiState>,
     caller: Caller,
     irn: web::Path<String>,

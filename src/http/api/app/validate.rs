@@ -9,17 +9,36 @@ use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::access::caller::Caller;
 use crate::domain::party::Taxpayer;
 use crate::http::api::app::run_response;
+use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
 use crate::http::forms::report::Accepted;
 use crate::http::forms::validation::{self, Validation};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::suggest_patch::{self, PatchContext};
 use crate::http::views::validated::Validated;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/v1/app/invoices/validate").reads().relays().post(validate, || {
+        doc("validate", "Validate")
+            .takes(|reader| validation::validation(reader, None), example!("validate"))
+            .query(
+                "explain",
+                "`patch`: a refusal also tells what would mend the body, as far as that is safe",
+            )
+            .gives::<Validated<'_>>(200, "Invoice validated successfully")
+            .fails_with(400, &[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
+            .fails_with(400, &[ErrorCode::IrnServiceIdMismatch, ErrorCode::AuthorityRejected])
+            .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::TaxpayerUnverified])
+            .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
+    })]
+}
 
 /// The value of `explain` that requests a patch of the body in addition to the faults.
 struct ExplainMode;
@@ -36,7 +55,7 @@ impl ExplainMode {
     }
 }
 
-pub(crate) async fn validate(
+async fn validate(
     state: web::Data<ApiState>,
     caller: Caller,
     hint: TaxpayerHint,

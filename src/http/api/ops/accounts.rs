@@ -9,9 +9,11 @@ use crate::domain::access::caller::{KeyKind, OperatorCaller};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::api::key_generation;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
 use crate::http::forms::{key_terms, report};
+use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -21,11 +23,56 @@ use crate::http::views::paginator::Paginator;
 use crate::store::accounts;
 use crate::store::accounts::{KeyChange, Revocation};
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/integrators").get(list_integrators, || {
+            doc("list_integrators", "Integrators with their keys")
+                .gives_page::<AccountView<'_>>("Integrators retrieved successfully")
+                .paged("100 at most")
+        }),
+        path("/ops/integrators/{id}/api-key/rotate").post(rotate_integrator_key, || {
+            rotation_doc("rotate_integrator_key", "Give an integrator a new key")
+                .fails(&[ErrorCode::IntegratorNotFound])
+        }),
+        path("/ops/integrators/{id}/api-key/revoke").post(revoke_integrator_keys, || {
+            revocation_doc("revoke_integrator_keys", "Take an integrator's keys back")
+                .fails(&[ErrorCode::IntegratorNotFound])
+        }),
+        path("/ops/operators").get(list_operators, || {
+            doc("list_operators", "Operators with their keys")
+                .gives_page::<AccountView<'_>>("Operators retrieved successfully")
+                .paged("100 at most")
+        }),
+        path("/ops/operators/{id}/api-key/rotate").post(rotate_operator_key, || {
+            rotation_doc("rotate_operator_key", "Give an operator a new key")
+                .fails(&[ErrorCode::OperatorNotFound])
+        }),
+        path("/ops/operators/{id}/api-key/revoke").post(revoke_operator_keys, || {
+            revocation_doc("revoke_operator_keys", "Take an operator's keys back")
+                .fails(&[ErrorCode::OperatorNotFound])
+        }),
+    ]
+}
+
+fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+    doc(name, summary)
+        .noted("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
+        .may_take(key_terms::read, example!("rotate_account_key"))
+        .gives::<NewApiKey<'_>>(200, "API key rotated successfully")
+}
+
+fn revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+    doc(name, summary)
+        .noted("With `taxpayer_keys` an integrator's taxpayers lose theirs too.")
+        .may_take(key_terms::read_revocation, example!("revoke_keys"))
+        .gives::<RevokedKeys>(200, "API keys revoked successfully")
+}
+
 // GET /ops/integrators and /ops/operators: list the accounts with their API keys, ordered by id.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-pub(crate) async fn list_integrators(
+async fn list_integrators(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -33,7 +80,7 @@ pub(crate) async fn list_integrators(
     list(&state, KeyKind::Integrator, "Integrators retrieved successfully", &query).await
 }
 
-pub(crate) async fn list_operators(
+async fn list_operators(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -59,7 +106,7 @@ async fn list(
 /// Declares the handlers of one account kind.
 macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
-        pub(crate) async fn $rotate(
+        async fn $rotate(
             state: web::Data<ApiState>,
             OperatorCaller(operator): OperatorCaller,
             id: web::Path<String>,
@@ -68,7 +115,7 @@ macro_rules! key_handlers {
             rotate(&state, operator, owner(KeyKind::$kind, &id)?, body).await
         }
 
-        pub(crate) async fn $revoke(
+        async fn $revoke(
             state: web::Data<ApiState>,
             OperatorCaller(operator): OperatorCaller,
             id: web::Path<String>,

@@ -7,10 +7,13 @@ use crate::domain::access::caller::OperatorCaller;
 use crate::domain::events::replay::{ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{dead_letters, reason, report};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -21,10 +24,35 @@ use crate::store::accounts::taxpayers;
 use crate::store::events;
 use crate::store::webhooks::delivery_log;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/webhooks/dead-letters").get(list_dead_letters, || {
+            doc("list_dead_letters", "Deliveries that were given up")
+                .query("taxpayer_id", "of one taxpayer")
+                .paged("100 at most")
+                .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
+        }),
+        path("/ops/webhooks/dead-letters/{id}/replay").post(replay_dead_letter, || {
+            doc("replay_dead_letter", "Deliver one of them again")
+                .may_take(reason::read, example!("reason"))
+                .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                .fails(&[ErrorCode::InvalidTransition])
+        }),
+        path("/ops/webhooks/dead-letters/replay").post(replay_dead_letters, || {
+            doc("replay_dead_letters", "Deliver those of a taxpayer again")
+                .takes(dead_letters::read, example!("replay_dead_letters"))
+                .gives::<ReplayView>(200, "Webhook replay started successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::WebhookNotConfigured])
+                .fails(&[ErrorCode::InvalidTransition])
+        }),
+    ]
+}
+
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/webhooks/dead-letters: lists deliveries without attempts left, of one taxpayer or of all.
-pub(crate) async fn list_dead_letters(
+async fn list_dead_letters(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -37,7 +65,7 @@ pub(crate) async fn list_dead_letters(
 }
 
 /// POST /ops/webhooks/dead-letters/{id}/replay: queues a dead letter again, for an operator.
-pub(crate) async fn replay_dead_letter(
+async fn replay_dead_letter(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
     id: web::Path<String>,
@@ -54,7 +82,7 @@ pub(crate) async fn replay_dead_letter(
 }
 
 /// POST /ops/webhooks/dead-letters/replay: queues all dead letters of a taxpayer again, for an operator.
-pub(crate) async fn replay_dead_letters(
+async fn replay_dead_letters(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
     body: Body,

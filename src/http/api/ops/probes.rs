@@ -11,29 +11,52 @@ use serde_json::json;
 use utoipa_swagger_ui::Config;
 
 use crate::domain::access::caller::OperatorCaller;
+use crate::http::endpoint::{Path, path};
 use crate::http::metrics as page;
-use crate::http::openapi::document;
+use crate::http::openapi::document::ApiDocument;
+use crate::http::openapi::{doc, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/health/live")
+            .get(live, || doc("live", "The process answers").shows(200, "ok", schema::object())),
+        path("/health/ready").get(ready, || {
+            doc("ready", "The service may be sent requests").shows(200, "ready", schema::object()).shows(
+                503,
+                "not ready",
+                schema::object(),
+            )
+        }),
+        path("/metrics").get(metrics, || {
+            doc("metrics", "Metrics, in the text format of Prometheus")
+                .noted("With `metrics.public = false` in the settings an operator's key is asked for.")
+                .shows_text(200, "metrics", page::CONTENT_TYPE)
+                .fails(&[ErrorCode::Unauthenticated, ErrorCode::InvalidApiKey])
+        }),
+        path("/openapi.json")
+            .get(openapi, || doc("openapi", "This document").shows(200, "OpenAPI 3.1", schema::object())),
+        path("/docs").page(to_docs),
+        path("/docs/{file:.*}").page(docs),
+    ]
+}
+
 /// GET /health/live: 200 while the process answers.
-pub(crate) fn live() -> Ready<HttpResponse> {
+fn live() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
 /// GET /health/ready: 200 even if the authority is down; 503 if the database or the actors are.
-pub(crate) async fn ready(state: web::Data<ApiState>) -> HttpResponse {
+async fn ready(state: web::Data<ApiState>) -> HttpResponse {
     let report = state.health.report(&state.store, &state.tree, &state.authority).await;
     let mut answer = if report.is_ready() { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     answer.json(report)
 }
 
 /// GET /metrics: public or for operators only, depending on the settings.
-pub(crate) async fn metrics(
-    state: web::Data<ApiState>,
-    request: HttpRequest,
-) -> Result<HttpResponse, ApiError> {
+async fn metrics(state: web::Data<ApiState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     if !state.settings.metrics_public {
         OperatorCaller::extract(&request).await?;
     }
@@ -42,8 +65,9 @@ pub(crate) async fn metrics(
 }
 
 /// GET /openapi.json: returns the API document.
-pub(crate) fn openapi() -> Ready<HttpResponse> {
-    future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(document::text()))
+fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
+    let text = document.into_inner().0;
+    future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(text()))
 }
 
 /// Content security policy of the viewer: it runs, loads and calls only what this service serves, and no page may
@@ -53,7 +77,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
                       frame-ancestors 'none'";
 
 /// GET /docs/: the viewer of the API document, to read it and try it. The binary contains all its files.
-pub(crate) fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
+fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     // Turns the public validator off: it would learn the address of this service.
     let config = Config::from("/openapi.json").validator_url("none");
     let found = utoipa_swagger_ui::serve(&file.into_inner(), Arc::new(config)).map_err(ApiError::internal);
@@ -69,6 +93,6 @@ pub(crate) fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiErr
 }
 
 /// Redirects to `/docs/`, since the viewer's pages refer to each other relative to that folder.
-pub(crate) fn to_docs() -> Ready<HttpResponse> {
+fn to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
 }

@@ -5,11 +5,13 @@ use actix_web::web;
 
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::OperatorRequest;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::extract::prefer::Prefer;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reconciliation, report};
+use crate::http::openapi::{doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -20,9 +22,37 @@ use crate::store::db::page::Page;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/reconciliations")
+            .post(create_reconciliation, || {
+                doc("create_reconciliation", "Compare a taxpayer's day with the authority's ledger")
+                    .noted("Waits for its end as Submit does; `Prefer: respond-async` does not.")
+                    .takes(reconciliation::read, example!("create_reconciliation"))
+                    .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation ended")
+                    .gives::<ReconciliationWithFindings<'_>>(202, "Reconciliation queued successfully")
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            })
+            .get(list_reconciliations, || {
+                doc("list_reconciliations", "What was compared, newest first")
+                    .query("taxpayer_id", "of one taxpayer")
+                    .query("day", "of one day, as YYYY-MM-DD")
+                    .paged("100 at most")
+                    .gives_page::<ReconciliationView<'_>>("Reconciliations retrieved successfully")
+                    .fails(&[ErrorCode::ValidationFailed])
+            }),
+        path("/ops/reconciliations/{id}").get(get_reconciliation, || {
+            doc("get_reconciliation", "One of them, with what it found")
+                .paged("100 at most")
+                .gives::<ReconciliationWithFindings<'_>>(200, "Reconciliation retrieved successfully")
+                .fails(&[ErrorCode::ReconciliationNotFound])
+        }),
+    ]
+}
+
 /// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. The request is durable. The
 /// caller gets the present state if it prefers not to wait, or if the wait ends first.
-pub(crate) async fn create_reconciliation(
+async fn create_reconciliation(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
     prefer: Prefer,
@@ -47,7 +77,7 @@ pub(crate) async fn create_reconciliation(
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/reconciliations: lists the reconciliations, newest first.
-pub(crate) async fn list_reconciliations(
+async fn list_reconciliations(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -61,10 +91,10 @@ pub(crate) async fn list_reconciliations(
 }
 
 /// Maximum number of findings in one response; the counts include all.
-pub(crate) const FINDINGS_MAX: u64 = 100;
+const FINDINGS_MAX: u64 = 100;
 
 /// GET /ops/reconciliations/{id}: returns a reconciliation with a page of its findings.
-pub(crate) async fn get_reconciliation(
+async fn get_reconciliation(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     id: web::Path<String>,

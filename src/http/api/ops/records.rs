@@ -6,7 +6,10 @@ use actix_web::web;
 
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::ActorKind;
+use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::openapi::{doc, schema};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -17,8 +20,43 @@ use crate::http::views::paginator::Paginator;
 use crate::store::operations::audit::AuditFilter;
 use crate::store::operations::{audit, outages};
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/supervision").get(supervision, || {
+            doc("supervision", "The tree of actors, gravest first").shows(
+                200,
+                "Supervision retrieved successfully",
+                schema::envelope(schema::object()),
+            )
+        }),
+        path("/ops/breakers").get(breakers, || {
+            doc("breakers", "The breaker and the limit of each call to the authority")
+                .gives_list::<Breaker>("Breakers retrieved successfully")
+        }),
+        path("/ops/outages").get(list_outages, || {
+            doc("list_outages", "Outages of the authority, newest first")
+                .paged("100 at most")
+                .gives_page::<OutageView<'_>>("Outages retrieved successfully")
+        }),
+        path("/ops/audit").get(list_audit, || {
+            doc("list_audit", "Security changes and operator actions, newest first")
+                .noted("The actor is an operator, an integrator or the command line.")
+                .query("taxpayer_id", "of one taxpayer")
+                .query("integrator_id", "those that an integrator may read")
+                .query("actor", "operator, integrator or command-line")
+                .query(
+                    "subject",
+                    "a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator, by its id",
+                )
+                .paged("100 at most")
+                .gives_page::<AuditView<'_>>("Audit retrieved successfully")
+                .fails(&[ErrorCode::ValidationFailed])
+        }),
+    ]
+}
+
 /// GET /ops/breakers: lists the breaker and the limit of each authority operation, in this process.
-pub(crate) fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
+fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
     let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
@@ -28,7 +66,7 @@ pub(crate) fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<A
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/outages: lists the outages of the authority, newest first, as all replicas observed them.
-pub(crate) async fn list_outages(
+async fn list_outages(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -42,7 +80,7 @@ pub(crate) async fn list_outages(
 
 /// GET /ops/audit: lists security changes and operator actions, newest first, filtered by actor, integrator, taxpayer
 /// or subject.
-pub(crate) async fn list_audit(
+async fn list_audit(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -64,6 +102,6 @@ pub(crate) async fn list_audit(
 const NODES_MAX: usize = 100;
 
 /// GET /ops/supervision: returns the tree of actors, the most serious problems first.
-pub(crate) fn supervision(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
+fn supervision(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     ready(ApiResponse::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
 }

@@ -9,10 +9,13 @@ use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Operation, RunState};
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{reason, report};
+use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -21,10 +24,48 @@ use crate::http::views::paginator::Paginator;
 use crate::store::runs;
 use crate::store::runs::RunFilter;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/pipeline/runs").get(list_runs, || {
+            doc("list_runs", "Pipeline runs of all taxpayers, newest first")
+                .query("state", "running, waiting, paused, succeeded, refused or cancelled")
+                .query("operation", "submit, transmit, report or update-payment-status")
+                .query("taxpayer_id", "of one taxpayer")
+                .paged("100 at most")
+                .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
+                .fails(&[ErrorCode::ValidationFailed])
+        }),
+        path("/ops/pipeline/runs/{id}").get(get_run, || {
+            doc("get_operated_run", "A pipeline run with its steps")
+                .gives::<OperatedRunWithSteps<'_>>(200, "Pipeline run retrieved successfully")
+                .fails(&[ErrorCode::RunNotFound])
+        }),
+        path("/ops/pipeline/runs/{id}/pause").post(pause_run, || action_doc("pause_run", "Hold a run")),
+        path("/ops/pipeline/runs/{id}/resume")
+            .post(resume_run, || action_doc("resume_run", "Let a run that was held go on")),
+        path("/ops/pipeline/runs/{id}/retry").post(retry_run, || {
+            action_doc("retry_run", "Let a run go on now, and from its start if it has ended")
+        }),
+        path("/ops/pipeline/runs/{id}/cancel")
+            .post(cancel_run, || action_doc("cancel_run", "End a run that has taken no effect")),
+    ]
+}
+
+fn action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+    doc(name, summary)
+        .may_take(reason::read, example!("reason"))
+        .gives::<OperatedRunWithSteps<'_>>(
+            200,
+            "Pipeline run paused, resumed, queued or cancelled successfully",
+        )
+        .fails(&[ErrorCode::RunNotFound, ErrorCode::InvalidTransition])
+        .fails(&[ErrorCode::InvoiceLocked, ErrorCode::InvoiceNotApproved, ErrorCode::IrnContentChanged])
+}
+
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/pipeline/runs: lists the runs of all taxpayers, newest first.
-pub(crate) async fn list_runs(
+async fn list_runs(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -47,7 +88,7 @@ fn filter(query: &Query) -> Result<RunFilter, Faults> {
 }
 
 /// GET /ops/pipeline/runs/{id}: returns a run of any taxpayer with its steps.
-pub(crate) async fn get_run(
+async fn get_run(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     id: web::Path<String>,
@@ -65,7 +106,7 @@ type Moved = Result<ApiResponse, ApiError>;
 /// Declares the handler of an operator action, with its success message.
 macro_rules! moves {
     ($($handler:ident = $to:expr, $said:literal;)+) => {$(
-        pub(crate) async fn $handler(
+        async fn $handler(
             state: web::Data<ApiState>,
             OperatorCaller(operator): OperatorCaller,
             id: web::Path<String>,

@@ -6,11 +6,14 @@ use crate::actors::taxpayer::command::{IntegrationChange, VerificationResult};
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::{Actor, OperatorRequest};
 use crate::domain::party::verification::{ConfirmedBy, Verification, VerificationStatus};
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{integration, reason, report};
+use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -20,13 +23,52 @@ use crate::http::views::taxpayer::{OperatedTaxpayer, TaxpayerView};
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::taxpayers::TaxpayerFilter;
 use crate::store::webhooks::integrations;
+use crate::webhook::AddressPolicy;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/taxpayers").get(list_all_taxpayers, || {
+            doc("list_all_taxpayers", "Taxpayers of all integrators, newest first")
+                .query("verification", "pending, verified or unverified")
+                .query("tin", "a tax number, in whichever spelling")
+                .paged("100 at most")
+                .gives_page::<OperatedTaxpayer<'_>>("Taxpayers retrieved successfully")
+                .fails(&[ErrorCode::ValidationFailed])
+        }),
+        path("/ops/taxpayers/{id}/verify").post(verify_taxpayer, || {
+            doc("verify_taxpayer", "Confirm who a taxpayer is, in the authority's place")
+                .takes(reason::read_required, example!("reason"))
+                .gives::<TaxpayerView<'_>>(200, "Taxpayer verified successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path("/ops/taxpayers/{id}/integration")
+            .get(get_integration, || {
+                doc("get_integration", "How a taxpayer's ERP takes notifications")
+                    .gives::<ErpSettings>(200, "Integration retrieved successfully")
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            })
+            .put(set_integration, set_integration_doc),
+    ]
+}
+
+fn set_integration_doc() -> OperationDoc {
+    let policy = AddressPolicy::default();
+    doc("set_integration", "Set how a taxpayer's ERP takes notifications")
+        .noted(
+            "Secrets are never shown; one that is left out stays, while auth_type, the origin and the token endpoint do. \
+             Credentials are sent to `origin` alone: the one in the body, else that of the webhook's URL at this moment.",
+        )
+        .takes(|reader| integration::read(reader, &policy, &[]), example!("set_integration"))
+        .gives::<ErpSettings>(200, "Integration updated successfully")
+        .fails(&[ErrorCode::TaxpayerNotFound])
+}
 
 // GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. Operators use it to find those that need
 // their action.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-pub(crate) async fn list_all_taxpayers(
+async fn list_all_taxpayers(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
@@ -41,7 +83,7 @@ pub(crate) async fn list_all_taxpayers(
 
 /// POST /ops/taxpayers/{id}/verify: records that an operator confirms a taxpayer's identity, in place of the
 /// authority.
-pub(crate) async fn verify_taxpayer(
+async fn verify_taxpayer(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
     id: web::Path<String>,
@@ -59,7 +101,7 @@ pub(crate) async fn verify_taxpayer(
 }
 
 /// GET /ops/taxpayers/{id}/integration: returns the ERP notification settings of a taxpayer.
-pub(crate) async fn get_integration(
+async fn get_integration(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     id: web::Path<String>,
@@ -70,7 +112,7 @@ pub(crate) async fn get_integration(
 }
 
 /// PUT /ops/taxpayers/{id}/integration: sets the ERP notification settings of a taxpayer.
-pub(crate) async fn set_integration(
+async fn set_integration(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
     id: web::Path<String>,

@@ -3,7 +3,9 @@
 use actix_web::web;
 
 use crate::domain::access::caller::IntegratorCaller;
+use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
+use crate::http::openapi::doc;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -12,11 +14,24 @@ use crate::http::views::paginator::Paginator;
 use crate::store::operations::audit;
 use crate::store::operations::audit::AuditFilter;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/v1/system-integrators/audit").get(list_own_audit, || {
+        doc("list_own_audit", "Your security changes and those of your account, newest first")
+            .noted(
+                "New taxpayers, profiles, keys, webhook URLs and secrets, each with its actor; never a secret.",
+            )
+            .paged("15 by default, 100 at most")
+            .query("taxpayer_id", "of one taxpayer")
+            .query("subject", "a taxpayer or your account, by its id")
+            .gives_page::<IntegratorAuditView<'_>>("Audit retrieved successfully")
+    })]
+}
+
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /v1/system-integrators/audit: lists the integrator's own security changes and those of its account, newest
 /// first.
-pub(crate) async fn list_own_audit(
+async fn list_own_audit(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     query: Query,

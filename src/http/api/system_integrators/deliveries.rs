@@ -9,8 +9,11 @@ use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::openapi::doc;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -21,11 +24,35 @@ use crate::store::events;
 use crate::store::webhooks::delivery_log;
 use crate::store::webhooks::delivery_log::DeliveryFilter;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    let deliveries = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries";
+    let replay = "/v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay";
+    vec![
+        path(deliveries).get(list_deliveries, || {
+            doc("list_deliveries", "The log of deliveries, newest first")
+                .paged("15 by default, 100 at most")
+                .query("state", "pending, delivered or dead")
+                .query("event", "the name of an event")
+                .query("irn", "the IRN of an invoice")
+                .query("since", "a sequence, or a moment as RFC 3339 writes it")
+                .gives_page::<DeliveryView<'_>>("Webhook deliveries retrieved successfully")
+                .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+        }),
+        path(replay).post(replay_delivery, || {
+            doc("replay_delivery", "Deliver one event again")
+                .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+                .writes()
+                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                .fails(&[ErrorCode::InvalidTransition, ErrorCode::TaxpayerNotFound])
+        }),
+    ]
+}
+
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists the deliveries with their attempts, newest
 /// events first.
-pub(crate) async fn list_deliveries(
+async fn list_deliveries(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -57,7 +84,7 @@ fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers one event again, in
 /// any state of the delivery.
-pub(crate) async fn replay_delivery(
+async fn replay_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     path: web::Path<(String, String)>,

@@ -7,10 +7,13 @@ use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope, ReplayState};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::{replay, report};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -19,8 +22,48 @@ use crate::http::views::replay::ReplayView;
 use crate::store::webhooks::replays;
 use crate::store::{events, webhooks};
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    let replays = "/v1/system-integrators/taxpayers/{id}/webhook/replays";
+    let one = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}";
+    let cancel = "/v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel";
+    vec![
+        path("/v1/system-integrators/taxpayers/{id}/webhook/replay")
+            .post(replay_webhook, || {
+                doc("replay_webhook", "Deliver again what failed, what is missing, or all")
+                    .takes(replay::read, example!("replay_webhooks"))
+                    .gives::<ReplayView>(200, "Webhook replay started successfully")
+                    .writes()
+                    .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::InvalidTransition])
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            })
+            .get(get_replay, || {
+                doc("get_replay", "How far the latest replay is; null before the first")
+                    .gives_or_null::<ReplayView>(200, "Webhook replay retrieved successfully")
+                    .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+            }),
+        path(replays).get(list_replays, || {
+            doc("list_replays", "Every replay with its progress, newest first")
+                .paged("15 by default, 100 at most")
+                .gives_page::<ReplayView>("Webhook replays retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path(one).get(find_replay, || {
+            doc("find_replay", "How far a replay is")
+                .gives::<ReplayView>(200, "Webhook replay retrieved successfully")
+                .fails(&[ErrorCode::ReplayNotFound, ErrorCode::TaxpayerNotFound])
+        }),
+        path(cancel).post(cancel_replay, || {
+            doc("cancel_replay", "End a replay: what it has queued is delivered, nothing more is")
+                .gives::<ReplayView>(200, "Webhook replay cancelled successfully")
+                .writes()
+                .fails(&[ErrorCode::ReplayNotFound, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+    ]
+}
+
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/replay: delivers a part of the event log again.
-pub(crate) async fn replay_webhook(
+async fn replay_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -50,7 +93,7 @@ async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, Api
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay; null before
 /// the first.
-pub(crate) async fn get_replay(
+async fn get_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -65,7 +108,7 @@ pub(crate) async fn get_replay(
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: lists all replays, newest first.
-pub(crate) async fn list_replays(
+async fn list_replays(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -80,7 +123,7 @@ pub(crate) async fn list_replays(
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}: returns the progress of one replay.
-pub(crate) async fn find_replay(
+async fn find_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     path: web::Path<(String, String)>,
@@ -94,7 +137,7 @@ pub(crate) async fn find_replay(
 }
 
 /// Returns the taxpayer's replay with the id in the path.
-pub(super) async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
+async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
@@ -103,7 +146,7 @@ pub(super) async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops the replay from queueing more
 /// deliveries. Cancelling again changes nothing and gets the same response. Cancelling a replay that has ended is
 /// refused.
-pub(crate) async fn cancel_replay(
+async fn cancel_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     path: web::Path<(String, String)>,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use actix_web::http::StatusCode;
+use actix_web::http::{Method, StatusCode};
 use actix_web::web;
 use secrecy::ExposeSecret;
 
@@ -15,13 +15,16 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::{Contact, Taxpayer};
 use crate::http::api::key_generation;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::taxpayer::{ContactPerson, NewTaxpayer};
 use crate::http::forms::{key_terms, profile, report, taxpayer};
 use crate::http::idempotency::IdempotentRequest;
-use crate::http::limits;
+use crate::http::limits::{self, SensitiveOp};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -31,10 +34,57 @@ use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
 use crate::store::accounts::taxpayers;
 use crate::store::db::ids::IdKind;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    let rotate = "/v1/system-integrators/taxpayers/{id}/api-key/rotate";
+    let rotates = [Method::POST, Method::PUT, Method::PATCH];
+    vec![
+        path("/v1/system-integrators/taxpayers")
+            .get(list_taxpayers, || {
+                doc("list_taxpayers", "List Taxpayers")
+                    .query("search", "part of a name, TIN or email")
+                    .paged("15 by default, 100 at most")
+                    .gives_page::<TaxpayerView<'_>>("Taxpayers retrieved successfully")
+            })
+            .post(create_taxpayer, || {
+                doc("create_taxpayer", "Create Taxpayer")
+                    .takes(taxpayer::read, example!("create_taxpayer"))
+                    .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
+                    .writes()
+            }),
+        path("/v1/system-integrators/taxpayers/{id}").get(get_taxpayer, || {
+            doc("get_taxpayer", "Get Taxpayer")
+                .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path("/v1/system-integrators/taxpayers/{id}/integration/setup").get(get_integration_setup, || {
+            doc("get_integration_setup", "The taxpayer, for setting its integration up")
+                .gives::<TaxpayerView<'_>>(200, "Taxpayer retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path("/v1/system-integrators/taxpayers/{id}/profile").patch(update_profile, || {
+            doc("update_profile", "Complete the business profile")
+                .takes(profile::read, example!("update_profile"))
+                .gives::<ProfileView<'_>>(200, "Taxpayer profile updated successfully")
+                .writes()
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path(rotate).sensitive(SensitiveOp::Rotation).on(rotates, rotate_api_key, || {
+            doc("rotate_api_key", "Rotate Taxpayer API Key")
+                .noted("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
+                .query("overlap_s", "how long the old key stays valid, in seconds: 604800 at most, 0 by default")
+                .query("scope", "full or read_only; by default that of the old key")
+                .query("expires_at", "when the new key ends, as RFC 3339 writes it; never by default")
+                .gives::<RotatedKey<'_>>(200, "API key rotated successfully")
+                .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+                .writes()
+        }),
+    ]
+}
+
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /v1/system-integrators/taxpayers: lists the integrator's taxpayers, newest first.
-pub(crate) async fn list_taxpayers(
+async fn list_taxpayers(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     query: Query,
@@ -54,7 +104,7 @@ fn view<'a>(taxpayer: &'a Taxpayer, contacts: &'a HashMap<TaxpayerId, Vec<Contac
 }
 
 /// POST /v1/system-integrators/taxpayers: Create Taxpayer.
-pub(crate) async fn create_taxpayer(
+async fn create_taxpayer(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
@@ -117,7 +167,7 @@ fn contact(person: &ContactPerson) -> NewContact {
 }
 
 /// GET /v1/system-integrators/taxpayers/{id}: returns a taxpayer.
-pub(crate) async fn get_taxpayer(
+async fn get_taxpayer(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -129,7 +179,7 @@ pub(crate) async fn get_taxpayer(
 
 /// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer as reads do, without a call to
 /// an ERP.
-pub(crate) async fn get_integration_setup(
+async fn get_integration_setup(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -140,7 +190,7 @@ pub(crate) async fn get_integration_setup(
 }
 
 /// PATCH /v1/system-integrators/taxpayers/{id}/profile: completes the business profile.
-pub(crate) async fn update_profile(
+async fn update_profile(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -162,7 +212,7 @@ pub(crate) async fn update_profile(
 
 /// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new key, which is shown
 /// only here. The old key is refused from then on, unless the query asks for an overlap.
-pub(crate) async fn rotate_api_key(
+async fn rotate_api_key(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,

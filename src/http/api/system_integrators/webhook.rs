@@ -1,5 +1,6 @@
 //! A taxpayer's webhook: settings, signing secret, test and grade, enabling.
 
+use actix_web::http::Method;
 use actix_web::web;
 use secrecy::ExposeSecret;
 
@@ -11,12 +12,16 @@ use crate::domain::events::delivery::Endpoint;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::api::key_generation;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::{replay, report, webhook};
 use crate::http::idempotency::IdempotentRequest;
+use crate::http::limits::SensitiveOp;
+use crate::http::openapi::{OperationDoc, doc, example, schema};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -27,9 +32,65 @@ use crate::http::views::replay::Enabled;
 use crate::http::views::secret::RotatedSecret;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
+use crate::webhook::AddressPolicy;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    let test = "/v1/system-integrators/taxpayers/{id}/webhook/test";
+    let updates = [Method::PUT, Method::PATCH, Method::POST];
+    vec![
+        path("/v1/system-integrators/taxpayers/{id}/webhook")
+            .get(get_webhook, || {
+                doc("get_webhook", "The integration record")
+                    .gives::<Integration<'_>>(200, "Webhook retrieved successfully")
+                    .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+            })
+            .on(updates, update_webhook, || {
+                let policy = AddressPolicy::default();
+                doc("update_webhook", "Update Webhook")
+                    .takes(|reader| webhook::read(reader, &policy), example!("update_webhook"))
+                    .gives::<Integration<'_>>(200, "Webhook updated successfully")
+                    .writes()
+                    .fails(&[ErrorCode::TaxpayerNotFound])
+            }),
+        path(test).has_effect().relays().sensitive(SensitiveOp::WebhookTest).on(
+            [Method::POST, Method::GET],
+            test_webhook,
+            test_doc,
+        ),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/secret").post(rotate_webhook_secret, || {
+            doc("rotate_webhook_secret", "A new signing secret, or the public key of a new key pair")
+                .may_take(webhook::read_secret, example!("rotate_webhook_secret"))
+                .gives::<RotatedSecret<'_>>(200, "Webhook secret rotated successfully")
+                .writes()
+                .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::TaxpayerNotFound])
+        }),
+        path("/v1/system-integrators/taxpayers/{id}/webhook/enable").post(enable_webhook, || {
+            doc("enable_webhook", "Put the webhook back into service")
+                .may_take(replay::read_enable, example!("enable_webhook"))
+                .gives::<Enabled<'_>>(200, "Webhook enabled successfully")
+                .writes()
+                .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::InvalidTransition])
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+    ]
+}
+
+fn test_doc() -> OperationDoc {
+    doc("test_webhook", "Test Webhook: data is whatever the endpoint answered")
+        .noted(
+            "With `grade=true` a battery of messages is sent instead, right ones and wrong ones, one after the other and \
+             within a minute. Data is then a grade from A to F, a score of 100, and a check for each message: \
+             name, passed, sent, expected, status, duration_ms, explanation.",
+        )
+        .query("grade", "true for a grade of the endpoint")
+        .shows(200, "Connection test successful! Response code: <status>", schema::envelope(schema::any()))
+        .shows(200, "Webhook graded <grade>: <score> of 100 points", schema::envelope(schema::any()))
+        .fails(&[ErrorCode::WebhookNotConfigured, ErrorCode::WebhookUnreachable])
+        .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
+}
 
 /// GET /v1/system-integrators/taxpayers/{id}/webhook: returns the integration record.
-pub(crate) async fn get_webhook(
+async fn get_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -43,7 +104,7 @@ pub(crate) async fn get_webhook(
 }
 
 /// PUT /v1/system-integrators/taxpayers/{id}/webhook (also PATCH and POST): Update Webhook.
-pub(crate) async fn update_webhook(
+async fn update_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -67,7 +128,7 @@ pub(crate) async fn update_webhook(
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which is shown only here,
 /// or a new key pair, whose public key alone is shown.
-pub(crate) async fn rotate_webhook_secret(
+async fn rotate_webhook_secret(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     idempotent: IdempotentRequest,
@@ -87,7 +148,7 @@ pub(crate) async fn rotate_webhook_secret(
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the
 /// endpoint's answer, or with `grade=true` the endpoint's grade.
-pub(crate) async fn test_webhook(
+async fn test_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,
@@ -112,7 +173,7 @@ pub(crate) async fn test_webhook(
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook, and replays missed events if the
 /// body asks for it.
-pub(crate) async fn enable_webhook(
+async fn enable_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
     id: web::Path<String>,

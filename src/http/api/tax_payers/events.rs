@@ -7,8 +7,11 @@ use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
+use crate::http::openapi::doc;
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -18,6 +21,30 @@ use crate::http::views::paginator::Paginator;
 use crate::http::views::replay::ReplayView;
 use crate::store::events;
 use crate::store::webhooks::delivery_log;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/webhook/dead-letters").get(list_own_dead_letters, || {
+            doc("list_own_dead_letters", "Notifications that could not be delivered, why, and what to do")
+                .paged("10 by default, 100 at most")
+                .gives_page::<DeadLetter<'_>>("Dead letters retrieved successfully")
+        }),
+        path("/v1/tax-payers/webhook/dead-letters/{delivery_id}/replay").post(replay_own_dead_letter, || {
+            doc("replay_own_dead_letter", "Deliver one of them again")
+                .gives::<ReplayView>(200, "Webhook delivery queued successfully")
+                .writes()
+                .fails(&[ErrorCode::DeliveryNotFound, ErrorCode::WebhookNotConfigured])
+                .fails(&[ErrorCode::InvalidTransition])
+        }),
+        path("/v1/tax-payers/events").get(list_events, || {
+            doc("list_events", "Event feed: the log that the webhooks come from")
+                .query_number("after", 0, "the sequence after which to go on; 0 by default")
+                .query_number("limit", 1, "100 by default, 1,000 at most")
+                .gives::<Feed>(200, "Events retrieved successfully")
+                .fails(&[ErrorCode::ValidationFailed])
+        }),
+    ]
+}
 
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
@@ -34,7 +61,7 @@ fn place(query: &Query) -> Result<(i64, usize), Faults> {
 }
 
 /// GET /v1/tax-payers/events: returns the event feed, the same log that the webhooks are sent from.
-pub(crate) async fn list_events(
+async fn list_events(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
@@ -48,7 +75,7 @@ pub(crate) async fn list_events(
 const PER_PAGE_DEFAULT: u64 = 10;
 
 /// GET /v1/tax-payers/webhook/dead-letters: lists the failed deliveries, each with its reason and its remedy.
-pub(crate) async fn list_own_dead_letters(
+async fn list_own_dead_letters(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
@@ -60,7 +87,7 @@ pub(crate) async fn list_own_dead_letters(
 }
 
 /// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: queues a dead letter again, for its taxpayer.
-pub(crate) async fn replay_own_dead_letter(
+async fn replay_own_dead_letter(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     delivery: web::Path<String>,

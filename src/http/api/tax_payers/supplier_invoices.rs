@@ -4,9 +4,12 @@
 use actix_web::web;
 
 use crate::domain::access::caller::TaxpayerCaller;
+use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
 use crate::http::forms::{report, supplier_irn};
+use crate::http::openapi::{doc, example, schema};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -14,10 +17,41 @@ use crate::http::views::inbox::{Acknowledgement, InboxLine};
 use crate::http::views::paginator::Paginator;
 use crate::store::operations::supplier_invoices;
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/supplier-invoices").get(list_supplier_invoices, || {
+            doc("list_supplier_invoices", "Inbox: the supplier invoices the caller was notified about")
+                .paged("10 by default, 100 at most")
+                .gives_page::<InboxLine>("Supplier invoices retrieved successfully")
+        }),
+        path("/v1/tax-payers/invoices/get-supplier-invoice").reads().relays().post(
+            get_supplier_invoice,
+            || {
+                doc("get_supplier_invoice", "Get Supplier Invoice")
+                    .takes(supplier_irn::read, example!("supplier_irn"))
+                    .shows(200, "Supplier invoice retrieved successfully", schema::envelope(schema::object()))
+                    .fails(&[ErrorCode::NotAddressedToCaller, ErrorCode::IrnMalformed])
+            },
+        ),
+        path("/v1/tax-payers/invoices/acknowledge-supplier-invoice").relays().post(
+            acknowledge_supplier_invoice,
+            || {
+                doc("acknowledge_supplier_invoice", "Acknowledge Supplier Invoice")
+                    .takes(supplier_irn::read, example!("supplier_irn"))
+                    .gives::<Acknowledgement>(200, "Supplier invoice acknowledged successfully")
+                    .writes()
+                    .fails(&[ErrorCode::NotAddressedToCaller, ErrorCode::AlreadyAcknowledged])
+                    .fails(&[ErrorCode::AuthorityRejected, ErrorCode::IrnMalformed])
+                    .fails(&[ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout])
+            },
+        ),
+    ]
+}
+
 const PER_PAGE_DEFAULT: u64 = 10;
 
 /// GET /v1/tax-payers/supplier-invoices: lists the inbox, newest first.
-pub(crate) async fn list_supplier_invoices(
+async fn list_supplier_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
@@ -32,7 +66,7 @@ const KEPT: &str = "the authority could not be asked: this is the document as it
 
 /// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. Returns the authority's current document.
 /// If the authority fails, returns the copy stored at receipt, and a header says so.
-pub(crate) async fn get_supplier_invoice(
+async fn get_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,
@@ -47,7 +81,7 @@ pub(crate) async fn get_supplier_invoice(
 }
 
 /// POST /v1/tax-payers/invoices/acknowledge-supplier-invoice: Acknowledge Supplier Invoice.
-pub(crate) async fn acknowledge_supplier_invoice(
+async fn acknowledge_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     body: Body,

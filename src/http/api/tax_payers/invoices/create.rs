@@ -29,7 +29,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
 /// POST /v1/tax-payers/invoices: Create Invoice (Standard). An existing invoice with the same number is not an error.
-pub(crate) async fn create_invoice(
+pub(super) async fn create_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
@@ -68,7 +68,7 @@ const DUPLICATE_CREATED_FULL_INVOICE: &str = "Invoice with this IRN already exis
 
 /// POST /v1/tax-payers/invoices/full: Create Invoice (Full). An existing invoice with the same IRN or number is not
 /// an error.
-pub(crate) async fn create_full_invoice(
+pub(super) async fn create_full_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
@@ -95,7 +95,7 @@ pub(crate) async fn create_full_invoice(
 
 /// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Faults of an invoice fail that invoice only; the batch
 /// is stored with all its invoices or not at all.
-pub(crate) async fn create_batch(
+pub(super) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,

@@ -4,6 +4,132 @@ mod create;
 mod read;
 mod update;
 
-pub(crate) use create::{create_batch, create_full_invoice, create_invoice};
-pub(crate) use read::{get_batch, get_by_unique_no, get_invoice, get_timeline, list_invoices};
-pub(crate) use update::{update_invoice, update_payment_status, update_status};
+use std::sync::Arc;
+
+use jiff::civil::Date;
+
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::reference::catalog::Catalog;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::full_invoice::{self, Account};
+use crate::http::forms::{batch, payment_update, standard_invoice, unique_no, update_invoice, update_status};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::views::batch::{BatchCreated, BatchView};
+use crate::http::views::invoice::InvoiceView;
+use crate::http::views::timeline::TimelineView;
+
+/// Failed preconditions of a create.
+const PRECONDITIONS: [ErrorCode; 3] =
+    [ErrorCode::SubscriptionInactive, ErrorCode::ProfileIncomplete, ErrorCode::TaxpayerUnverified];
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    [creates_and_list(), reads(), updates()].into_iter().flatten().collect()
+}
+
+fn creates_and_list() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices")
+            .post(create::create_invoice, || {
+                doc("create_invoice", "Create Invoice (Standard)")
+                    .takes(standard_invoice::read, example!("create_invoice"))
+                    .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
+                    .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
+                    .writes()
+                    .fails(&PRECONDITIONS)
+            })
+            .get(read::list_invoices, || {
+                doc("list_invoices", "List Invoices, newest first")
+                    .noted("The next cursor comes in `x-next-cursor` and `Link`.")
+                    .paged("10 by default, 100 at most")
+                    .query("batch_no", "of a batch number from Bulk")
+                    .query("status", "of a workflow status")
+                    .query("payment_status", "of a payment status")
+                    .query("invoice_category", "B2B, B2C or B2G")
+                    .query("date_from", "issued on this day or later, YYYY-MM-DD")
+                    .query("date_to", "issued on this day or before, YYYY-MM-DD")
+                    .query("customer_no", "of a customer, by the number that was sent")
+                    .query("q", "part of a number, an IRN or a customer's name")
+                    .query("updated_since", "changed at this moment or later, RFC 3339")
+                    .query("cursor", "where to go on: the x-next-cursor of the page before")
+                    .gives_page::<InvoiceObject<'_>>("Invoice retrieved successfully")
+                    .fails(&[ErrorCode::ValidationFailed])
+            }),
+        path("/v1/tax-payers/invoices/full").post(create::create_full_invoice, || {
+            let account = Account { today: Date::MAX, service_id: None };
+            doc("create_full_invoice", "Create Invoice (Full)")
+                .takes(|reader| full_invoice::full_invoice(reader, account), example!("create_full_invoice"))
+                .gives::<InvoiceObject<'_>>(201, "Invoice created successfully")
+                .gives::<InvoiceObject<'_>>(200, "Invoice with this IRN already exists")
+                .writes()
+                .fails(&PRECONDITIONS)
+                .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
+        }),
+        path("/v1/tax-payers/invoices/bulk").bulk().post(create::create_batch, || {
+            doc("create_batch", "Create Invoices (Bulk)")
+                .takes(batch::read, example!("create_bulk"))
+                .gives::<BatchCreated<'_>>(201, "Invoices created successfully")
+                .writes()
+                .fails(&PRECONDITIONS)
+                .fails(&[ErrorCode::BatchTooLarge])
+        }),
+    ]
+}
+
+fn reads() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices/batches/{batch_no}").get(read::get_batch, || {
+            doc("get_batch", "What became of a batch")
+                .gives::<BatchView<'_>>(200, "Batch retrieved successfully")
+                .fails(&[ErrorCode::BatchNotFound])
+        }),
+        path("/v1/tax-payers/invoices/get-by-unique-no").reads().post(read::get_by_unique_no, || {
+            doc("get_by_unique_no", "Get Invoice by Unique Number")
+                .takes(unique_no::read, example!("unique_no"))
+                .gives::<InvoiceObject<'_>>(200, "Invoice retrieved successfully")
+                .fails(&[ErrorCode::InvoiceNotFound])
+        }),
+        path("/v1/tax-payers/invoices/{id}").get(read::get_invoice, || {
+            doc("get_invoice", "Get Invoice by ID")
+                .query("include", "lines, ledger or both, with a comma between them")
+                .gives::<InvoiceView<'_>>(200, "Invoice retrieved successfully")
+                .fails(&[ErrorCode::InvoiceNotFound])
+        }),
+        path("/v1/tax-payers/invoices/{id}/timeline").get(read::get_timeline, || {
+            doc("get_timeline", "What happened to an invoice")
+                .gives::<TimelineView<'_>>(200, "Timeline retrieved successfully")
+                .fails(&[ErrorCode::InvoiceNotFound])
+        }),
+    ]
+}
+
+fn updates() -> Vec<Path> {
+    vec![
+        path("/v1/tax-payers/invoices/update").put(update::update_invoice, || {
+            let catalog = Arc::new(Catalog::default());
+            doc("update_invoice", "Update Invoice")
+                .takes(|reader| update_invoice::read(reader, &catalog), example!("update_invoice"))
+                .gives::<InvoiceObject<'_>>(200, "Invoice updated successfully")
+                .writes()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
+                .fails(&[ErrorCode::InvalidTransition, ErrorCode::CategoryConflict])
+                .fails(&[ErrorCode::PaymentExceedsPayable])
+        }),
+        path("/v1/tax-payers/invoices/update-status").patch(update::update_status, || {
+            doc("update_status", "Update Invoice Status")
+                .takes(update_status::read, example!("update_status"))
+                .gives::<InvoiceObject<'_>>(200, "Invoice status updated successfully")
+                .writes()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceLocked])
+                .fails(&[ErrorCode::InvalidTransition])
+        }),
+        path("/v1/tax-payers/invoices/update-payment-status").patch(update::update_payment_status, || {
+            doc("update_payment_status", "Update Payment Status")
+                .takes(payment_update::read, example!("update_payment_status"))
+                .gives::<InvoiceObject<'_>>(200, "Invoice payment status updated successfully")
+                .writes()
+                .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::InvoiceNotApproved])
+                .fails(&[ErrorCode::PaymentExceedsPayable, ErrorCode::InvalidTransition])
+        }),
+    ]
+}

@@ -22,7 +22,7 @@ use crate::store::invoices::{batches, list, payments, timeline};
 
 /// GET /v1/tax-payers/invoices: List Invoices, newest first. If more follow, response headers say where the next page
 /// starts.
-pub(crate) async fn list_invoices(
+pub(super) async fn list_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     query: Query,
@@ -38,7 +38,7 @@ pub(crate) async fn list_invoices(
 }
 
 /// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds these parts.
-pub(crate) async fn get_invoice(
+pub(super) async fn get_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     id: web::Path<String>,
@@ -59,7 +59,7 @@ pub(crate) async fn get_invoice(
 }
 
 /// POST /v1/tax-payers/invoices/get-by-unique-no: Get Invoice by Unique Number.
-pub(crate) async fn get_by_unique_no(
+pub(super) async fn get_by_unique_no(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     body: Body,
@@ -73,7 +73,7 @@ pub(crate) async fn get_by_unique_no(
 }
 
 /// GET /v1/tax-payers/invoices/{id}/timeline: lists all events of an invoice, in order.
-pub(crate) async fn get_timeline(
+pub(super) async fn get_timeline(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
     id: web::Path<String>,
@@ -89,7 +89,7 @@ pub(crate) async fn get_timeline(
 }
 
 /// GET `/v1/tax-payers/invoices/batches/{batch_no}`: returns the outcome of each invoice in a batch.
-pub(crate) async fn get_batch(
+pub(super) async fn get_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     batch_no: web::Path<String>,

@@ -22,7 +22,7 @@ use crate::http::state::ApiState;
 use crate::store::invoices;
 
 /// PUT /v1/tax-payers/invoices/update: Update Invoice.
-pub(crate) async fn update_invoice(
+pub(super) async fn update_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
@@ -77,7 +77,7 @@ async fn locked_or_faults(
 }
 
 /// PATCH /v1/tax-payers/invoices/update-status: Update Invoice Status.
-pub(crate) async fn update_status(
+pub(super) async fn update_status(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,
@@ -96,7 +96,7 @@ pub(crate) async fn update_status(
 }
 
 /// PATCH /v1/tax-payers/invoices/update-payment-status: Update Payment Status.
-pub(crate) async fn update_payment_status(
+pub(super) async fn update_payment_status(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
     idempotent: IdempotentRequest,

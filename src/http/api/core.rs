@@ -1,4 +1,4 @@
-//! Option lists, and the authority's reference lists. A reference list is fetched live, unmodified and never stored;
+//! `/v1/core`: option lists, and the authority's reference lists. A reference list is fetched live, unmodified and never stored;
 //! the "must exist in" checks use a separate snapshot.
 
 use std::future::{Ready, ready};
@@ -8,21 +8,45 @@ use actix_web::web;
 use crate::authority::{AuthorityFailure, Cause, ResourceList};
 use crate::domain::access::caller::Caller;
 use crate::domain::integration::{AuthType, DataFormat};
+use crate::http::endpoint::{Path, path};
+use crate::http::openapi::{doc, schema};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::choice::{Choice, Enums, InvoiceCategories};
 
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/v1/core/commons/invoice-categories").public().get(invoice_categories, || {
+            doc("invoice_categories", "Invoice categories")
+                .gives::<InvoiceCategories>(200, "Invoice categories retrieved successfully")
+        }),
+        path("/v1/core/commons/enums").get(enums, || {
+            doc("enums", "Option lists of an integration record")
+                .gives::<Enums>(200, "Enums retrieved successfully")
+        }),
+        path("/v1/core/resources/{list}").relays().get(resources, || {
+            doc("resources", "A reference list, live from the authority")
+                .shows(200, "Resources retrieved successfully", schema::envelope(schema::objects()))
+                .fails(&[
+                    ErrorCode::RouteNotFound,
+                    ErrorCode::AuthorityUnavailable,
+                    ErrorCode::AuthorityTimeout,
+                ])
+        }),
+    ]
+}
+
 /// GET /v1/core/commons/invoice-categories: public. It lists "Blank", although no write accepts it.
-pub(crate) fn invoice_categories() -> Ready<ApiResponse> {
+fn invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
     let data = InvoiceCategories { invoice_categories: choices.into() };
     ready(ApiResponse::ok("Invoice categories retrieved successfully", data))
 }
 
 /// GET /v1/core/commons/enums: lists the options of an integration record (spec.md, "Option lists").
-pub(crate) async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
+async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, ApiError> {
     let data = Enums {
         erp_systems: state.settings.erp_systems.iter().map(|value| choice(value)).collect(),
         auth_types: AuthType::ALL.iter().map(|kind| choice(kind.as_str())).collect(),
@@ -43,7 +67,7 @@ fn choice(value: &str) -> Choice {
 
 /// GET /v1/core/resources/{list}: returns a reference list of the authority, fetched live, unmodified and never
 /// stored. The "must exist in" checks use a separate snapshot, which this endpoint neither reads nor writes.
-pub(crate) async fn resources(
+async fn resources(
     state: web::Data<ApiState>,
     caller: Caller,
     list: web::Path<String>,

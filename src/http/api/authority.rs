@@ -1,0 +1,72 @@
+//! `/authority`: calls from the authority to this service. Its notice about an invoice is unsigned, so it is only a hint,
+//! and the token in the path authorizes it. 200 means that all its consequences are durable; any other status asks the
+//! authority to send it again.
+
+use actix_web::web;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::forms::notice;
+use crate::http::forms::report;
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::inbox::NoticeView;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/authority/notifications/{token}").post(notifications, || {
+        doc("notifications", "The authority's notice of an invoice")
+            .takes(notice::read, example!("notification"))
+            .gives::<NoticeView>(200, "Notification received successfully")
+            .fails(&[ErrorCode::RouteNotFound, ErrorCode::InvoiceNotFound, ErrorCode::IrnMalformed])
+            .fails_with(503, &[ErrorCode::AuthorityUnavailable])
+    })]
+}
+
+/// POST /authority/notifications/{token}: takes the authority's notice about an invoice.
+async fn notifications(
+    state: web::Data<ApiState>,
+    token: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    check_token(&token, &state.settings.notification_token)?;
+    let body = body.up_to(notice::BYTES_MAX);
+    let form = report::read(&*body.object().await?, &state.catalog.get(), notice::read)?;
+    state.inbound.handle_notice(&form.value.irn, form.value.message).await?;
+    let view = NoticeView::from(&form.value);
+    Ok(ApiResponse::ok("Notification received successfully", view).warn(&form.warnings))
+}
+
+/// Refuses every token except the configured one. If none is configured, refuses all. A wrong token gets the 404 of an
+/// unknown path, and the comparison takes constant time, so that a caller without the token learns nothing.
+fn check_token(given: &str, token: &SecretString) -> Result<(), ApiError> {
+    let token = token.expose_secret();
+    let is_same = Sha256::digest(given).as_slice().ct_eq(Sha256::digest(token).as_slice());
+    let is_right = bool::from(is_same) && !token.is_empty();
+    is_right.then_some(()).ok_or_else(ApiError::route_not_found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_token_that_is_set_is_right() {
+        let set = SecretString::from("a-token-of-16-letters");
+        assert!(check_token("a-token-of-16-letters", &set).is_ok());
+        for wrong in ["", "a-token-of-16-letter", "A-token-of-16-letters", "a-token-of-16-letters "] {
+            let refused = check_token(wrong, &set).unwrap_err();
+            assert_eq!((refused.status.as_u16(), refused.code.as_str()), (404, "ROUTE_NOT_FOUND"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn where_no_token_is_set_none_is_right() {
+        assert!(check_token("", &SecretString::from("")).is_err());
+    }
+}
