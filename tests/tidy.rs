@@ -85,6 +85,7 @@ const IMPURE: &[&str] = &[
     "actix_web",
     "sea_orm",
     "reqwest",
+    "utoipa",
     "std::time::SystemTime",
     "std::time::Instant",
     "std::env",

@@ -156,14 +156,6 @@ fn shifted(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
     factor.and_then(|factor| mantissa.checked_mul(factor)).ok_or(AmountFault::TooLarge)
 }
 
-impl utoipa::PartialSchema for Amount {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::Number).into()
-    }
-}
-
-impl utoipa::ToSchema for Amount {}
-
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -2,15 +2,13 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{AuthorityStatus, Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::InvoiceId;
 use crate::domain::money::Amount;
 
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Invoice)]
+#[derive(Debug, Serialize)]
 pub struct InvoiceObject<'a> {
     id: InvoiceId,
     irn: &'a str,
@@ -32,15 +30,13 @@ pub struct InvoiceObject<'a> {
     invoice_lines: Vec<LineObject<'a>>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = AuthorityState)]
+#[derive(Debug, Serialize)]
 struct AuthorityObject<'a> {
     qr_code: &'a str,
     status: AuthorityStatus,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = InvoiceCustomer)]
+#[derive(Debug, Serialize)]
 struct CustomerObject<'a> {
     external_customer_no: &'a str,
     name: &'a str,
@@ -48,8 +44,7 @@ struct CustomerObject<'a> {
     email: &'a str,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = InvoiceLine)]
+#[derive(Debug, Serialize)]
 struct LineObject<'a> {
     item_name: &'a str,
     /// An item without a number is identified by its name, here and in the catalog.

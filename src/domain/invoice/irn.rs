@@ -85,14 +85,6 @@ fn compact_date(text: &str) -> Option<Date> {
     Date::new(text[..4].parse().ok()?, text[4..6].parse().ok()?, text[6..].parse().ok()?).ok()
 }
 
-impl utoipa::PartialSchema for Irn {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String).into()
-    }
-}
-
-impl utoipa::ToSchema for Irn {}
-
 impl fmt::Display for Irn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

@@ -27,16 +27,6 @@ macro_rules! words {
             }
         }
 
-        impl utoipa::PartialSchema for $name {
-            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-                let words = Self::ALL.iter().map(|value| value.as_str());
-                let text = utoipa::openapi::ObjectBuilder::new().schema_type(utoipa::openapi::Type::String);
-                text.enum_values(Some(words)).into()
-            }
-        }
-
-        impl utoipa::ToSchema for $name {}
-
         impl std::str::FromStr for $name {
             type Err = String;
 

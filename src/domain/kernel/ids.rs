@@ -10,9 +10,8 @@ use uuid::Uuid;
 macro_rules! number_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(transparent)]
-        #[schema(value_type = i64)]
         pub struct $name(pub i64);
 
         impl fmt::Display for $name {

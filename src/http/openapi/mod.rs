@@ -7,9 +7,11 @@
 //! | one operation: key, parameters, body, answers, failures | `operation` |
 //! | parameters of paths and query strings | `parameter` |
 //! | schemas of forms, envelopes and failures | `schema` |
+//! | schemas of the domain's types | `domain_types` |
 //! | inputs that make the simulator fail | `trying` |
 
 pub(crate) mod document;
+mod domain_types;
 #[cfg(test)]
 mod fields;
 pub(crate) mod operation;

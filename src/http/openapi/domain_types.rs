@@ -1,0 +1,193 @@
+//! The schemas of the domain's types in responses. They stand here, since the domain knows no `OpenAPI` types.
+
+use std::borrow::Cow;
+
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{
+    ArrayBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::domain::access::api_key::KeyScope;
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::event::EventKind;
+use crate::domain::events::replay::{ReplayScope, ReplayState};
+use crate::domain::integration::{AuthType, ClientAuthentication, DataFormat};
+use crate::domain::invoice::batch::ItemOutcome;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::timeline::EntryKind;
+use crate::domain::kernel::audit::{ActorKind, AuditAction};
+use crate::domain::kernel::codes::{
+    AuthorityStatus, Category, NoticeMessage, PaymentStatus, RelayedPaymentStatus, WorkflowStatus,
+};
+use crate::domain::kernel::ids::{IntegratorId, InvoiceId, ItemId, TaxpayerId};
+use crate::domain::money::Amount;
+use crate::domain::outage::OutageEdge;
+use crate::domain::party::verification::VerificationStatus;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::resolution::ResolvedBy;
+use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
+use crate::domain::reconciliation::FindingKind;
+use crate::domain::reconciliation::day::{AskedBy, FindingAction, ReconciliationState};
+use crate::http::openapi::schema::component;
+
+/// Declares the schema of each enumeration: a text that is one of its words.
+macro_rules! words {
+    ($($name:ty),+ $(,)?) => {$(
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let words = Self::ALL.iter().map(|value| value.as_str());
+                text().enum_values(Some(words)).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+words! {
+    ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, DataFormat,
+    DeliveryState, EntryKind, EventKind, FindingAction, FindingKind, ItemOutcome, KeyScope, NoticeMessage, Operation,
+    OperatorAction, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
+    ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
+}
+
+/// Declares the schema of each id: a whole number.
+macro_rules! ids {
+    ($($name:ty: $what:literal,)+) => {$(
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let number = ObjectBuilder::new().schema_type(Type::Integer).description(Some($what));
+                number.format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64))).into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+ids! {
+    TaxpayerId: "A taxpayer.",
+    IntegratorId: "An integrator, which acts for the taxpayers it onboarded.",
+    InvoiceId: "An invoice: the portal id.",
+    ItemId: "An item of one taxpayer's catalog.",
+}
+
+impl PartialSchema for Amount {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Number).into()
+    }
+}
+
+impl ToSchema for Amount {}
+
+impl PartialSchema for Irn {
+    fn schema() -> RefOr<Schema> {
+        text().into()
+    }
+}
+
+impl ToSchema for Irn {}
+
+/// The parts of an invoice that are components of their own.
+const AUTHORITY_STATE: &str = "AuthorityState";
+const CUSTOMER: &str = "InvoiceCustomer";
+const LINE: &str = "InvoiceLine";
+
+impl PartialSchema for InvoiceObject<'_> {
+    fn schema() -> RefOr<Schema> {
+        let lines = ArrayBuilder::new().items(component(LINE));
+        let fields = ObjectBuilder::new()
+            .property("id", reference::<InvoiceId>())
+            .property("irn", text())
+            .property("invoice_no", text())
+            .property("external_invoice_no", text())
+            .property("invoice_category", reference::<Category>())
+            .property("invoice_type", text())
+            .property("invoice_date", text())
+            .property("due_date", text_or_null())
+            .property("currency", text())
+            .property("created_at", text())
+            .property("updated_at", text())
+            .property("is_edited", ObjectBuilder::new().schema_type(Type::Boolean))
+            .property("edited_at", text_or_null())
+            .property("status", reference::<WorkflowStatus>())
+            .property("payment_status", reference::<PaymentStatus>())
+            .property("authority_data", component(AUTHORITY_STATE))
+            .property("customer", component(CUSTOMER))
+            .property("invoice_lines", lines);
+        all_but(fields, &["due_date", "edited_at"])
+    }
+}
+
+impl ToSchema for InvoiceObject<'_> {
+    fn name() -> Cow<'static, str> {
+        "Invoice".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push(named::<InvoiceId>());
+        schemas.push(named::<Category>());
+        schemas.push(named::<WorkflowStatus>());
+        schemas.push(named::<PaymentStatus>());
+        schemas.push(named::<AuthorityStatus>());
+        schemas.push(named::<Amount>());
+        schemas.push((AUTHORITY_STATE.to_owned(), authority_state()));
+        schemas.push((CUSTOMER.to_owned(), customer()));
+        schemas.push((LINE.to_owned(), line()));
+    }
+}
+
+fn authority_state() -> RefOr<Schema> {
+    let fields =
+        ObjectBuilder::new().property("qr_code", text()).property("status", reference::<AuthorityStatus>());
+    all_but(fields, &[])
+}
+
+fn customer() -> RefOr<Schema> {
+    let fields = ObjectBuilder::new()
+        .property("external_customer_no", text())
+        .property("name", text())
+        .property("tin", text_or_null())
+        .property("email", text());
+    all_but(fields, &["tin"])
+}
+
+fn line() -> RefOr<Schema> {
+    let item_no = "An item without a number is identified by its name, here and in the catalog.";
+    let fields = ObjectBuilder::new()
+        .property("item_name", text())
+        .property("item_no", text().description(Some(item_no)))
+        .property("item_type", text())
+        .property("unit_price", reference::<Amount>())
+        .property("quantity", reference::<Amount>())
+        .property("tax_category", text())
+        .property("product_category", text_or_null())
+        .property("service_category", text_or_null());
+    all_but(fields, &["product_category", "service_category"])
+}
+
+/// Marks all fields as required, except these.
+fn all_but(fields: ObjectBuilder, optional: &[&str]) -> RefOr<Schema> {
+    let mut object = fields.build();
+    let required = object.properties.keys().filter(|name| !optional.contains(&name.as_str()));
+    object.required = required.cloned().collect();
+    RefOr::T(object.into())
+}
+
+fn text() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String)
+}
+
+fn text_or_null() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+}
+
+fn reference<T: ToSchema>() -> RefOr<Schema> {
+    component(&T::name())
+}
+
+fn named<T: ToSchema>() -> (String, RefOr<Schema>) {
+    (T::name().into_owned(), T::schema())
+}
