@@ -1,8 +1,8 @@
-//! Permits limit the commands in flight for one key and for the process.
+//! Permits limit the commands in flight, for each key and for the process.
 //!
-//! A permit is part of the envelope and is returned when the envelope is dropped. The mailbox itself is no limit,
-//! because actix adds one slot per sender. Keys are hashes: two keys with the same hash share permits, which is
-//! harmless. A key without commands in flight uses no memory.
+//! A permit is part of its command's envelope and is returned when the envelope is dropped. The capacity of an actix
+//! mailbox is no limit, because actix adds one slot for each sender. Permits are counted per hash of the key: two keys
+//! with the same hash share their permits, which is harmless. A key without commands in flight uses no memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use super::counters::Counters;
 pub struct AdmissionLimits {
     pub per_key_max: usize,
     pub process_max: usize,
-    /// The wait that a refused sender is asked for.
+    /// How long a refused sender is asked to wait before it sends again.
     pub retry_after: Duration,
 }
 
@@ -33,7 +33,7 @@ pub enum AdmissionRefusal {
     Process { retry_after: Duration },
 }
 
-/// Clones share the permits.
+/// All clones share the same permits.
 #[derive(Debug, Clone)]
 pub struct Admission(Arc<PermitPool>);
 
@@ -45,7 +45,7 @@ struct PermitPool {
     keys: DashMap<u64, usize>,
 }
 
-/// The right of one command to be in flight.
+/// Allows one command to be in flight. Dropping the permit returns it.
 #[derive(Debug)]
 pub struct Permit {
     pool: Arc<PermitPool>,
@@ -61,18 +61,19 @@ impl Admission {
         self.0.limits
     }
 
-    /// Issued permits that are not returned yet.
+    /// Returns the number of permits that are issued and not yet returned, over all keys.
     pub fn in_use(&self) -> usize {
         self.0.process.load(Ordering::SeqCst)
     }
 
-    /// Keys with issued permits.
+    /// Returns the number of keys that have issued permits.
     #[cfg(test)]
     pub fn keys_in_use(&self) -> usize {
         self.0.keys.len()
     }
 
-    /// Issues a permit. Checks the key's own limit first, so that a flooding sender gets 429 even if the process is full.
+    /// Issues a permit. Checks the limit of the key before the limit of the process, so that a sender that floods one
+    /// key gets 429 even if the process is full.
     pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;
@@ -117,7 +118,8 @@ impl PermitPool {
     }
 }
 
-/// Returns in the reverse order of issuing, so that the process count never exceeds the sum over keys.
+/// Returns the permit to the process first and to the key second, the reverse order of `admit`. So the count of the
+/// process never exceeds the sum of the counts of the keys.
 impl Drop for Permit {
     fn drop(&mut self) {
         self.pool.counters.queue_depth.down();

@@ -1,7 +1,8 @@
-//! The threads of the actors: one arbiter per core for commands, and one for background work.
+//! The threads on which the actors run: one arbiter per core for commands, and one arbiter for background work.
 //!
-//! A key always maps to the same arbiter of a process. The janitor runs on the background arbiter, so that it detects
-//! an actor that blocks its own. Arbiters belong to the actix system that is current at `start`.
+//! Within a process a key always maps to the same arbiter. The janitor runs on the background arbiter, so that it still
+//! runs when an actor blocks the thread of a command arbiter. The arbiters belong to the actix system that is current
+//! when `start` is called.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use actix::{Arbiter, ArbiterHandle};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Timeout of joining the threads.
+/// The longest time that `join` waits for the threads to end.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Arbiters {
 }
 
 impl Arbiters {
-    /// Starts `shards` arbiters (at least one) and the background one. Needs a running actix system.
+    /// Starts `shards` arbiters for commands (at least one) and one background arbiter. Needs a running actix system.
     pub fn start(shards: usize) -> Self {
         let background = Arbiter::new();
         let mut threads: Vec<_> = (0..shards.max(1)).map(|_| Arbiter::new()).collect();
@@ -32,30 +33,32 @@ impl Arbiters {
         Self { shards, background: background_handle, threads: Mutex::new(threads) }
     }
 
-    /// The shard of a hashed key and its arbiter.
+    /// Maps the hash of a key to its arbiter. Returns the arbiter's index and the arbiter.
     pub fn for_key(&self, hash: u64) -> (usize, &ArbiterHandle) {
         let shards = u64::try_from(self.shards.len()).unwrap_or(u64::MAX);
         let shard = usize::try_from(hash % shards).unwrap_or(0);
         (shard, &self.shards[shard])
     }
 
-    /// The arbiter of the janitor and of other periodic actors.
+    /// Returns the arbiter on which the janitor and the other periodic actors run.
     pub fn background(&self) -> &ArbiterHandle {
         &self.background
     }
 
-    /// Stops all arbiters. Queued commands get the outcome not started or interrupted.
+    /// Stops all arbiters. The senders of queued commands get the outcome *not started* or *interrupted*.
     pub fn stop(&self) {
         for arbiter in self.shards.iter().chain([&self.background]) {
             arbiter.stop();
         }
     }
 
-    /// Waits for all threads to end, up to a timeout; call `stop` first. True if all ended without a panic.
+    /// Waits until all threads have ended, at most `JOIN_TIMEOUT`. Call `stop` first. Returns true if every thread
+    /// ended in time and without a panic.
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // A plain thread, because the runtime would wait at its end for a blocking task that waits for a blocked actor.
+        // This is a plain thread and no blocking task of the runtime: at shutdown the runtime waits for its blocking
+        // tasks, so it would hang if an actor blocks its thread forever.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());
@@ -65,7 +68,7 @@ impl Arbiters {
     }
 }
 
-/// The hash that maps a key to its arbiter and its permits; the same in each run.
+/// Hashes a key. The hash chooses the key's arbiter and its permits. It is the same in every run of the program.
 pub fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

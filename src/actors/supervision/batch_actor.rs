@@ -1,8 +1,9 @@
 //! An actor that processes its commands in batches, one batch at a time.
 //!
-//! A `Worker` is moved into its own future and returned with the replies. So its state cannot be touched meanwhile and
-//! is dropped if the work panics; the next batch starts with a new worker from `make`. The actor does the rest: queue,
-//! batches, replies, heartbeat, passivation and recovery.
+//! The `Worker` is moved into the future that processes a batch and is returned with the replies. So nothing else can
+//! touch the worker's state during a batch, and the state is dropped if the batch panics; the next batch then gets a
+//! new worker from `make`. The actor itself does the rest: queue, batches, replies, heartbeat, passivation and
+//! recovery.
 
 use std::future::Future;
 
@@ -15,31 +16,32 @@ use super::registry::{Mailbox, Passivate, StartContext};
 use super::reply::Envelope;
 use crate::domain::kernel::ids::CommandId;
 
-/// The default size of a batch, in commands.
+/// The default limit of commands in one batch.
 pub const BATCH_MAX: usize = 64;
 
-/// The logic of a batch actor.
+/// The part of a batch actor that executes the commands.
 pub trait Worker: Sized + 'static {
     type Command: Send + Sync + 'static;
     type Reply: Send + 'static;
 
-    /// The name of a command in the quarantine.
+    /// Returns the name under which the command is recorded if it is quarantined.
     fn name(command: &Self::Command) -> &'static str;
 
-    /// True if a command needs its own batch.
+    /// Returns true if the command must be processed in a batch of its own.
     fn is_large(_: &Self::Command) -> bool {
         false
     }
 
-    /// Processes a batch in order and replies to each command. Calls `batch.committing()` right before the commit. After
-    /// a panic before that, each command is tried again on its own.
+    /// Processes the commands of a batch in order and returns one reply for each. Must call `batch.committing()` right
+    /// before the commit: if the worker panics before this call, each command of the batch is tried again on its own.
     fn work(
         self,
         batch: CommandBatch<Self::Command>,
     ) -> impl Future<Output = (Self, Vec<(CommandId, Self::Reply)>)> + 'static;
 }
 
-/// Starts a batch actor. `make` creates a worker without cached state, at the start and after a panic.
+/// Starts a batch actor. `make` creates a worker without cached state. It is called before the first batch and after
+/// each panic.
 pub fn start<W: Worker>(
     context: StartContext,
     batch_max: usize,
@@ -61,18 +63,18 @@ pub struct BatchActor<W: Worker> {
     context: StartContext,
     batch_max: usize,
     make: Box<dyn Fn() -> W>,
-    /// `None` during a batch and before the first one.
+    /// `None` before the first batch, during a batch and after a restart.
     worker: Option<W>,
     queue: WorkQueue<W::Command, W::Reply>,
     scheduled: bool,
 }
 
-// The worker is moved, never pinned.
+// No code pins a worker in place, so the actor is `Unpin` even if its worker is not.
 impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {
-    /// Takes the next batch after yielding once, so that other actors of the arbiter run and arriving commands join the
-    /// batch.
+    /// Yields to the arbiter once and then takes the next batch. The yield lets the arbiter's other actors run and lets
+    /// commands that have just arrived join the batch.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if self.scheduled || !self.queue.is_due() {
             return;
@@ -84,7 +86,8 @@ impl<W: Worker> BatchActor<W> {
 
     fn run(&mut self, ctx: &mut Context<Self>) {
         self.scheduled = false;
-        // Creates the worker before a batch is in flight, so that a panic of `make` is not blamed on commands.
+        // The worker is created before the batch is taken, so that a panic in `make` is not counted against the
+        // commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.context.node.batch_started();
@@ -108,7 +111,7 @@ impl<W: Worker> BatchActor<W> {
 impl<W: Worker> Actor for BatchActor<W> {
     type Context = Context<Self>;
 
-    /// Also called after a restart, where it continues with the kept queue.
+    /// actix calls this again after a restart. The actor then continues with the commands that are still in the queue.
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.schedule(ctx);
     }

@@ -1,7 +1,7 @@
 //! Counters of supervision, one set per process.
 //!
-//! They only grow, except `queue_depth`. The metrics page and tests read the same values. Deliberately absent: actor
-//! names, because a label per taxpayer would be unbounded.
+//! All counters only grow, except `queue_depth`. The metrics and the tests read the same values. The counters have no
+//! label for the actor's name, because one label value per taxpayer would have no bound.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,25 +35,25 @@ pub struct Counters {
     pub panics: Counter,
     pub restarts: Counter,
     pub escalations: Counter,
-    /// Batches found running for longer than the watchdog's second limit.
+    /// Counts how often the watchdog found a batch running for longer than its second limit.
     pub stuck: Counter,
     pub commands_admitted: Counter,
-    /// Refused because the key had no free permit (429).
+    /// Commands that were refused because their key had no free permit (429).
     pub commands_refused_key: Counter,
-    /// Refused because the process had no free permit (503).
+    /// Commands that were refused because the process had no free permit (503).
     pub commands_refused_process: Counter,
     pub commands_answered: Counter,
     pub commands_interrupted: Counter,
     pub commands_quarantined: Counter,
-    /// Returned unstarted and sent again.
+    /// Counts how often a command came back from an actor unstarted and was sent again.
     pub commands_resent: Counter,
-    /// Returned unstarted until the sender gave up.
+    /// Commands that came back unstarted from every try, until the sender gave up.
     pub commands_stopped: Counter,
-    /// Commands admitted and not yet answered.
+    /// Commands that were admitted and whose permit is not yet returned.
     pub queue_depth: Counter,
 }
 
-/// The counters at one moment.
+/// The values of all counters at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CounterValues {
     pub actors_started: u64,

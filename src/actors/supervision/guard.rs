@@ -1,10 +1,11 @@
-//! Runs an actor and survives its panics. actix's own supervisor neither keeps the mailbox nor restarts.
+//! Runs an actor and survives the actor's panics. actix's own supervisor neither keeps the mailbox nor restarts after a
+//! panic.
 //!
-//! A panic at any poll ends the current work only: mailbox, address and the actor struct stay. The guard calls
-//! `ContextFut::restart` at once, which cancels the actor's spawned futures and calls `Supervised::restarting` (there
-//! the actor recovers its queue and drops its cached state). Then it waits and continues; `Actor::started` is called
-//! again. When the restart budget is spent it escalates: the node fails, the mailbox closes, and queued commands
-//! return to their senders.
+//! A panic ends only the work in progress: the mailbox, the address and the actor struct stay. The guard calls
+//! `ContextFut::restart` at once. This cancels the futures that the actor has spawned and calls
+//! `Supervised::restarting`, where the actor recovers its queue and drops its cached state. Then the guard waits for
+//! the restart delay, and actix calls `Actor::started` again. When the restart budget is spent the guard escalates: the
+//! node fails, the mailbox closes, and queued commands return to their senders.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +20,8 @@ use super::node::Node;
 use super::panics::{self, CaughtPanic};
 use super::policy::{RestartBudget, RestartPolicy};
 
-/// Starts an actor on `arbiter`. It runs until it stops, escalates, or its last address is dropped.
+/// Starts an actor on `arbiter`. The actor runs until it stops, until it escalates, or until the last copy of its
+/// address is dropped.
 pub fn supervise<A>(
     arbiter: &ArbiterHandle,
     node: Node,
@@ -52,7 +54,7 @@ struct Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,
 {
-    /// `None` after an escalation.
+    /// `None` after the actor has stopped or escalated.
     actor: Option<ContextFut<A, Context<A>>>,
     node: Node,
     budget: RestartBudget,
@@ -69,7 +71,8 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts after a panic, or escalates. A panic in `restarting` counts like any other.
+    /// Restarts the actor after a panic, or escalates if the restart budget is spent. A panic in
+    /// `Supervised::restarting` counts like any other panic.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
@@ -82,20 +85,21 @@ where
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }
-                // The last address was dropped, so no message can arrive.
+                // `restart` returns false if the last address was dropped: no message can arrive any more.
                 Ok(false) => return self.close(),
                 Err(again) => panic = again,
             }
         }
     }
 
-    /// Fails the node before the mailbox closes, so that a sender that finds the mailbox closed sees the failure.
+    /// Fails the node before closing the mailbox, so that a sender that finds the mailbox closed already sees the
+    /// failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();
     }
 
-    /// Drops the context, which closes the mailbox and returns queued commands.
+    /// Drops the actor and its context. This closes the mailbox, and queued commands return to their senders.
     fn close(&mut self) {
         let actor = self.actor.take();
         if let Err(panic) = panics::catch(|| drop(actor)) {
@@ -128,7 +132,8 @@ where
     }
 }
 
-/// Also runs when the arbiter ends. Stops the node, unless it has failed.
+/// Closes the actor and marks its node as stopped, unless the node has failed. This also runs when the arbiter ends,
+/// because the arbiter then drops all its futures.
 impl<A> Drop for Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,

@@ -1,6 +1,7 @@
-//! Runs periodic tasks on the background arbiter.
+//! An actor that runs periodic tasks on the background arbiter.
 //!
-//! A task that panics ends the current round for all tasks; the janitor is restarted like any actor.
+//! If one task panics, the tasks after it are skipped in this round. The janitor is then restarted like any other
+//! actor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,18 +14,18 @@ use super::node::Node;
 use super::policy::RestartPolicy;
 use super::tree::{NodeKind, Tree};
 
-/// Work to do at the given time, without blocking.
+/// A task that the janitor calls with the current time in each round. A task must not block.
 pub type PeriodicTask = Box<dyn FnMut(Instant) + Send>;
 
 pub struct Janitor {
     node: Node,
     every: Duration,
     tasks: Vec<PeriodicTask>,
-    /// Its own address keeps the actor alive, because nobody sends to it.
+    /// The janitor keeps its own address because an actor ends when the last address is dropped, and nobody else holds
+    /// one.
     _address: Addr<Self>,
 }
 
-/// Starts the janitor on the background arbiter.
 pub fn start(
     tree: &Tree,
     arbiters: &Arc<Arbiters>,

@@ -1,7 +1,8 @@
 //! One actor in the tree: its name, state, restarts and heartbeat.
 //!
-//! Kept small, because there are tens of thousands. Clones are the same node. A node of a transient kind leaves
-//! the tree when its actor stops; a failed one stays until its actor may start again.
+//! A node is kept small, because a process has tens of thousands of them. All clones of a `Node` refer to the same
+//! node. If the kind of actor is transient, the node leaves the tree when its actor stops. The node of a failed actor
+//! stays in the tree until the actor may start again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,23 +15,23 @@ use super::tree::{NodeKind, Tree};
 use super::watchdog::{BatchLoad, Heartbeat};
 use crate::domain::kernel::ids::CommandId;
 
-/// Characters kept of a panic's text.
+/// The text of a panic is cut to this number of characters.
 pub const PANIC_CHARS_MAX: usize = 200;
 
-/// Ordered by severity, lowest first.
+/// Ordered by severity, the least severe first. The snapshot sorts by this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
     Stopped,
     Running,
     Starting,
-    /// Running one batch for longer than the watchdog's first limit.
+    /// The current batch has run for longer than the watchdog's first limit.
     Busy,
-    /// Waiting to restart after a panic.
+    /// The actor panicked and waits for its restart.
     Restarting,
-    /// Running one batch for longer than the watchdog's second limit.
+    /// The current batch has run for longer than the watchdog's second limit.
     Stuck,
-    /// Escalated after too many panics.
+    /// The actor panicked too often and does not restart by itself.
     Failed,
 }
 
@@ -56,7 +57,7 @@ struct NodeStatus {
     state: NodeState,
     restarts: u32,
     last_panic: Option<Box<str>>,
-    /// Microseconds since the tree was created; set after an escalation.
+    /// The time of the escalation, in microseconds since the tree was created. `None` if the actor has not escalated.
     failed_at: Option<u64>,
 }
 
@@ -127,12 +128,12 @@ impl Node {
         self.state() == NodeState::Failed
     }
 
-    /// When it escalated, in microseconds since the tree was created.
+    /// Returns the time of the escalation in microseconds since the tree was created, or `None` without an escalation.
     pub(super) fn failed_at(&self) -> Option<u64> {
         self.inner.condition().failed_at
     }
 
-    /// Starts the watchdog's measurement of a batch.
+    /// Tells the watchdog that the actor starts a batch now.
     pub fn batch_started(&self) {
         self.inner.heartbeat.start(self.tree.moment(Instant::now()));
     }
@@ -141,7 +142,7 @@ impl Node {
         self.inner.heartbeat.finish();
     }
 
-    /// Records a quarantined command and its panic.
+    /// Records that a command was quarantined, with the text of the actor's last panic.
     pub fn quarantined(&self, reference: CommandId, command: &'static str) {
         tracing::error!(actor = self.name(), command, %reference, "command is quarantined");
         self.tree.quarantine().put(QuarantineRecord {
@@ -153,7 +154,8 @@ impl Node {
         });
     }
 
-    /// Removes the node and its failure, if any, from the tree.
+    /// Removes the node from the tree. If the node has failed, this also removes the failure, so the process may be
+    /// ready again.
     pub fn forget(&self) {
         self.tree.forget(self.inner.id);
     }
@@ -189,7 +191,7 @@ impl Node {
         self.tree.escalate(self.inner.id, format!("{} {}: {reason}", self.inner.kind.name(), self.name()));
     }
 
-    /// Stops a node, unless it has failed.
+    /// Marks the node as stopped, unless it has failed. A node of a transient kind is also removed from the tree.
     pub(super) fn stops(&self) {
         self.inner.heartbeat.finish();
         let mut condition = self.inner.condition();

@@ -1,7 +1,9 @@
-//! Catches panics of guarded code as values with text and location, and checks that panics unwind.
+//! Catches panics and returns them as values with their text and location. Also checks that panics unwind in this
+//! build.
 //!
-//! The catcher logs the panic, once. The hook silences the default report for guarded code only; other panics are
-//! reported as usual. The text is the panic's own, without data of the command.
+//! The code that calls `catch` logs the panic, once. So the hook silences Rust's default panic report inside `catch`;
+//! panics elsewhere are reported as usual. The caught text is the message of the panic; the module adds no data of the
+//! command to it.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -13,13 +15,13 @@ thread_local! {
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// The text of a panic, with its file and line if the hook is installed.
+/// The message of a panic. The file and line follow if `install_hook` was called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaughtPanic {
     pub text: String,
 }
 
-/// Fails in a build whose panics abort, because supervision cannot work there.
+/// Returns an error if a panic aborts the process in this build, because then no actor can be restarted.
 pub fn assert_unwinding() -> Result<(), &'static str> {
     if cfg!(panic = "unwind") {
         Ok(())
@@ -28,8 +30,8 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     }
 }
 
-/// Silences the default report of panics in `catch`, because its caller logs them. Installs once; further calls do
-/// nothing.
+/// Silences Rust's default report of panics inside `catch`, because the code that calls `catch` logs them. The first
+/// call installs the hook; further calls do nothing.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -44,8 +46,8 @@ pub fn install_hook() {
     });
 }
 
-/// Runs `work` and returns a panic as a value. After a panic, values that `work` borrowed may be half-changed: the caller
-/// must drop or recover them.
+/// Runs `work` and returns a panic as a value. After a panic, values that `work` borrowed may be changed halfway: the
+/// caller must drop or recover them.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     let outer = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));

@@ -1,7 +1,8 @@
-//! Limits and delays of restarts (`RestartPolicy`) and their use by one actor (`RestartBudget`).
+//! The limits and delays of restarts (`RestartPolicy`), and how much of them one actor has used (`RestartBudget`).
 //!
-//! The delay doubles with each panic inside the window and is random between half and all of it, so that actors with a
-//! common cause do not restart together. The time is an argument.
+//! The delay doubles with each panic inside the window. The actual delay is random, between half of this value and all
+//! of it, so that actors that panic for a common cause do not restart at the same moment. The functions here take the
+//! current time as an argument and read no clock.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,10 +16,11 @@ use crate::domain::kernel::jitter::upper_half;
 pub struct RestartPolicy {
     pub backoff_initial: Duration,
     pub backoff_max: Duration,
-    /// Restarts within `window`; one more panic escalates.
+    /// The number of restarts that are allowed within `window`. The actor escalates at the next panic within it.
     pub restarts_max: usize,
     pub window: Duration,
-    /// Capacity of the mailbox. Above the permits of a key, so that admission refuses first.
+    /// Must exceed the number of permits of one key, so that a command is refused by admission and never by a full
+    /// mailbox.
     pub mailbox_capacity: usize,
 }
 
@@ -34,7 +36,7 @@ impl Default for RestartPolicy {
     }
 }
 
-/// The panics of one actor inside the window.
+/// The times of one actor's panics inside the window.
 #[derive(Debug)]
 pub struct RestartBudget {
     policy: RestartPolicy,
@@ -46,7 +48,7 @@ impl RestartBudget {
         Self { policy, panics: VecDeque::new() }
     }
 
-    /// Counts one panic at `now`. Returns the delay before the restart; `None` if the budget is spent.
+    /// Counts one panic at `now`. Returns the delay before the restart, or `None` if the budget is spent.
     pub fn spend(&mut self, now: Instant) -> Option<Duration> {
         while self.panics.front().is_some_and(|then| now.duration_since(*then) >= self.policy.window) {
             self.panics.pop_front();
@@ -56,7 +58,7 @@ impl RestartBudget {
             .then(|| upper_half(self.wait(), clock::chance().random()))
     }
 
-    /// The delay after the counted panics, before jitter.
+    /// Returns the delay that belongs to the number of counted panics, before jitter.
     fn wait(&self) -> Duration {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
         self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)

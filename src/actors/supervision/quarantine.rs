@@ -1,6 +1,8 @@
-//! Quarantined commands, which panicked twice, newest last. Operators read them.
+//! The list of quarantined commands: commands that panicked twice. Operators read the list; the newest record is the
+//! last one.
 //!
-//! Bounded: the oldest record is removed first. A record has the name of the command, never its contents.
+//! The list is bounded: a new record replaces the oldest one. A record names the command and never holds the command's
+//! contents.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,11 +15,11 @@ pub const RECORDS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantineRecord {
-    /// The identifier of the command, which its sender got.
+    /// The id of the command. The sender of the command got the same id in its error.
     pub reference: CommandId,
     pub actor: String,
     pub command: &'static str,
-    /// RFC 3339, UTC.
+    /// The time of the quarantine: RFC 3339, UTC.
     pub at: String,
     pub panic: String,
 }

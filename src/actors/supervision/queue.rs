@@ -1,9 +1,10 @@
-//! The actor's own first-in, first-out queue, which survives a restart.
+//! The actor's own first-in, first-out queue of commands, which survives a restart.
 //!
-//! The worker shares the commands of a batch; their envelopes stay here, so that a panic cannot drop them. One batch is
-//! in flight at a time. After a panic `recover` puts its commands back to the front as suspects, each as its own batch. A
-//! suspect that panics again is quarantined, and the others continue. If the batch was committing, its outcome is
-//! unknown, so its commands are *interrupted*.
+//! The worker gets the commands of a batch as shared references. The envelopes stay in the queue, so that a panic of
+//! the worker cannot drop them. One batch is in flight at a time. After a panic `recover` puts the commands of the
+//! batch back to the front of the queue as suspects, and each suspect then runs in a batch of its own. A suspect that
+//! panics again is quarantined; the other suspects are not affected. If the worker panicked during the commit, the
+//! outcome is unknown, so all commands of the batch are *interrupted*.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::reply::Envelope;
 use crate::domain::kernel::ids::CommandId;
 
-/// A command of a batch. Derefs to the command.
+/// One command of a batch. Dereferences to the command.
 #[derive(Debug)]
 pub struct Task<C> {
     pub id: CommandId,
@@ -28,7 +29,7 @@ impl<C> Deref for Task<C> {
     }
 }
 
-/// Commands to process together, in order of arrival.
+/// The commands that are processed together, in order of arrival.
 #[derive(Debug)]
 pub struct CommandBatch<C> {
     tasks: Vec<Task<C>>,
@@ -40,7 +41,7 @@ impl<C> CommandBatch<C> {
         &self.tasks
     }
 
-    /// Marks the start of the commit. A panic after this leaves the outcome unknown.
+    /// Marks the start of the commit. If the worker panics after this call, the outcome of the batch is unknown.
     pub fn committing(&self) {
         self.committing.store(true, Ordering::SeqCst);
     }
@@ -58,7 +59,7 @@ struct InFlightBatch<C, R> {
     committing: Arc<AtomicBool>,
 }
 
-/// The result of `recover`: commands by their fate.
+/// The number of commands that `recover` treated in each way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub suspects: usize,
@@ -83,7 +84,7 @@ impl<C, R> WorkQueue<C, R> {
         self.waiting.push_back(QueuedCommand { envelope, panics: 0 });
     }
 
-    /// Commands waiting and in flight.
+    /// Returns the number of commands that wait or are in flight.
     pub fn depth(&self) -> usize {
         self.waiting.len() + self.in_flight.as_ref().map_or(0, |batch| batch.entries.len())
     }
@@ -92,12 +93,13 @@ impl<C, R> WorkQueue<C, R> {
         self.depth() == 0
     }
 
-    /// True if a batch can be taken now.
+    /// Returns true if commands wait and no batch is in flight.
     pub fn is_due(&self) -> bool {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes up to `max` commands, or a single suspect or large command. Returns `None` while a batch is in flight.
+    /// Takes up to `max` commands. A suspect or a large command is taken alone. Returns `None` if a batch is in flight
+    /// or no command waits.
     pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;
@@ -113,7 +115,8 @@ impl<C, R> WorkQueue<C, R> {
         Some(CommandBatch { tasks, committing })
     }
 
-    /// Sends the replies of the batch in flight. Commands without a reply are *interrupted*; returns their number.
+    /// Sends the replies of the batch in flight. A command without a reply gets the outcome *interrupted*. Returns the
+    /// number of commands without a reply.
     pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
         let mut replies: HashMap<_, _> = replies.into_iter().collect();
         let mut unanswered = 0;
@@ -128,8 +131,8 @@ impl<C, R> WorkQueue<C, R> {
         unanswered
     }
 
-    /// Recovers the batch that was in flight at a panic. Calls `quarantined` for each quarantined command, before its
-    /// sender gets the outcome.
+    /// Sorts out the batch that was in flight when the worker panicked. Calls `quarantined` for each command that is
+    /// quarantined, before the sender of the command gets the outcome.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
         let Some(batch) = self.in_flight.take() else { return recovery };

@@ -1,10 +1,11 @@
 //! One actor per key: started on demand, passivated when idle.
 //!
-//! `send` admits a command, delivers it and waits for the reply. A command that returns unstarted is sent again; a
-//! started one never is. Passivation is a handshake: the janitor asks with the use count that it saw, and the actor
-//! leaves only if its handle was not used since. Posting and leaving both hold the lock of the map entry, so no command
-//! meets a closing mailbox. An escalated actor keeps its handle, so that commands do not start it again, until
-//! `allow_restart` removes it after a rest. No map guard is held across an await.
+//! `send` admits a command, delivers it and waits for the reply. A command that comes back unstarted is sent again; a
+//! started command never is. Passivation is a handshake: the janitor asks the actor to stop and names the use count of
+//! the actor's handle. The actor leaves only if the handle was not used since. Posting a command and leaving both hold
+//! the lock of the map entry, so no command meets a closing mailbox. An escalated actor keeps its handle, so that
+//! commands do not start the actor again, until `allow_restart` removes the handle after a rest. No map guard is held
+//! across an await.
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -26,13 +27,14 @@ use super::tree::{NodeKind, Tree};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::CommandId;
 
-/// Delays before a command that returned unstarted is sent again; after the last one `send` fails.
+/// The delays before a command that came back unstarted is sent again. If the command comes back after the last delay
+/// too, `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
-/// Mailbox capacity for messages without a permit.
+/// Slots of the mailbox for messages that need no permit, such as `Passivate`.
 const CONTROL_MESSAGES: usize = 16;
 
-/// Why `send` returned no reply.
+/// The reason why `send` returned no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     #[error("too many commands in flight for this key")]
@@ -56,8 +58,8 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an actor to stop if it is idle and its handle was not used since. An actor has at most one of these in its
-/// mailbox: dropping it allows the next.
+/// Asks an actor to stop if its queue is empty and its handle was not used since the request. An actor has at most one
+/// such request in its mailbox: dropping the request allows the next one.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
@@ -78,7 +80,7 @@ pub struct RegistrySettings {
     pub policy: RestartPolicy,
 }
 
-/// The values that a starter needs to start an actor, and the actor to stop.
+/// The values that a starter needs to start an actor. The actor keeps them and calls `leave` before it stops.
 pub struct StartContext {
     pub generation: u64,
     pub arbiter: ArbiterHandle,
@@ -88,7 +90,8 @@ pub struct StartContext {
 }
 
 impl StartContext {
-    /// Removes the handle. True if the actor may stop now; false if the handle was used since the request.
+    /// Removes the actor's handle from the registry, unless the handle was used since the request. Returns true if the
+    /// handle was removed: the actor may stop now.
     pub fn leave(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
@@ -98,7 +101,7 @@ impl StartContext {
     }
 }
 
-/// The address of an actor of a registry.
+/// The address of an actor of the registry, one recipient for each type of message.
 pub struct Mailbox<C, R>
 where
     C: Send + Sync + 'static,
@@ -127,11 +130,11 @@ where
     generation: u64,
     mailbox: Mailbox<C, R>,
     node: Node,
-    /// Posted commands.
+    /// The number of commands that were posted through this handle.
     uses: AtomicU64,
-    /// True while a `Passivate` is in the mailbox.
+    /// True while a `Passivate` is in the actor's mailbox.
     asked: Arc<AtomicBool>,
-    /// Microseconds since the tree was created.
+    /// The time of the last use, in microseconds since the tree was created.
     used_at: AtomicU64,
 }
 
@@ -159,7 +162,8 @@ where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
-    /// `starter` starts the actor of a key. It is called under a lock and must not block.
+    /// `starter` starts the actor of a key. The registry calls it under the lock of the map entry, so it must not
+    /// block.
     pub fn new(
         tree: &Tree,
         arbiters: &Arc<Arbiters>,
@@ -179,7 +183,7 @@ where
         }
     }
 
-    /// Sends a command to the actor of `key` and waits for its reply.
+    /// Sends a command to the actor of `key` and waits for the reply.
     pub async fn send(&self, key: &K, command: C) -> Result<R, SendError> {
         let permit = self.admit(key)?;
         self.deliver(key, command, permit).await
@@ -223,8 +227,8 @@ where
         Err(SendError::Stopped)
     }
 
-    /// Posts the envelope to the key's actor and starts the actor if there is none. After an escalation the envelope is
-    /// dropped, which returns the command as *not started*.
+    /// Posts the envelope to the actor of the key and starts the actor if there is none. If the actor has escalated,
+    /// the envelope is dropped, which returns the command to the sender as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)
@@ -267,7 +271,7 @@ where
     fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
         let (handles, key) = (Arc::downgrade(&self.handles), key.clone());
         Box::new(move |asked| {
-            // Without a registry no command can arrive.
+            // If the registry is gone, no command can arrive, so the actor may leave.
             handles
                 .upgrade()
                 .is_none_or(|handles| handles.remove_if(&key, |_, handle| handle.matches(asked)).is_some())
@@ -278,8 +282,8 @@ where
         self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
     }
 
-    /// Asks actors that are unused for `idle_after`, and the longest unused ones above `active_max`, to stop. Returns the
-    /// number of asked actors.
+    /// Asks idle actors to stop: all actors that are unused for `idle_after`, and those that are unused the longest
+    /// until at most `active_max` actors remain. Returns the number of actors that were asked.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -292,8 +296,8 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes actors that escalated at least `rest` ago, and with them the reason why the process is not ready. The next
-    /// command starts a new actor. Returns the number of removed actors.
+    /// Removes each actor that escalated at least `rest` ago. This also removes its failure, which kept the process
+    /// from being ready. The next command for the key starts a new actor. Returns the number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
@@ -310,18 +314,19 @@ where
         removed
     }
 
-    /// The number of actors with a handle.
+    /// Returns the number of keys that have an actor, including escalated actors.
     #[cfg(test)]
     pub fn active(&self) -> usize {
         self.handles.len()
     }
 
-    /// Refuses new commands. Commands in flight continue.
+    /// Refuses new commands from now on. Commands in flight continue.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until no command is in flight, up to `timeout`. True if none is.
+    /// Waits until no command is in flight, but at most `timeout`. Returns false if commands were still in flight at
+    /// the timeout.
     pub async fn drain(&self, timeout: Duration) -> bool {
         let start = Instant::now();
         while self.admission.in_use() > 0 {
@@ -343,13 +348,15 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Call under the lock of the map. Counts the use after the envelope is in the mailbox: a `Passivate` with the new
-    /// count arrives behind the envelope, and one with the old count is refused.
+    /// The caller must hold the lock of the map entry. The use is counted after the envelope has reached the mailbox.
+    /// So a `Passivate` with the new count lies behind the envelope in the mailbox, and a `Passivate` with the old
+    /// count is refused.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);
         self.uses.fetch_add(1, Ordering::SeqCst);
-        // Dropping a refused envelope returns the command.
+        // If the mailbox refused the envelope, dropping the error drops the envelope too, which returns the command to
+        // the sender.
         drop(sent);
     }
 

@@ -1,8 +1,8 @@
-//! The envelope of a command and its outcome.
+//! The envelope of a command, and the outcome that the sender gets.
 //!
-//! The sender gets exactly one outcome. An envelope that is dropped before its work started returns the command, which is
-//! safe to send again. One that is dropped later is *interrupted*: its effect must be looked up first. Sending the
-//! outcome consumes the envelope, so it is sent once.
+//! The sender gets exactly one outcome, because sending the outcome consumes the envelope. If the envelope is dropped
+//! before work on the command started, the sender gets the command back and may safely send it again. If it is dropped
+//! later, the command is *interrupted*: the sender must look up its effect before it sends the command again.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use tokio::sync::oneshot;
 use super::admission::Permit;
 use crate::domain::kernel::ids::CommandId;
 
-/// The outcome of a command.
 #[derive(Debug)]
 pub enum CommandOutcome<C, R> {
     Done(R),
-    /// It was not started. It may be sent again with the same permit.
+    /// Work on the command did not start. The sender may send the command again with the same permit.
     NotStarted {
         command: C,
         permit: Permit,
     },
-    /// It was started and its effect is unknown: look the identifier up before sending again.
+    /// Work on the command started and its effect is unknown. The sender must look up this id before it sends the
+    /// command again.
     Interrupted(CommandId),
-    /// It panicked twice and was quarantined.
+    /// The command panicked twice and was quarantined under this reference, which is its id.
     Quarantined {
         reference: CommandId,
     },
 }
 
-/// The sender waits on it for the outcome.
+/// The channel on which the sender waits for the outcome of its command.
 pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 
-/// A command in flight. The command is shared by the running batch and the queue that outlives it.
+/// A command in flight. The running batch and the queue share the command; the queue keeps it if the batch panics.
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
-    /// Present until the outcome is sent.
+    /// `None` after the outcome was sent.
     contents: Option<Contents<C, R>>,
     is_started: bool,
 }
@@ -67,17 +67,18 @@ impl<C, R> Envelope<C, R> {
         self.id
     }
 
-    /// The command, unless its outcome was sent.
+    /// Returns the command, or `None` after its outcome was sent.
     pub fn command(&self) -> Option<Arc<C>> {
         self.contents.as_ref().map(|contents| Arc::clone(&contents.command))
     }
 
-    /// Marks the command as started: a drop interrupts it.
+    /// Marks the command as started. If the envelope is dropped after this, the sender gets *interrupted*.
     pub fn mark_started(&mut self) {
         self.is_started = true;
     }
 
-    /// Marks the command as not started, after its work was undone entirely: a drop returns it.
+    /// Marks the command as not started. Call it only if nothing remains of the work on the command. If the envelope is
+    /// dropped after this, the sender gets the command back.
     pub fn mark_unstarted(&mut self) {
         self.is_started = false;
     }
@@ -96,11 +97,11 @@ impl<C, R> Envelope<C, R> {
         self.send(CommandOutcome::Quarantined { reference });
     }
 
-    /// Returns the permit before the outcome is sent, so that the sender may send again at once.
+    /// Returns the permit before the outcome is sent, so that the sender may send its next command at once.
     fn send(mut self, result: CommandOutcome<C, R>) {
         if let Some(Contents { permit, outcome, .. }) = self.contents.take() {
             drop(permit);
-            // The sender may have gone away.
+            // Sending fails if the sender no longer waits for the outcome. That is no error.
             let _ = outcome.send(result);
         }
     }
@@ -109,7 +110,8 @@ impl<C, R> Envelope<C, R> {
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
         let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
-        // A command that is still shared is in use, so it does not count as unstarted.
+        // If someone else still shares the command, the command may be in use, so the sender gets *interrupted* and not
+        // the command.
         let command = if self.is_started { None } else { Arc::into_inner(command) };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }

@@ -1,7 +1,8 @@
-//! The tree as operators see it (`GET /ops/supervision`): groups with their counts and their worst nodes.
+//! A snapshot of the tree for operators (`GET /ops/supervision`): groups of actors, their counts and their worst
+//! actors.
 //!
-//! Each group lists up to `nodes_max` nodes, worst first; the counts cover all nodes. The values are independent of the
-//! running tree.
+//! Each group lists up to `nodes_max` actors, the worst first; the counts cover all actors. A snapshot is a copy: it
+//! does not change with the running tree.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +16,18 @@ use super::tree::{NodeKind, Tree};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TreeSnapshot {
     pub ready: bool,
-    /// Why the process is not ready.
+    /// The reason why the process is not ready. `None` if it is ready.
     pub reason: Option<String>,
     pub groups: Vec<ActorGroup>,
     pub counters: CounterValues,
     pub quarantine: Vec<QuarantineRecord>,
 }
 
-/// The actors of one kind on one arbiter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActorGroup {
     pub kind: NodeKind,
     pub shard: usize,
-    /// Counts of actors by state.
+    /// The number of actors in each state.
     pub states: BTreeMap<NodeState, usize>,
     pub nodes: Vec<ActorView>,
 }
@@ -38,7 +38,6 @@ pub struct ActorView {
     pub state: NodeState,
     pub restarts: u32,
     pub last_panic: Option<String>,
-    /// RFC 3339, UTC.
     pub started_at: String,
 }
 
@@ -55,7 +54,7 @@ impl From<&NodeInner> for ActorView {
 }
 
 impl Tree {
-    /// A snapshot of the tree with up to `nodes_max` nodes per group.
+    /// Takes a snapshot of the tree with up to `nodes_max` actors per group.
     pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
         let mut groups: BTreeMap<(NodeKind, usize), ActorGroup> = BTreeMap::new();
         self.each(|inner| {
@@ -79,7 +78,8 @@ impl ActorGroup {
         Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
     }
 
-    /// Adds a node. Cuts the list at twice the limit, so that a snapshot of a large tree stays small.
+    /// Counts an actor and adds it to the list. Cuts the list when it is longer than twice the limit, so that a
+    /// snapshot of a large tree needs little memory.
     fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
         self.nodes.push(actor);

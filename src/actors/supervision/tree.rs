@@ -1,8 +1,8 @@
-//! The tree of supervised actors: a root, a group per kind and arbiter, and the actors.
+//! The tree of supervised actors: a root, one group per kind and arbiter, and the actors.
 //!
-//! It also holds the shared counters, quarantine and clock. After an escalation the process is not ready, with the
-//! reason, until the failed node is removed. Nodes of passivated actors are removed, so the tree has the size of the
-//! running actors.
+//! The tree also holds the shared counters, the quarantine and the clock. After an escalation the process is not ready,
+//! and the tree gives the reason, until the failed node is removed. Nodes of passivated actors are removed, so the tree
+//! is as large as the number of running actors.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use super::quarantine::Quarantine;
 use super::watchdog::BatchLoad;
 use crate::domain::kernel::clock::SharedClock;
 
-/// The groups below the root.
+/// The kind of an actor. The tree groups its actors by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
@@ -43,21 +43,22 @@ impl NodeKind {
         }
     }
 
-    /// True for actors that come and go; a stopped one leaves no node.
+    /// Returns true for actors that are started on demand and stop when idle. The node of such an actor is removed when
+    /// the actor stops.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Taxpayer | Self::Pipeline | Self::Webhook)
     }
 }
 
-/// Actors of a kind that are processing a batch.
+/// The number of actors of one kind that are processing a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BusyActors {
     pub all: usize,
-    /// Actors whose batch takes longer than the watchdog's second limit.
+    /// The number of actors in `all` whose batch has run for longer than the watchdog's second limit.
     pub stuck: usize,
 }
 
-/// Clones are the same tree.
+/// All clones refer to the same tree.
 #[derive(Clone)]
 pub struct Tree(Arc<TreeInner>);
 
@@ -84,7 +85,7 @@ impl Tree {
         }))
     }
 
-    /// Adds a node, in state Starting.
+    /// Adds a node in the state `Starting`.
     pub fn node(&self, kind: NodeKind, shard: usize, name: impl Into<Box<str>>) -> Node {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
         let inner = Arc::new(NodeInner::new(id, name.into(), kind, shard, self.now()));
@@ -100,12 +101,11 @@ impl Tree {
         &self.0.quarantine
     }
 
-    /// The number of nodes.
     pub fn count(&self) -> usize {
         self.0.nodes.len()
     }
 
-    /// Fails with the reason after an escalation.
+    /// Returns an error with the reason if an actor has escalated.
     pub fn readiness(&self) -> Result<(), String> {
         let failures = self.failures();
         match (failures.len(), failures.values().next()) {
@@ -115,7 +115,7 @@ impl Tree {
         }
     }
 
-    /// Counts the taxpayers' actors that are processing a batch, by the watchdog's last scan.
+    /// Counts the actors of taxpayers that are processing a batch now. `stuck` is as of the watchdog's last scan.
     pub fn busy_taxpayers(&self) -> BusyActors {
         let mut found = BusyActors::default();
         self.each(|inner| {
@@ -131,7 +131,7 @@ impl Tree {
         self.0.clock.now()
     }
 
-    /// Microseconds from the creation of the tree to `at`.
+    /// Converts `at` to microseconds since the tree was created.
     pub(super) fn moment(&self, at: Instant) -> u64 {
         u64::try_from(at.saturating_duration_since(self.0.started_at).as_micros()).unwrap_or(u64::MAX)
     }

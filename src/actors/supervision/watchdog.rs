@@ -1,7 +1,8 @@
-//! Reports actors that spend too long on one batch: Busy after the first limit, Stuck after the second.
+//! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second.
 //!
-//! An actor stores a timestamp at the start and the end of a batch. `scan` compares the timestamps, marks the nodes and
-//! logs each change of level once. It only reports: a thread that does not yield cannot be killed.
+//! An actor stores a timestamp at the start of a batch and clears it at the end. `scan` compares the timestamps with
+//! the current time, marks the nodes and logs each change of level once. The watchdog only reports: a thread that does
+//! not yield cannot be killed.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ impl Default for WatchdogLimits {
     }
 }
 
-/// The duration of the current batch, in classes.
+/// How long the current batch has been running, compared with the watchdog's two limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BatchLoad {
     Light,
@@ -48,7 +49,7 @@ impl BatchLoad {
     }
 }
 
-/// The heartbeat of one actor. Moments are microseconds since the tree was created; 0 means that no batch runs.
+/// The heartbeat of one actor. Times are in microseconds since the tree was created; `since` is 0 while no batch runs.
 #[derive(Debug, Default)]
 pub struct Heartbeat {
     since: AtomicU64,
@@ -64,12 +65,11 @@ impl Heartbeat {
         self.since.store(0, Ordering::Relaxed);
     }
 
-    /// True while a batch runs.
     pub(super) fn is_running(&self) -> bool {
         self.since.load(Ordering::Relaxed) != 0
     }
 
-    /// Returns to Light at the end of the batch, even before the next scan.
+    /// Returns the level of the last scan, or `Light` if the batch has ended since.
     pub(super) fn level(&self) -> BatchLoad {
         match self.since.load(Ordering::Relaxed) {
             0 => BatchLoad::Light,
@@ -77,7 +77,7 @@ impl Heartbeat {
         }
     }
 
-    /// The level now and the one of the last scan.
+    /// Sets the level at `moment`. Returns the new level and the level that the previous scan had set.
     fn classify(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
         let elapsed = if since == 0 { 0 } else { moment.saturating_sub(since) };
@@ -86,14 +86,15 @@ impl Heartbeat {
     }
 }
 
-/// Counts of a scan.
+/// The number of actors that a scan found at each level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WatchdogScan {
     pub busy: usize,
     pub stuck: usize,
 }
 
-/// Classifies each actor of the tree at `now`, by the limits of its kind.
+/// Sets the level of each actor of the tree at `now`, by the limits of the actor's kind. Returns the number of busy and
+/// stuck actors.
 pub fn scan(tree: &Tree, limits: impl Fn(NodeKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
     let moment = tree.moment(now);
     let mut found = WatchdogScan::default();

@@ -1,4 +1,4 @@
-//! Escalation: a spent restart budget fails the actor, and the process is not ready.
+//! Tests of escalation: when the restart budget is spent, the actor fails and the process is not ready.
 
 use actix::{Actor, Context, Handler, Message, Supervised};
 
@@ -78,7 +78,7 @@ async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
     assert_eq!(snapshot["counters"]["escalations"], 1);
 }
 
-/// Panics on a message, and then at `panics_left` restarts.
+/// An actor that panics if the message asks for it, and then in each of the next `panics_left` restarts.
 struct Brittle {
     node: Node,
     panics_left: u32,
@@ -183,7 +183,7 @@ async fn a_worker_that_cannot_be_made_fails_its_actor_and_quarantines_no_command
     arbiters.stop();
 }
 
-/// A log in memory.
+/// A log that is kept in memory.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -203,7 +203,8 @@ async fn a_panic_is_logged_once_with_its_text_and_location() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // With a single subscriber, threads without one would decide which lines are enabled for all threads.
+    // tracing decides by subscriber which log lines are enabled. With only one subscriber, a thread without a
+    // subscriber could disable lines for all threads; this second subscriber prevents it.
     let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
     let _scope = tracing::subscriber::set_default(subscriber);
     let (_tree, _node, address) = brittle(0);

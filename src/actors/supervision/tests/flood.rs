@@ -1,24 +1,24 @@
-//! Overload is refused early, and memory does not grow.
+//! Tests that overload is refused early and that memory does not grow.
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::*;
 
-/// Resident memory of this process, in kilobytes.
+/// Returns the resident memory of this process in kilobytes.
 fn resident_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A command of 16 KiB. The reference count of `_alive` is the number of living commands.
+/// A command of 16 KiB. The test counts the commands in memory by the reference count of `_alive`.
 struct LargeCommand {
     bytes: Vec<u8>,
     _alive: Arc<()>,
 }
 
-/// Replies with the size of a command.
+/// A worker that replies with the size of the command in bytes.
 struct SizeWorker;
 
 impl Worker for SizeWorker {
@@ -58,7 +58,7 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     let mut waiting = FuturesUnordered::new();
     for _ in 0..50_000 {
         waiting.push(registry.send(&1, LargeCommand { bytes: vec![1; BYTES], _alive: Arc::clone(&alive) }));
-        // Polls each request as it arrives, like a server; a refusal is immediate.
+        // Polls the requests while they arrive, like a server does. A refused request replies at its first poll.
         while let Some(reply) = waiting.next().now_or_never().flatten() {
             count(reply);
         }
@@ -73,7 +73,8 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     assert_eq!(answered + busy, 50_000);
     assert!(busy > 1_000 && answered >= 64, "{busy} refused, {answered} answered");
     assert!(admitted_peak <= 64, "{admitted_peak} in flight");
-    // Besides those in flight: the last batch, and requests that are not polled yet.
+    // The limit exceeds the 64 commands in flight: the last batch and the requests that were not polled yet are in
+    // memory too.
     assert!(alive_peak <= 1_000, "{alive_peak} commands in memory");
     let counters = tree.counters().snapshot();
     assert_eq!((counters.commands_refused_key, counters.commands_answered), (busy, answered));

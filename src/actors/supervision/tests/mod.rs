@@ -1,4 +1,4 @@
-//! Supervision as a whole, with actors that panic, sleep, block and stop.
+//! Tests of supervision as a whole, with actors that panic, sleep, block and stop.
 
 mod escalation;
 mod flood;
@@ -20,27 +20,28 @@ use super::{
 use crate::domain::kernel::clock::SystemClock;
 use crate::domain::kernel::ids::CommandId;
 
-/// Commands of the test worker; a number is written to the ledger.
+/// The commands of the test worker. The worker writes the command's number to the ledger.
 #[derive(Debug, Clone, Copy)]
 enum TestCommand {
     Write(u32),
-    /// Writes after an asynchronous delay.
+    /// The worker sleeps asynchronously and then writes the number.
     Sleep(u32, Duration),
-    /// Writes after blocking its thread.
+    /// The worker blocks its thread and then writes the number.
     Block(u32, Duration),
-    /// Panics each time.
+    /// The worker panics at every try.
     Poison,
-    /// Panics at the first try only.
+    /// The worker panics at the first try and writes the number at the second.
     PanicOnce(u32),
-    /// Writes, then panics while committing.
+    /// The worker starts the commit, writes the number and panics.
     PanicInCommit(u32),
-    /// Is processed without a reply.
+    /// The worker processes the command and sends no reply.
     NoReply,
 }
 
 type Ledger = Arc<Mutex<Vec<u32>>>;
 
-/// Writes numbers and replies with the count of numbers written by this worker.
+/// Writes the numbers of its commands to the ledger. Replies with the count of numbers that this worker has written so
+/// far.
 struct TestWorker {
     ledger: Ledger,
     panicked: Arc<Mutex<Vec<u32>>>,
@@ -97,8 +98,8 @@ impl Worker for TestWorker {
         }
     }
 
-    /// Like a real worker, writes nothing before the whole batch is decided. Otherwise it would write the neighbours of a
-    /// poison command twice.
+    /// Checks the batch for a poison command before it writes anything, like a real worker, which decides the whole
+    /// batch before it writes. Without the check it would write the other commands of the batch twice.
     async fn work(mut self, batch: CommandBatch<TestCommand>) -> (Self, Vec<(CommandId, u32)>) {
         let poisoned = batch.tasks().iter().any(|task| matches!(**task, TestCommand::Poison));
         assert!(!poisoned, "poison");
@@ -113,7 +114,7 @@ impl Worker for TestWorker {
     }
 }
 
-/// A registry of test workers and its dependencies.
+/// A registry of test workers and what the registry depends on.
 struct Harness {
     tree: Tree,
     arbiters: Arc<Arbiters>,
@@ -158,7 +159,7 @@ impl Harness {
         self.registry.send(&key.to_owned(), command).await
     }
 
-    /// Sends all commands in order, behind a slow one, so that they gather in one queue.
+    /// Sends a slow command first and then all `commands` in order, so that they wait in the queue together.
     async fn send_all(&self, key: &str, commands: &[TestCommand]) -> Vec<Result<u32, SendError>> {
         let nap = self.send(key, TestCommand::Sleep(0, Duration::from_millis(100)));
         let rest = async {
@@ -174,7 +175,7 @@ impl Harness {
         self.ledger.lock().unwrap().clone()
     }
 
-    /// Asserts that every permit is returned and nothing is queued.
+    /// Asserts that every permit is returned and no command is queued.
     fn assert_idle(&self) {
         assert_eq!((self.admission.in_use(), self.admission.keys_in_use()), (0, 0));
         assert_eq!(self.tree.counters().queue_depth.get(), 0);
@@ -187,7 +188,7 @@ impl Drop for Harness {
     }
 }
 
-/// Waits until `condition` holds; fails after five seconds.
+/// Waits until `condition` is true. Panics after five seconds.
 async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {

@@ -1,4 +1,4 @@
-//! Passivation loses no command.
+//! Tests that passivation loses no command.
 
 use actix::{Actor, ActorContext, Arbiter, Context, Handler, Supervised};
 
@@ -104,7 +104,7 @@ async fn repeated_requests_do_not_fill_the_mailbox_of_a_working_actor() {
     assert_eq!(harness.tree.counters().commands_resent.get(), 0);
 }
 
-/// The first generation takes commands and stops without a reply; later ones reply.
+/// The first actor of the key takes five commands and stops without a reply. The actors after it reply to each command.
 struct StoppingActor {
     context: StartContext,
     seen: Arc<Mutex<Vec<(u64, CommandId)>>>,
@@ -155,7 +155,8 @@ async fn commands_that_return_unstarted_are_sent_again_and_done_exactly_once() {
     });
     let replies = futures_util::future::join_all((0..5).map(|command| registry.send(&1, command))).await;
     assert_eq!(replies, (0..5).map(Ok).collect::<Vec<_>>());
-    // A command may return twice, because its sender gets it a moment before the old mailbox closes.
+    // The count may exceed five: a sender gets its command back a moment before the old mailbox closes, and may send it
+    // to that mailbox again.
     assert!(tree.counters().commands_resent.get() >= 5);
     assert_eq!(admission.in_use(), 0);
     let seen = seen.lock().unwrap();

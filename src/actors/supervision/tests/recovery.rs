@@ -1,4 +1,4 @@
-//! A panic costs the running batch and nothing behind it.
+//! Tests that a panic affects only the batch in which it happens and no command queued behind that batch.
 
 use super::*;
 
@@ -83,7 +83,8 @@ async fn commands_that_arrive_during_a_batch_make_one_batch() {
     };
     let (_, replies) = futures_util::future::join(slow, poison).await;
     assert!(replies.iter().all(Result::is_ok));
-    // The three commands were one batch: the first two had run when the third panicked, and all run again alone.
+    // The three commands were one batch. Commands 1 and 2 had already run when command 3 panicked, so each command ran
+    // again, alone.
     assert_eq!(harness.written(), [0, 1, 2, 1, 2, 3]);
 }
 

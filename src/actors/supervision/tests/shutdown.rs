@@ -1,4 +1,4 @@
-//! Shutdown: every sender gets the outcome of its command.
+//! Tests that at shutdown every sender gets the outcome of its command.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What an operator sees of working actors.
+//! Tests of what an operator sees of running actors.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
