@@ -1,6 +1,6 @@
 //! A call to the authority, parsed once.
 //!
-//! A body that is no JSON is null; operations that need one refuse it.
+//! A body that is not JSON becomes null. The operations that need a body refuse null.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,16 @@ pub(crate) struct Call {
     pub(crate) body: Value,
     pub(crate) api_key: String,
     pub(crate) api_secret: String,
-    /// The number of this call among those of its operation about its invoice, from 1; 0 until it is counted.
+    /// This is the n-th call of its operation about its invoice, counted from 1; 0 until the call is counted.
     pub(crate) nth: u32,
-    /// The customer's access point does not answer.
+    /// True if a fault makes the customer's access point unreachable for this call.
     pub(crate) offline: bool,
-    /// The self health check fails.
+    /// True if a fault makes the authority's self health check fail for this call.
     pub(crate) unhealthy: bool,
 }
 
 impl Call {
-    /// Returns `None` if the authority has no such route.
+    /// Parses a request. Returns `None` if the authority has no route for its method and path.
     pub(crate) fn read(request: &HttpRequest, body: &[u8]) -> Option<Self> {
         let route = Route::find(request.method().as_str(), below_root(request)?)?;
         let query = Query::from_query(request.query_string()).map(Query::into_inner).unwrap_or_default();
@@ -42,7 +42,7 @@ impl Call {
         })
     }
 
-    /// The reference number in the path, or else in the body.
+    /// Returns the reference number in the path; if the path has none, the member `irn` of the body.
     pub(crate) fn irn(&self) -> Option<&str> {
         match &self.subject {
             Subject::Irn(irn) => Some(irn),
@@ -51,7 +51,7 @@ impl Call {
     }
 }
 
-/// The path without `/api` and without the version.
+/// Returns the path without the prefix `/api` or `/api/v1`.
 fn below_root(request: &HttpRequest) -> Option<&str> {
     match request.match_info().get("path") {
         Some("v1") => Some(""),

@@ -1,7 +1,7 @@
-//! The record of every call received, oldest first, bounded.
+//! The log of the calls received, oldest first. It keeps at most `CALLS_MAX` calls.
 //!
-//! A call is listed as `pending` when it arrives. Its `Recording` completes the entry when dropped, however
-//! handling ends. The record shows the answer sent, even if the caller was gone.
+//! A call is listed as `pending` when it arrives. Its `Recording` completes the entry when it is dropped, so the
+//! entry is completed however handling ends. The log shows the answer sent, even if the caller had disconnected.
 
 use std::{
     collections::VecDeque,
@@ -14,17 +14,16 @@ use serde::Serialize;
 use crate::clock;
 use crate::route::Operation;
 
-/// The number of calls kept.
+/// The largest number of calls kept; the oldest call is dropped first.
 pub(crate) const CALLS_MAX: usize = 100_000;
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Pending,
     Answered(u16),
-    /// The connection was broken by a fault.
+    /// A fault broke the connection.
     Dropped,
-    /// Handling was cancelled, for example by a stop.
+    /// Handling was cancelled, for example because the simulator stopped.
     Abandoned,
 }
 
@@ -33,24 +32,24 @@ pub(crate) enum Ending {
 pub struct CallRecord {
     pub method: String,
     pub path: String,
-    /// Absent for an unknown path.
+    /// `None` if the path is unknown.
     pub operation: Option<Operation>,
     pub irn: Option<String>,
     /// The HTTP status, or "pending", "dropped" or "abandoned".
     #[serde(rename = "status", serialize_with = "show_ending")]
     pub(crate) ending: Ending,
-    /// RFC 3339, UTC: the time of arrival.
+    /// The time of arrival, as RFC 3339 in UTC.
     pub at: String,
     pub duration_ms: u64,
 }
 
 impl CallRecord {
-    /// True while the call is being handled.
+    /// Returns true while the call is being handled.
     pub fn is_pending(&self) -> bool {
         self.ending == Ending::Pending
     }
 
-    /// The status of the answer; absent if there was none.
+    /// Returns the HTTP status of the answer; `None` if no answer was sent yet or ever.
     pub fn status(&self) -> Option<u16> {
         match self.ending {
             Ending::Answered(status) => Some(status),
@@ -74,7 +73,7 @@ pub(crate) struct CallLog(Mutex<Lines>);
 
 #[derive(Default)]
 struct Lines {
-    /// The number of the first entry still kept.
+    /// The number of the oldest entry that is still kept.
     first: u64,
     records: VecDeque<CallRecord>,
 }
@@ -89,7 +88,7 @@ impl Lines {
         self.first + self.records.len() as u64 - 1
     }
 
-    /// Returns an entry, unless it was evicted or cleared.
+    /// Returns the entry with this number; `None` if it was evicted or cleared.
     fn line(&mut self, number: u64) -> Option<&mut CallRecord> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.records.get_mut(index)
@@ -102,7 +101,7 @@ impl Lines {
 }
 
 impl CallLog {
-    /// Lists a call that has arrived.
+    /// Adds a call that has arrived to the log, as pending.
     pub(crate) fn begin(&self, request: &Arrival<'_>) -> Recording<'_> {
         let line = self.lock().push(CallRecord {
             method: request.method.to_owned(),
@@ -129,7 +128,7 @@ impl CallLog {
     }
 }
 
-/// The details of a call at its arrival.
+/// The details of a call that are known when it arrives.
 pub(crate) struct Arrival<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
@@ -137,7 +136,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) irn: Option<&'a str>,
 }
 
-/// A call in progress.
+/// A call in progress. Dropping this value completes the entry of the call in the log.
 pub(crate) struct Recording<'a> {
     log: &'a CallLog,
     line: u64,

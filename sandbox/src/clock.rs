@@ -1,6 +1,7 @@
-//! The only place that reads the wall clock.
+//! The only module that reads the wall clock.
 //!
-//! The simulator is the outside world, so its time is real; other modules take the time as an argument.
+//! The simulator plays the outside world, so it uses the real time and no test clock. Functions elsewhere that depend
+//! on the time take it as an argument or ask this module.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
@@ -12,12 +13,12 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// Returns the day of a moment, in UTC.
+/// Returns the calendar day of a moment, in UTC.
 pub(crate) fn day(at: Timestamp) -> Date {
     at.to_zoned(TimeZone::UTC).date()
 }
 
-/// A day in UTC, from its first moment to the first of the next.
+/// Returns the start of this day and the start of the next day, in UTC.
 pub(crate) fn span(day: Date) -> Option<(Timestamp, Timestamp)> {
     let start = |day: Date| day.to_zoned(TimeZone::UTC).ok().map(|start| start.timestamp());
     Some((start(day)?, start(day.tomorrow().ok()?)?))

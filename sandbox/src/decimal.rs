@@ -1,19 +1,18 @@
 //! Amounts and probabilities as exact decimals.
 //!
-//! A JSON number is read from its digits, never through a float. A number with more than 28 digits is no
-//! amount.
+//! A JSON number is read from its digits, never through a float. A number with more than 28 digits is not accepted.
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
 
-/// The tolerance between two sums: 0.01.
+/// The largest difference between two sums that still count as equal: 0.01.
 pub(crate) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 pub(crate) fn of_number(number: &Number) -> Option<Decimal> {
     of_text(number.as_str())
 }
 
-/// A number, or a text with one, as the report endpoint requires.
+/// Parses a number in decimal or scientific notation. The report endpoint sends its numbers as text.
 pub(crate) fn of_text(text: &str) -> Option<Decimal> {
     Decimal::from_str_exact(text).ok().or_else(|| Decimal::from_scientific(text).ok())
 }
@@ -29,7 +28,7 @@ pub(crate) fn agree(left: Decimal, right: Decimal) -> bool {
     left.checked_sub(right).is_some_and(|gap| gap.abs() <= TOLERANCE)
 }
 
-/// Returns the sum; `None` if it exceeds the range of a decimal.
+/// Returns the sum; `None` if the sum exceeds the range of a decimal.
 pub(crate) fn sum(mut amounts: impl Iterator<Item = Decimal>) -> Option<Decimal> {
     amounts.try_fold(Decimal::ZERO, Decimal::checked_add)
 }

@@ -1,5 +1,5 @@
-//! The dialects of the authority: some shapes and words are documented in two versions, and a client must read
-//! both.
+//! The dialects of the authority: the authority documents some shapes and words in two versions, and a client must
+//! read both.
 //!
 //! | | short | long |
 //! |---|---|---|
@@ -16,7 +16,7 @@ use crate::route::Operation;
 
 const BUSY: &str = "temporarily unavailable, please try again";
 
-/// The shapes of answers that the simulator writes.
+/// The version of words and shapes that the simulator uses in its answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
@@ -26,7 +26,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The data of a success.
+    /// Returns the data of a successful answer in the shape of this dialect.
     pub(crate) fn data(self, operation: Operation, data: Value) -> Value {
         match (self, operation, data) {
             (Self::Long, Operation::Pull, rows) => json!({ "invoices": rows }),
@@ -37,7 +37,7 @@ impl Dialect {
         }
     }
 
-    /// The words of a refusal.
+    /// Returns the words of a refusal in this dialect.
     pub(crate) fn words(self, words: &str) -> &str {
         if self == Self::Long && words == reply::AMBIGUOUS { BUSY } else { words }
     }

@@ -1,7 +1,8 @@
-//! The path of every call to the authority: record, keys, count, fault, wait, operation.
+//! Handles every call to the authority: logs it, checks the keys, counts it, looks for a fault, waits for a free
+//! slot, and performs the operation.
 //!
-//! This is the only place where a fault affects a call. Operations see no faults, only conditions, such as an
-//! access point that is offline. A call that a fault prevents is answered without waiting.
+//! Only this module applies a fault to a call. The operations do not know faults; they see only conditions of the
+//! call, such as an access point that is offline. A call whose operation a fault prevents does not wait for a slot.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::spoil::{self, plain, spoilt};
 use crate::state::State;
 use crate::wire;
 
-/// A stalled connection is closed after this time, so that abandoned ones do not pile up.
+/// The simulator closes a stalled connection after this time, so that abandoned connections do not pile up.
 const STALL: Duration = Duration::from_mins(10);
 
 pub(crate) fn routes(routes: &mut ServiceConfig) {
@@ -57,7 +58,8 @@ fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
     (!fits && !call.operation.is_public()).then(Refusal::wrong_key)
 }
 
-/// Counts the call and returns its fault; conditions are set on the call itself.
+/// Counts the call and returns the effect of its fault, if any. Records the conditions (offline, unhealthy) in the
+/// call itself.
 fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
     call.nth = state.books.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
@@ -76,7 +78,8 @@ fn moment(call: &Call) -> FaultContext<'_> {
     FaultContext { operation: call.operation, irn: call.irn(), nth: call.nth, at: clock::now() }
 }
 
-/// Handles a call with a fault. The delay applies to the answer: the effect, if there is one, is immediate.
+/// Handles a call with a fault. A latency delays only the answer: an operation that the fault allows is performed at
+/// once.
 async fn apply_fault(
     request: &HttpRequest,
     call: &Call,
@@ -105,7 +108,7 @@ async fn apply_fault(
     if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
 }
 
-/// Performs the operation when a slot is free, and returns the answer when its latency is over.
+/// Waits for a free slot, performs the operation, and returns the answer after the latency of the call.
 async fn serve(call: &Call, state: &State) -> AuthorityReply {
     let turn = state.latencies.turn(state.seed(), &moment(call)).await;
     let reply = perform(call, state);

@@ -1,11 +1,10 @@
-//! The invoice reference number in the form that the authority accepts: `{invoice_no}-{service_id}-{YYYYMMDD}`.
+//! The invoice reference number (IRN) in the form that the authority accepts: `{invoice_no}-{service_id}-{YYYYMMDD}`.
 //!
-//! Stricter than its users: the invoice number consists of letters and digits, the service id of eight
-//! hexadecimal characters, and the last segment is a calendar day.
+//! The simulator is stricter than the relay: the invoice number consists of letters and digits, the service id of
+//! eight hexadecimal characters, and the last segment is a calendar day.
 
 use jiff::civil::Date;
 
-/// The parts of a well-formed reference number.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Irn<'a> {
     pub(crate) invoice_no: &'a str,
@@ -14,7 +13,7 @@ pub(crate) struct Irn<'a> {
 }
 
 impl<'a> Irn<'a> {
-    /// Returns the parts, or the rule that the text breaks.
+    /// Splits a reference number into its parts. The error is the rule that the text breaks.
     pub(crate) fn parse(text: &'a str) -> Result<Self, &'static str> {
         let parts: Vec<&str> = text.split('-').collect();
         let [invoice_no, service_id, day] = parts[..] else {

@@ -1,8 +1,8 @@
 //! A simulator of the tax authority: real HTTP, real checks, and network faults on demand.
 //!
-//! Its main guarantee: an invoice is signed at most once, and the number of attempts is visible. It imports
-//! nothing of the service. Deliberately absent: persistence (it forgets when it stops), TLS, and any opinion on
-//! how a client should retry.
+//! Its main guarantee: an invoice is signed at most once, and the control interface shows the number of attempts. The
+//! simulator imports nothing of the relay. Deliberately absent: persistence (a stop loses all state), TLS, and any
+//! opinion on how a client should retry.
 
 mod books;
 mod call;

@@ -1,7 +1,7 @@
-//! The authority's reference lists, compiled in and served as they are.
+//! The authority's reference lists, compiled in and served unchanged.
 //!
-//! Order, trailing blanks and duplicates are part of the lists and stay. Documents are checked against codes of
-//! the same rows, read once.
+//! Order, trailing blanks and duplicate rows are kept as the authority has them. The codes that documents are checked
+//! against come from the same lists and are read once.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -26,7 +26,7 @@ pub(crate) static PAYMENT_MEANS: LazyLock<HashSet<String>> = LazyLock::new(|| co
 pub(crate) static TAX_CATEGORIES: LazyLock<HashSet<String>> = LazyLock::new(|| codes("tax-categories"));
 pub(crate) static CURRENCIES: LazyLock<HashSet<String>> = LazyLock::new(|| codes("currencies"));
 
-/// Returns the rows of a list; `None` if there is no list of this name.
+/// Returns the rows of the list with this name; `None` if there is no such list.
 pub(crate) fn rows(list: &str) -> Option<Value> {
     let (_, text) = FILES.into_iter().find(|(name, _)| *name == list)?;
     strict_json::from_trusted(text).ok()

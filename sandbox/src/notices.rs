@@ -1,7 +1,8 @@
 //! Notices to the registered access points about changes of an invoice: `{ irn, message }`, unsigned.
 //!
-//! Each access point has its own queue, so a slow one delays no other, and its notices keep their order. A
-//! failed notice is repeated twice and then dropped: `pull` serves missed ones.
+//! Each access point has its own queue. So a slow access point does not delay the others, and the notices to one
+//! access point keep their order. A failed notice is repeated twice and then dropped; a client finds missed invoices
+//! with `pull`.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -30,7 +31,8 @@ struct AccessPoint {
 
 pub(crate) struct Notices {
     access_points: Mutex<Vec<AccessPoint>>,
-    /// The runtime that works off the queues, whatever thread registers an access point.
+    /// The runtime that delivers the notices. It is stored because any thread, even outside a runtime, may register
+    /// an access point.
     runtime: Handle,
 }
 
@@ -39,7 +41,7 @@ impl Notices {
         Self { access_points: Mutex::default(), runtime }
     }
 
-    /// Registers a URL; repeating it changes nothing.
+    /// Registers the URL of an access point. Registering the same URL again changes nothing.
     pub(crate) fn register(&self, url: &str) -> Result<(), String> {
         let parsed = reqwest::Url::parse(url).map_err(|error| format!("url: {error}"))?;
         let mut access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,18 +59,18 @@ impl Notices {
         access_points.iter().map(|access_point| access_point.url.clone()).collect()
     }
 
-    /// Removes every access point; queued notices are still delivered.
+    /// Removes all access points. Notices that are already queued are still delivered.
     pub(crate) fn clear(&self) {
         self.access_points.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Queues a notice for every access point.
+    /// Queues a notice for every registered access point.
     pub(crate) fn tell(&self, irn: &str, message: &str) {
         let access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
         for access_point in access_points.iter() {
             let notice = Notice { irn: irn.to_owned(), message: message.to_owned() };
             if access_point.queue.send(notice).is_err() {
-                // The URL may contain a secret token: it is not logged.
+                // The URL is not logged, because it may contain a secret token.
                 tracing::warn!(irn, "nobody works off the notices of an access point");
             }
         }

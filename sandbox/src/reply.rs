@@ -1,21 +1,22 @@
-//! The envelope of every answer, and the words of refusals.
+//! The JSON envelope of every answer, and the words of refusals.
 //!
-//! Success is `{ code, data, message }`; failure is `{ code, data: null, message, error }`, where `error` comes in
-//! the several forms the authority is known for. Nothing here knows HTTP libraries.
+//! Success is `{ code, data, message }`. Failure is `{ code, data: null, message, error }`, where `error` has one of
+//! the several forms that the authority uses. Deliberately not here: HTTP libraries.
 
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 
-/// The words of a duplicate and of a busy authority alike.
+/// The message that the authority sends for a duplicate as well as when it is busy, so a client cannot tell which it
+/// is.
 pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
 
-/// An answer before a fault changes it.
+/// The status and body of an answer, before a fault is applied.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AuthorityReply {
     pub(crate) status: u16,
     pub(crate) body: Value,
-    /// Seconds, for the header Retry-After.
+    /// The seconds for the header Retry-After.
     pub(crate) retry_after_s: Option<u64>,
 }
 
@@ -30,22 +31,22 @@ impl AuthorityReply {
     }
 }
 
-/// The form of the `error` member of a failure.
+/// The form of the member `error` of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape {
-    /// `{ id, handler, public_message }`
+    /// An object `{ id, handler, public_message }`.
     Plain,
-    /// with `details`, which repeats the words
+    /// The object of `Plain` with a member `details` that repeats the message.
     Details,
-    /// with `errors: [{ field, message }]`
+    /// The object of `Plain` with a member `errors: [{ field, message }]` for this field.
     Fields(String),
-    /// the words themselves
+    /// The message as text instead of an object.
     Text,
-    /// no `error` at all
+    /// The failure has no member `error`.
     Absent,
 }
 
-/// Why a call is refused, in the authority's words.
+/// Why a call is refused: the status, the authority's words, and the form of the member `error`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     status: u16,
@@ -66,7 +67,7 @@ impl Refusal {
         Self::new(400, "unable to validate api key")
     }
 
-    /// A fault of the document: one lower-cased struct path and what it must be.
+    /// Refuses a document. `words` is a lower-cased struct path and the rule that its value breaks.
     pub(crate) fn document(words: String) -> Self {
         Self { status: 400, words, shape: Shape::Details }
     }
@@ -75,7 +76,7 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// A server failure, which gives few details.
+    /// Reports a failure of the server, which the authority does in few words.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }
@@ -88,7 +89,8 @@ impl Refusal {
         Self { words: dialect.words(&self.words).to_owned(), ..self }
     }
 
-    /// Returns the failure envelope; `id` is the reference for the authority's support.
+    /// Returns the answer for this refusal. `id` is the number of the call that the authority's support would ask
+    /// for.
     pub(crate) fn reply(&self, id: &str, handler: &str) -> AuthorityReply {
         let mut body = json!({ "code": self.status, "data": null, "message": self.words });
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });

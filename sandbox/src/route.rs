@@ -1,10 +1,11 @@
 //! The authority's route table: maps a method and a path to an operation and its subject.
 //!
-//! Paths come without `/api` or `/api/v1`. A known path under another method is as unknown as any other.
+//! The caller has already removed `/api` or `/api/v1` from the path. A known path with a wrong method counts as an
+//! unknown path.
 
 use serde::{Deserialize, Serialize};
 
-/// The operations; their names are those of the control interface.
+/// The operations of the authority. The control interface names them in snake case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -54,7 +55,7 @@ impl Operation {
         self as usize
     }
 
-    /// Health and reference lists are open to everybody.
+    /// Returns true for the operations that need no API key: health and the reference lists.
     pub(crate) fn is_public(self) -> bool {
         matches!(self, Self::Root | Self::Health | Self::Resources)
     }
@@ -64,10 +65,10 @@ impl Operation {
     }
 }
 
-/// The subject in the last part of a path.
+/// What the call is about, as named by the last part of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// The body names it, or there is none.
+    /// The path names no subject; the body may name one.
     None,
     Irn(String),
     Tin(String),

@@ -1,7 +1,7 @@
 //! Starts and stops the simulator: one listening socket, two workers.
 //!
-//! It can be started inside any tokio runtime, including an actix System, and runs until it is stopped or its
-//! runtime ends.
+//! The simulator can be started inside any tokio runtime, including an actix System. It runs until it is stopped or
+//! the runtime ends.
 
 use std::sync::Arc;
 
@@ -18,23 +18,22 @@ use crate::state::State;
 use crate::wire;
 
 const WORKERS: usize = 2;
-/// A call never carries many documents: this limit is sufficient.
+/// The largest request body, in bytes. A call carries at most one document, so this is enough.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 const SHUTDOWN_S: u64 = 1;
 
-/// The address and the accepted keys.
+/// The address to listen on, the accepted API key, and the seed.
 #[derive(Clone)]
 pub struct Settings {
-    /// Address and port; port 0 takes a free one.
+    /// The address and port to listen on; port 0 takes a free port.
     pub bind: String,
-    /// A UUID: its first group is half of the key of a download.
+    /// The accepted API key, a UUID. Its first eight characters are part of the key that encrypts downloads.
     pub api_key: String,
     pub api_secret: String,
-    /// The seed of all randomness.
+    /// The seed of all random decisions.
     pub seed: u64,
 }
 
-/// A running simulator.
 pub struct Sandbox {
     base_url: String,
     state: Arc<State>,
@@ -42,7 +41,7 @@ pub struct Sandbox {
     serving: JoinHandle<std::io::Result<()>>,
 }
 
-/// Binds the address and returns when calls are accepted.
+/// Starts the simulator. Returns as soon as it accepts calls. Fails if the address cannot be bound.
 pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
     let listener = tokio::net::TcpListener::bind(&settings.bind).await?.into_std()?;
     let base_url = format!("http://{}", listener.local_addr()?);
@@ -66,17 +65,17 @@ pub async fn start(settings: Settings) -> std::io::Result<Sandbox> {
 }
 
 impl Sandbox {
-    /// `http://127.0.0.1:PORT`, without a path.
+    /// Returns the base URL without a path, such as `http://127.0.0.1:9000`.
     pub fn base_url(&self) -> String {
         self.base_url.clone()
     }
 
-    /// The state that a test in the same process reads and changes.
+    /// Returns the state, which a test in the same process can read and change.
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }
 
-    /// Stops accepting calls and waits for those in progress, a second at most.
+    /// Stops accepting calls. Waits at most one second for the calls in progress.
     pub async fn stop(self) {
         self.server.stop(true).await;
         if let Err(error) = self.serving.await {

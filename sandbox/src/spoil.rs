@@ -1,7 +1,7 @@
 //! Applies a fault to an answer.
 //!
-//! Some faults prevent the operation and answer in its place; others let it happen and make the answer
-//! unreadable, with its usual status.
+//! Some faults prevent the operation; this module provides the answer in its place. Other faults let the operation
+//! happen; this module then makes the answer unreadable but keeps its status.
 
 use actix_web::{
     HttpResponse,
@@ -17,7 +17,7 @@ use crate::reply::{AuthorityReply, Refusal};
 
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
-/// Returns the answer of a fault that prevents the operation.
+/// Returns the answer of a fault that prevents the operation; `None` if the fault does not answer in its place.
 pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {
@@ -30,7 +30,7 @@ pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     })
 }
 
-/// Returns the answer with the fault applied.
+/// Returns the answer, made unreadable if the fault is of such a kind.
 pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {
@@ -43,7 +43,7 @@ pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     }
 }
 
-/// Returns the answer unchanged.
+/// Returns the HTTP response for this answer, without a fault.
 pub(crate) fn plain(reply: &AuthorityReply) -> HttpResponse {
     let mut response = HttpResponse::build(status(reply));
     if let Some(seconds) = reply.retry_after_s {

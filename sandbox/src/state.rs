@@ -1,6 +1,6 @@
 //! The state of the simulator, shared by its workers and by tests in the same process.
 //!
-//! The control interface and these methods have the same capabilities.
+//! The public methods offer the same functions as the control interface over HTTP.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -19,7 +19,6 @@ use crate::latencies::{Latencies, LatencyOrder};
 use crate::notices::Notices;
 use crate::server::Settings;
 
-/// The simulator's memory.
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) books: Books,
@@ -45,7 +44,7 @@ impl State {
         }
     }
 
-    /// Every call received, oldest first, the last 100,000.
+    /// Returns the last 100,000 calls received, oldest first.
     pub fn calls(&self) -> Vec<CallRecord> {
         self.calls.all()
     }
@@ -54,7 +53,7 @@ impl State {
         self.calls.clear();
     }
 
-    /// Puts a fault in force and returns its id; the error describes an invalid fault.
+    /// Puts a fault in force and returns its id. The error says why the fault is invalid.
     pub fn add_fault(&self, order: FaultOrder) -> Result<u64, String> {
         self.faults.add(order)
     }
@@ -63,32 +62,31 @@ impl State {
         self.faults.clear();
     }
 
-    /// Replaces the latency of the same operation and returns its id.
+    /// Puts a latency in force and returns its id. Replaces an earlier latency of the same operation.
     pub fn add_latency(&self, order: LatencyOrder) -> Result<u64, String> {
         self.latencies.add(order)
     }
 
-    /// Calls being served or waiting are still served.
+    /// Removes all latencies. Calls that are already waiting or being served keep their latency.
     pub fn clear_latencies(&self) {
         self.latencies.clear();
     }
 
-    /// The seed of all randomness.
+    /// Returns the seed of all random decisions.
     pub fn seed(&self) -> u64 {
         self.seed.load(Ordering::Relaxed)
     }
 
-    /// Changes the seed from the next call on.
+    /// Sets the seed for the calls that follow.
     pub fn set_seed(&self, seed: u64) {
         self.seed.store(seed, Ordering::Relaxed);
     }
 
-    /// The dialect of the answers.
     pub fn dialect(&self) -> Dialect {
         *self.spoken()
     }
 
-    /// Changes the dialect from the next call on.
+    /// Sets the dialect for the calls that follow.
     pub fn set_dialect(&self, dialect: Dialect) {
         *self.spoken() = dialect;
     }
@@ -97,41 +95,41 @@ impl State {
         self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the state of a reference number; `None` if no call ever named it.
+    /// Returns the record of a reference number; `None` if no call ever named this number.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
         let ledger = self.books.open();
         let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
         known.then(|| InvoiceSheet::of(irn, &ledger))
     }
 
-    /// Every signed invoice, in the order of signature.
+    /// Returns the records of all signed invoices, ordered by time of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
         let ledger = self.books.open();
         let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, &ledger);
         ledger.oldest_first().map(sheet).collect()
     }
 
-    /// Enrols a business or a party, or updates it.
+    /// Enrols a business or a party, or changes one that is already enrolled.
     pub fn enrol(&self, enrolment: &PartyEnrolment) -> Result<(), String> {
         self.books.open().enrol(enrolment).map_err(str::to_owned)
     }
 
-    /// Registers the URL of an access point for notices.
+    /// Registers the URL of an access point, which receives all notices from then on.
     pub fn register_access_point(&self, url: &str) -> Result<(), String> {
         self.notices.register(url)
     }
 
-    /// Removes every access point; queued notices are still delivered.
+    /// Removes all access points. Notices that are already queued are still delivered.
     pub fn forget_access_points(&self) {
         self.notices.clear();
     }
 
-    /// Sends a notice to every access point, independent of any change.
+    /// Sends a notice to every access point, although no invoice has changed.
     pub fn notify(&self, irn: &str, message: &str) {
         self.notices.tell(irn, message);
     }
 
-    /// The keys file: `public_key` (base64 of the PEM) and `certificate` (base64).
+    /// Returns the keys file for QR codes: `public_key` (base64 of the PEM) and `certificate` (base64).
     pub fn crypto_keys(&self) -> Result<Value, String> {
         CryptoKeys::file()
     }

@@ -1,8 +1,8 @@
 //! Breaks a connection on purpose.
 //!
-//! A broken reply must never look like a reply: the body fails before its first byte, so the server closes the
-//! connection without flushing the head. `reset` also discards the socket's buffers, which the peer sees as a
-//! reset. The duplicate handle beside each connection exists for that only.
+//! A broken connection must never look like an answer. So the body fails before its first byte, and the server closes
+//! the connection without sending the headers. `reset` also discards the socket's buffers, which the peer sees as a
+//! reset; it needs a second handle of the socket, which `keep` stores for each connection.
 
 use std::{
     any::Any,
@@ -20,10 +20,10 @@ use actix_web::{
 };
 use socket2::{SockRef, Socket};
 
-/// The duplicate handle of a connection.
+/// The second handle of a connection's socket.
 struct Wire(Socket);
 
-/// Called by the server once per connection.
+/// Stores a second handle of the connection's socket. The server calls this once for each new connection.
 pub(crate) fn keep(connection: &dyn Any, extensions: &mut Extensions) {
     let socket = connection.downcast_ref::<TcpStream>().map(|stream| SockRef::from(stream).try_clone());
     if let Some(Ok(socket)) = socket {
@@ -46,7 +46,7 @@ pub(crate) fn reset(request: &HttpRequest) -> HttpResponse {
     drop_reply()
 }
 
-/// A body that promises a byte and fails.
+/// A response body that announces one byte and fails before sending it.
 struct Severed;
 
 impl MessageBody for Severed {

@@ -1,7 +1,8 @@
 //! A signed invoice and its state transitions.
 //!
-//! The document never changes after the signature; payment and transit do, forward only. A transition that is
-//! not allowed returns the reason, in the authority's words, and changes nothing.
+//! The document never changes after the signature. The payment status and the transit state change, but never back to
+//! an earlier state. A transition that is not allowed changes nothing and returns the reason in the authority's
+//! words.
 
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
@@ -40,7 +41,7 @@ impl PaymentStatus {
     }
 }
 
-/// The position of an invoice between supplier and customer.
+/// How far the invoice has travelled from the supplier to the customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
     Signed,
@@ -49,7 +50,7 @@ pub(crate) enum Transit {
 }
 
 impl Transit {
-    /// The value of the search filter `entry_status`.
+    /// Returns the name that the search filter `entry_status` uses for this state.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Signed => "SIGNED",
@@ -63,7 +64,7 @@ impl Transit {
 pub(crate) struct Invoice {
     pub(crate) irn: String,
     pub(crate) business_id: String,
-    /// Compact JSON, as signed.
+    /// The signed document, as compact JSON.
     pub(crate) document: String,
     pub(crate) type_code: String,
     pub(crate) issue_date: String,
@@ -83,7 +84,7 @@ impl Invoice {
         clock::day(self.signed_at)
     }
 
-    /// PAID is final and PENDING is only an initial state; PARTIAL names the amount paid.
+    /// Changes the payment status. PAID is final, PENDING is only an initial state, and PARTIAL needs a reference.
     pub(crate) fn pay(&mut self, status: PaymentStatus, reference: Option<&str>) -> Result<(), &'static str> {
         match (self.payment, status, reference) {
             (_, PaymentStatus::Pending, _) => Err("payment status cannot be set to PENDING"),
@@ -125,7 +126,7 @@ impl Invoice {
         self.transit == Transit::Delivered
     }
 
-    /// The answer of `confirm`.
+    /// Returns the data that the operation `confirm` answers with.
     pub(crate) fn confirmation(&self) -> Value {
         json!({
             "issue_date": self.issue_date,
@@ -137,7 +138,7 @@ impl Invoice {
         })
     }
 
-    /// The entry of a search.
+    /// Returns the entry of this invoice in the results of a search.
     pub(crate) fn summary(&self) -> Value {
         let mut row = self.confirmation();
         row["irn"] = json!(self.irn);
@@ -149,23 +150,23 @@ impl Invoice {
     }
 }
 
-/// The simulator's own state of a reference number, as `GET /sandbox/invoices/{irn}` shows it.
+/// The simulator's record of one reference number (IRN), as `GET /sandbox/invoices/{irn}` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvoiceSheet {
     pub irn: String,
     pub signed: bool,
-    /// Committed signatures: never more than 1.
+    /// The number of signatures that were committed; never more than 1.
     pub sign_count: u32,
-    /// Requested signatures.
+    /// The number of signatures that were requested.
     pub sign_attempts: u32,
     pub transmitted: bool,
     pub delivered: bool,
-    /// Committed transmissions: never more than 1.
+    /// The number of transmissions that were committed; never more than 1.
     pub transmit_count: u32,
     pub transmit_attempts: u32,
     pub acknowledge_attempts: u32,
     pub confirm_attempts: u32,
-    /// Different reports accepted for this reference number.
+    /// The number of accepted reports for this reference number; identical successive reports count once.
     pub report_count: u32,
     pub report_attempts: u32,
     pub update_attempts: u32,

@@ -1,7 +1,7 @@
-//! The ledger, behind one lock.
+//! The authority's ledger, behind one lock.
 //!
-//! A decision and its effect happen under the same lock: of two concurrent signatures one succeeds.
-//! Deliberately absent: removal. An authority does not forget.
+//! A decision and its effect happen under the same lock. So if two calls ask at the same time for a signature of the
+//! same reference number, only one succeeds. Deliberately absent: removal. An authority does not forget.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,12 +22,13 @@ impl Books {
 #[derive(Default)]
 pub(crate) struct Ledger {
     invoices: HashMap<String, Invoice>,
-    /// Reference numbers in the order of signature.
+    /// The reference numbers of the signed invoices, ordered by time of signature.
     order: Vec<String>,
     pub(crate) businesses: BTreeMap<String, Business>,
     pub(crate) parties: BTreeMap<String, Party>,
     pub(crate) tally: Tally,
-    /// The last report of each reference number, signed or not, and the number of different ones.
+    /// For each reference number, signed or not: the last report, and the number of reports that differed from the
+    /// one before.
     reports: HashMap<String, (String, u32)>,
 }
 
@@ -44,12 +45,13 @@ impl Ledger {
         self.order.len()
     }
 
-    /// Signed invoices in the order of signature.
+    /// Returns all signed invoices, ordered by time of signature.
     pub(crate) fn oldest_first(&self) -> impl DoubleEndedIterator<Item = &Invoice> {
         self.order.iter().filter_map(|irn| self.invoices.get(irn))
     }
 
-    /// Replaces the previous report. An identical report does not count as another.
+    /// Replaces the previous report for this reference number. Counts the new report only if it differs from the
+    /// previous one.
     pub(crate) fn report(&mut self, irn: &str, report: String) {
         let (kept, count) = self.reports.entry(irn.to_owned()).or_default();
         if *kept != report {
@@ -62,7 +64,8 @@ impl Ledger {
         self.reports.get(irn).map_or(0, |(_, count)| *count)
     }
 
-    /// Commits a signature. Returns false and changes nothing if the reference number is taken.
+    /// Commits a signature. Returns false and changes nothing if an invoice with this reference number is already
+    /// signed.
     pub(crate) fn sign(&mut self, invoice: Invoice) -> bool {
         let irn = invoice.irn.clone();
         if self.invoices.contains_key(&irn) {

@@ -1,5 +1,5 @@
-//! The authority's records: invoices by reference number, businesses and parties, and the number of calls about
-//! each.
+//! The authority's records: the signed invoices by reference number, the businesses, the parties, and the number of
+//! calls about each invoice.
 
 mod invoice;
 mod ledger;

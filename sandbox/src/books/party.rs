@@ -1,13 +1,13 @@
-//! Businesses by id and parties by tax number, enrolled on first use.
+//! Businesses by id and parties by tax number. A call that names an unknown business or party enrols it.
 //!
-//! A party that was not enrolled is online, so that the simulator works without setup. Only a business enrolled
-//! with a service id has its reference numbers checked against it.
+//! A party that a call enrols is online, so that the simulator works without setup. The simulator checks the service
+//! id in a reference number only if the business was enrolled with a service id through the control interface.
 
 use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 
-/// A party as the hub sees it.
+/// A supplier or customer, as the authority's exchange between access points knows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Party {
     pub(crate) tin: String,
@@ -22,12 +22,13 @@ pub(crate) struct Business {
     pub(crate) service_id: Option<ServiceId>,
 }
 
-/// The middle segment of a business's reference numbers.
+/// The service id of a business: the middle segment of its reference numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServiceId {
-    /// Enrolled with the business: its reference numbers must contain it.
+    /// The business was enrolled with this service id, so its reference numbers must contain this service id.
     Enrolled(String),
-    /// Read from a reference number that the business used.
+    /// This service id was read from the first reference number that the business used; other service ids are not
+    /// refused.
     Seen(String),
 }
 
@@ -39,8 +40,8 @@ impl ServiceId {
     }
 }
 
-/// The body of `POST /sandbox/businesses`. One of `business_id` and `tin` is needed; absent members stay as
-/// they are.
+/// The body of `POST /sandbox/businesses`. It must contain `business_id`, `tin` or both. A member that is absent
+/// leaves the stored value unchanged.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyEnrolment {
@@ -80,7 +81,7 @@ impl Ledger {
         party.online = enrolment.online.unwrap_or(party.online);
     }
 
-    /// Returns the business with this id; enrols it if it is new.
+    /// Returns the business with this id. Enrols the business if its id is unknown.
     pub(crate) fn business(&mut self, id: &str) -> &mut Business {
         let key = id.to_lowercase();
         self.businesses.entry(key.clone()).or_insert_with(|| Business {
@@ -90,7 +91,8 @@ impl Ledger {
         })
     }
 
-    /// Returns the party with this tax number; enrols it, online, if it is new. The first name stays.
+    /// Returns the party with this tax number. Enrols the party as online if its tax number is unknown. Uses `name`
+    /// only if the party has no name yet.
     pub(crate) fn party(&mut self, tin: &str, name: &str) -> &mut Party {
         let enrol = || Party { tin: tin.to_owned(), name: name.to_owned(), online: true };
         let party = self.parties.entry(tin.to_owned()).or_insert_with(enrol);

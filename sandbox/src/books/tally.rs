@@ -1,6 +1,7 @@
 //! The number of calls of each operation about each reference number.
 //!
-//! Faults are drawn from these counts, so they depend on the calls of one invoice and never on other invoices.
+//! Random faults are drawn from these counts. So the faults of an invoice depend only on the calls about that
+//! invoice.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,8 @@ use crate::route::Operation;
 pub(crate) struct Tally(HashMap<String, [u32; Operation::COUNT]>);
 
 impl Tally {
-    /// Counts a call and returns its number, from 1.
+    /// Counts a call. Returns how many calls of this operation about this reference number there are now, including
+    /// this one.
     pub(crate) fn count(&mut self, operation: Operation, irn: &str) -> u32 {
         let counts = match self.0.get_mut(irn) {
             Some(counts) => counts,

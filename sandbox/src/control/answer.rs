@@ -1,4 +1,5 @@
-//! Bodies and answers of the control interface: the object itself, or `{ error }`.
+//! Reads request bodies and writes answers of the control interface. A success is the bare object; a failure is `{
+//! error }`.
 
 use std::{future::Future, pin::Pin};
 
@@ -11,7 +12,7 @@ use actix_web::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The body of a request, whatever its content type.
+/// The JSON body of a request. The header Content-Type is ignored.
 pub(super) struct JsonBody<T>(pub(super) T);
 
 impl<T: DeserializeOwned + 'static> FromRequest for JsonBody<T> {

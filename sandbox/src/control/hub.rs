@@ -1,4 +1,4 @@
-//! Businesses, access points and notices.
+//! Handlers of the control interface for businesses, access points and notices.
 
 use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;

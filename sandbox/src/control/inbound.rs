@@ -1,7 +1,7 @@
-//! An invoice from a foreign supplier, addressed to a tax number here.
+//! Creates an invoice from an invented supplier to a tax number of the caller's choice.
 //!
-//! It is added signed and transmitted, as if another access point had sent it, and the registered access points
-//! are notified. The customer downloads and acknowledges it like any other.
+//! The invoice is added as signed and transmitted, as if another access point had sent it, and the registered access
+//! points are notified. The customer downloads and acknowledges the invoice like any other.
 
 use actix_web::{HttpResponse, web::Data};
 use jiff::civil::Date;
@@ -14,7 +14,7 @@ use crate::document;
 use crate::operations;
 use crate::state::State;
 
-/// The business of a supplier that was not enrolled.
+/// The business id of the invented supplier.
 const SUPPLIER_BUSINESS: &str = "5a0d0000-0000-4000-8000-000000000001";
 const SUPPLIER_SERVICE: &str = "5A0D0001";
 
@@ -24,14 +24,15 @@ const SUPPLIER_SERVICE: &str = "5A0D0001";
 pub struct Inbound {
     /// The customer's tax number.
     pub tin: String,
-    /// Generated if absent.
+    /// The reference number of the invoice; generated if absent.
     pub irn: Option<String>,
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
     pub customer_name: Option<String>,
-    /// A complete document instead of the usual one; its customer must have `tin`.
+    /// A complete document to use instead of the generated one. The tax number of its customer must be equal to
+    /// `tin`.
     pub document: Option<Value>,
-    /// False adds it without a notice, for `pull` to find.
+    /// False adds the invoice without a notice, so that only the operation `pull` finds the invoice. True by default.
     pub notify: Option<bool>,
 }
 
@@ -40,7 +41,7 @@ pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> Htt
 }
 
 impl State {
-    /// Adds an invoice addressed to a tax number and returns its reference number.
+    /// Adds an invoice addressed to a tax number. Returns the reference number of the invoice.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.books.open().invoice_count();

@@ -2,17 +2,18 @@
 //!
 //! | Method | Path | Does |
 //! |---|---|---|
-//! | POST, GET, DELETE | `/sandbox/faults` | orders, lists, clears faults |
-//! | POST, GET, DELETE | `/sandbox/latencies` | orders, lists, clears how long calls take and how many are served at once |
-//! | POST, GET | `/sandbox/seed` | sets and tells what everything left to chance is drawn with |
-//! | POST, GET | `/sandbox/dialect` | sets and tells how answers are worded and shaped |
-//! | GET, DELETE | `/sandbox/calls` | lists, forgets calls |
-//! | GET | `/sandbox/invoices`, `/sandbox/invoices/{irn}` | every signed invoice; what is known of a reference number |
-//! | POST | `/sandbox/businesses` | enrols, sets online and offline |
-//! | POST, GET, DELETE | `/sandbox/access-points` | registers, lists, forgets notice URLs |
+//! | POST, GET, DELETE | `/sandbox/faults` | adds, lists, clears faults |
+//! | POST, GET, DELETE | `/sandbox/latencies` | adds, lists, clears latencies and limits of concurrent calls |
+//! | POST, GET | `/sandbox/seed` | sets and shows the seed of all random decisions |
+//! | POST, GET | `/sandbox/dialect` | sets and shows the dialect: the words and shapes of answers |
+//! | GET, DELETE | `/sandbox/calls` | lists and clears the calls received |
+//! | GET | `/sandbox/invoices` | lists the signed invoices |
+//! | GET | `/sandbox/invoices/{irn}` | shows the record of one reference number |
+//! | POST | `/sandbox/businesses` | enrols a business or a party, sets a party online or offline |
+//! | POST, GET, DELETE | `/sandbox/access-points` | registers, lists, clears the URLs that notices are sent to |
 //! | POST | `/sandbox/notices` | sends a notice now |
-//! | POST | `/sandbox/inbound` | plants an invoice from another supplier |
-//! | GET | `/sandbox/crypto_keys` | the keys file |
+//! | POST | `/sandbox/inbound` | adds an invoice from an invented supplier |
+//! | GET | `/sandbox/crypto_keys` | shows the keys file for QR codes |
 
 mod answer;
 mod hub;

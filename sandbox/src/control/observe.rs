@@ -1,4 +1,4 @@
-//! Observations: calls, invoices, keys.
+//! Handlers of the control interface that show calls, invoices and keys.
 
 use actix_web::{
     HttpResponse,

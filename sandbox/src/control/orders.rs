@@ -1,4 +1,5 @@
-//! Faults and latencies: add, list, clear; the seed that both are drawn with; and the dialect of the answers.
+//! Handlers of the control interface for faults, latencies, the seed that both are drawn with, and the dialect of the
+//! answers.
 
 use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
-//! The cipher of a download: AES-256 in CFB-128, no padding, no tag.
+//! The cipher of a downloaded document: AES-256 in mode CFB-128, without padding and without an authentication tag.
 //!
-//! The key is the 24 characters of `pub` and the first eight of the caller's x-api-key, so only the caller can read
-//! it. Each download has a key and an initialisation vector of its own.
+//! The key consists of the 24 characters of `pub` and the first eight characters of the caller's x-api-key, so only
+//! the caller can decrypt the document. Each download gets a new key and a new initialisation vector.
 
 use aws_lc_rs::{
     cipher::{AES_256, EncryptingKey, UnboundCipherKey},
@@ -14,11 +14,12 @@ use base64::{
 };
 use serde_json::{Value, json};
 
-/// Returns `{ iv_hex, pub, data }`, or an error if the caller's key has no first group of eight characters.
+/// Encrypts the document. Returns `{ iv_hex, pub, data }`, or an error if the part of `api_key` before the first
+/// hyphen does not have eight characters.
 pub(crate) fn seal(document: &str, api_key: &str) -> Result<Value, Unspecified> {
     let mut half = [0; 18];
     rand::fill(&mut half)?;
-    // 18 bytes are 24 characters of base64, without padding.
+    // 18 bytes make 24 characters of base64, without padding.
     let public = STANDARD.encode(half);
     let key = format!("{public}{}", api_key.split('-').next().unwrap_or_default());
     let cipher = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes())?)?;

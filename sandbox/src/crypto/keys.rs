@@ -1,8 +1,8 @@
-//! The key pair behind QR codes, and the keys file a taxpayer would download.
+//! The key pair that QR codes are made with, and the keys file that a taxpayer would download.
 //!
-//! The certificate is an opaque text that is part of every QR code; it is short, because RSA with 2048 bits
-//! encrypts at most 245 bytes. Generating the pair takes a moment, so it is generated on first use, once per
-//! process: all its simulators are one authority.
+//! The certificate is an opaque text that is part of every QR code. It is short, because RSA with 2048 bits encrypts
+//! at most 245 bytes. Generating the pair is slow, so the pair is generated on first use, once per process. All
+//! simulators of the process share the pair.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ const CERTIFICATE: &[u8] = b"certificate of the simulated authority";
 
 static PAIR: LazyLock<Result<Pair, Unspecified>> = LazyLock::new(Pair::generate);
 
-/// The keys of the authority.
+/// The authority's keys for QR codes.
 pub(crate) struct CryptoKeys;
 
 struct Pair {
@@ -27,7 +27,8 @@ struct Pair {
 }
 
 impl CryptoKeys {
-    /// `{ public_key, certificate }`: base64 of the PEM, and the certificate as it goes into a QR code.
+    /// Returns the keys file `{ public_key, certificate }`: base64 of the public key in PEM, and base64 of the
+    /// certificate.
     pub(crate) fn file() -> Result<Value, String> {
         let pair = Self::pair()?;
         Ok(json!({
@@ -36,7 +37,7 @@ impl CryptoKeys {
         }))
     }
 
-    /// Decrypts a QR code made with these keys.
+    /// Decrypts a QR code that was made with these keys.
     pub(crate) fn open_qr(qr_code: &str) -> Result<String, String> {
         let pair = Self::pair()?;
         let sealed =
@@ -61,7 +62,7 @@ impl Pair {
     }
 }
 
-/// RFC 7468: base64 in lines of 64 characters between two labels.
+/// Encodes a public key in PEM (RFC 7468): base64 in lines of 64 characters between two labels.
 fn pem(der: &[u8]) -> String {
     let body = STANDARD.encode(der);
     let mut text = String::from("-----BEGIN PUBLIC KEY-----\n");

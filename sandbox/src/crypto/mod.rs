@@ -1,4 +1,4 @@
-//! The two secrets of the authority: the key pair behind QR codes and the cipher of downloads.
+//! The cryptography of the authority: the key pair for QR codes, and the cipher of downloaded documents.
 
 mod download;
 mod keys;

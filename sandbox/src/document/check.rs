@@ -1,4 +1,4 @@
-//! The order of the checks of a document, and the members that are checked on their own.
+//! Runs the checks of a document in order, and checks the members that have no module of their own.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::{
 use crate::irn::Irn;
 use crate::lists;
 
-/// The parts of a signed document that are indexed.
+/// The parts of a checked document that the ledger needs besides the document itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Essence {
     pub(crate) business_id: String,
@@ -26,10 +26,10 @@ pub(crate) struct Essence {
 
 const PAYMENT_STATUSES: [&str; 4] = ["PENDING", "PARTIAL", "PAID", "REJECTED"];
 const INVOICE_KINDS: [&str; 3] = ["B2B", "B2C", "B2G"];
-/// Credit note and debit note: both change an earlier invoice.
+/// The type codes of a credit note and a debit note, which change an earlier invoice and must name that invoice.
 const CHANGES_ANOTHER: [&str; 2] = ["380", "384"];
 
-/// Checks a document and returns its indexed parts.
+/// Checks a document and returns the parts that the ledger needs. The first fault found is the error.
 pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
     let root = Node::root("invoicerequest.invoice", document);
     let business_id = root.at("business_id").uuid()?.to_owned();
@@ -57,7 +57,7 @@ pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
     })
 }
 
-/// Checks the form of a reference number.
+/// Checks that the value is a well-formed reference number, and returns it.
 pub(crate) fn check_irn<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
     let text = node.text()?;
     Irn::parse(text).map_err(|rule| node.fault(rule))?;

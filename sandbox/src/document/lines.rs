@@ -1,4 +1,4 @@
-//! Checks the invoice lines: classification, price and sums.
+//! Checks the invoice lines: classification codes, prices, and the sum of the line amounts.
 
 use rust_decimal::Decimal;
 
@@ -32,7 +32,7 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// A member of a product, or its counterpart of a service.
+/// Requires one of two members: the one for services, or else the one for products.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

@@ -1,7 +1,7 @@
-//! Checks that the authority would sign a document.
+//! Checks whether the authority would sign a document.
 //!
-//! The first fault is the answer, as a lower-cased struct path and a rule, as from the authority. Deliberately
-//! absent: a lookup of classification codes; only their presence is checked.
+//! The checks stop at the first fault. As at the authority, a fault is a lower-cased struct path and a rule.
+//! Deliberately absent: a lookup of classification codes; the checks only require that the codes are present.
 
 mod check;
 mod lines;

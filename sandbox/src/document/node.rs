@@ -1,7 +1,8 @@
 //! A position in a document: its value and its path in the authority's notation.
 //!
-//! `tax_total[0].tax_subtotal[0].tax_category.id` reads `taxtotal[0].taxsubtotal[0].taxcategory.id`: the authority
-//! shows the names of its structs, in lower case. A missing member is null here, so that asking never fails.
+//! The authority shows the names of its structs, in lower case: for `tax_total[0].tax_subtotal[0].tax_category.id` it
+//! writes `taxtotal[0].taxsubtotal[0].taxcategory.id`. A missing member becomes null, so that reading a member never
+//! fails.
 
 use std::collections::HashSet;
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::decimal;
 
-/// A path and what it must be, as one text.
+/// A path and the rule that its value breaks, as one text.
 pub(crate) type Fault = String;
 
 static NULL: Value = Value::Null;
@@ -36,12 +37,12 @@ impl<'a> Node<'a> {
         format!("{} {rule}", self.path)
     }
 
-    /// Missing, null or an empty text: the authority does not distinguish them.
+    /// Returns true if the value is missing, null or an empty text. The authority does not distinguish these three.
     pub(crate) fn is_absent(&self) -> bool {
         self.value.is_null() || self.value == ""
     }
 
-    /// Runs a check unless the member is missing or null.
+    /// Runs the check unless the value is missing, null or an empty text.
     pub(crate) fn if_any<T>(
         &self,
         check: impl FnOnce(&Self) -> Result<T, Fault>,
@@ -57,7 +58,7 @@ impl<'a> Node<'a> {
         if self.required()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
     }
 
-    /// Text that is not blank.
+    /// Returns the text. Missing or blank text is a fault.
     pub(crate) fn text(&self) -> Result<&'a str, Fault> {
         let text = self.required()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
         if text.trim().is_empty() { Err(self.fault("is required")) } else { Ok(text) }
@@ -78,7 +79,7 @@ impl<'a> Node<'a> {
         date.ok_or_else(|| self.fault("must be a date of the form YYYY-MM-DD"))
     }
 
-    /// One of the codes of a reference list.
+    /// Returns the text if it is one of these codes of a reference list; any other text is a fault.
     pub(crate) fn one_of(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
         let text = self.text()?;
         if codes.contains(text) { Ok(text) } else { Err(self.fault("must be a known code")) }
@@ -97,7 +98,7 @@ impl<'a> Node<'a> {
         decimal::of_value(self.required()?).ok_or_else(|| self.fault("must be a number"))
     }
 
-    /// An amount that is not below zero.
+    /// Returns the amount. An amount below zero is a fault.
     pub(crate) fn amount_from_zero(&self) -> Result<Decimal, Fault> {
         let amount = self.amount()?;
         if amount < Decimal::ZERO { Err(self.fault("must not be less than 0")) } else { Ok(amount) }
@@ -108,7 +109,7 @@ impl<'a> Node<'a> {
         if amount > Decimal::ZERO { Ok(amount) } else { Err(self.fault("must be greater than 0")) }
     }
 
-    /// The items of a list with at least one.
+    /// Returns the items of the list. An empty list is a fault.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Fault> {
         let items = self.required()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
         if items.is_empty() {
@@ -129,7 +130,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Five groups of hexadecimal digits: 8-4-4-4-12.
+/// Returns true for five groups of 8, 4, 4, 4 and 12 hexadecimal digits, with hyphens between the groups.
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     let hex = |group: &str| group.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,10 +1,9 @@
 //! Checks supplier and customer: identity and address.
 //!
-//! A customer is required unless the invoice is sold to a consumer, or has no category.
+//! A customer is required only if the invoice kind is B2B or B2G.
 
 use super::node::{Fault, Node};
 
-/// The tax number and name of a party in the document.
 #[derive(Debug, Clone)]
 pub(crate) struct Named {
     pub(crate) tin: String,

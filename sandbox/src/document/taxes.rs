@@ -1,4 +1,4 @@
-//! Checks the tax totals: at least one, each the sum of its parts.
+//! Checks the tax totals: there is at least one, and each is the sum of its tax subtotals.
 
 use rust_decimal::Decimal;
 
@@ -6,7 +6,7 @@ use super::node::{Fault, Node};
 use crate::decimal;
 use crate::lists;
 
-/// Checks `tax_total` and returns the total tax.
+/// Checks the member `tax_total` and returns the sum of its tax amounts.
 pub(super) fn check(root: &Node<'_>) -> Result<Decimal, Fault> {
     let node = root.at("tax_total");
     let totals: Result<Vec<Decimal>, Fault> = node.items()?.iter().map(total).collect();

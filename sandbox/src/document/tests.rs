@@ -30,7 +30,7 @@ fn document() -> Value {
     })
 }
 
-/// Returns the fault of the document after one member, named by a JSON pointer, is replaced.
+/// Replaces the member at this JSON pointer in a valid document, and returns the fault that the check finds.
 fn fault(pointer: &str, value: Value) -> String {
     let mut document = document();
     *document.pointer_mut(pointer).unwrap() = value;

@@ -1,11 +1,11 @@
-//! Checks the legal monetary total: four amounts consistent with each other and with the tax.
+//! Checks the legal monetary total: its four amounts must be consistent with each other and with the tax.
 
 use rust_decimal::Decimal;
 
 use super::node::{Fault, Node};
 use crate::decimal;
 
-/// Checks the totals and returns the line extension amount, which the lines must add up to.
+/// Checks the totals and returns `line_extension_amount`, the sum that the invoice lines must have.
 pub(super) fn check(totals: &Node<'_>, tax: Decimal) -> Result<Decimal, Fault> {
     totals.object()?;
     let lines = totals.at("line_extension_amount").amount_from_zero()?;

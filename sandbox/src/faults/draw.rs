@@ -1,13 +1,13 @@
-//! Reproducible randomness without a generator: the draw of a call is a hash of its properties.
+//! Reproducible randomness without a generator: the random number of a call is a hash.
 //!
-//! It depends only on the seed, the fault, the operation, the invoice and the number of the call. So the same
-//! run draws the same faults, in whatever order its calls arrive.
+//! The hash depends only on the seed, the fault, the operation, the invoice and the number of the call. So the same
+//! run draws the same faults, whatever the order in which calls arrive.
 
 use aws_lc_rs::digest::{SHA256, digest};
 
 use super::registry::FaultContext;
 
-/// Returns a number below one million for this fault.
+/// Returns the random number of this call for the fault or latency named by `order`: from 0 to 999,999.
 pub(crate) fn draw(seed: u64, order: &str, moment: &FaultContext) -> u64 {
     let irn = moment.irn.unwrap_or_default();
     let text = format!("{seed}/{order}/{}/{irn}/{}", moment.operation.name(), moment.nth);

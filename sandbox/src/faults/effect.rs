@@ -2,14 +2,13 @@
 
 use super::FaultKind;
 
-/// The effect on one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) kind: FaultKind,
-    /// The delay of the answer; 0 is none.
+    /// The delay of the answer in milliseconds; 0 means no delay.
     pub(crate) latency_ms: u64,
     pub(crate) retry_after_s: u64,
-    /// Replaces the usual status of `server_error`, `busy` and `outage`.
+    /// The HTTP status to answer with instead of the usual status of the faults `server_error`, `busy` and `outage`.
     pub(crate) status: Option<u16>,
 }
 
@@ -19,7 +18,7 @@ impl Effect {
         Self { kind, latency_ms, retry_after_s: 1, status: None }
     }
 
-    /// Seconds, for the header Retry-After.
+    /// Returns the seconds for the header Retry-After; `None` unless the fault is `throttled`.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         (self.kind == FaultKind::Throttled).then_some(self.retry_after_s)
     }

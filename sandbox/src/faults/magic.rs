@@ -1,33 +1,34 @@
-//! Faults that a person can type: `SBX` and a word inside an invoice number.
+//! Faults that a person can type: a word that begins with `SBX`, inside an invoice number.
 //!
-//! Upstream numbers consist of letters and digits, and so do these. Transient faults end by themselves, so an
-//! invoice typed to fail still succeeds in the end; the three that do not end (REJECT, OFFLINE, DOWN) show how
-//! runs give up. The table also feeds the documentation.
+//! The authority's invoice numbers consist of letters and digits, and so do these words. Most faults end after a few
+//! calls or seconds, so an invoice typed to fail still succeeds in the end. Three words have no end (REJECT, OFFLINE,
+//! DOWN): they show how runs give up. The documentation lists the words from the table in this file.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
 use crate::route::Operation;
 
-/// A word and its effect on an invoice whose number contains it.
+/// A magic word and its effect on the invoices whose number contains the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MagicWord {
-    /// The word as typed, without `SBX`.
+    /// The word as typed, with its prefix `SBX`.
     pub word: &'static str,
-    /// A sentence without its full stop.
+    /// The effect for the documentation, as a sentence without a full stop.
     pub happens: &'static str,
     does: Does,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// For this many first signatures; with another status than usual if one is named.
+    /// The fault applies to the first calls of `sign`, as many as the number says. The status, if given, replaces the
+    /// usual one.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// For this many first lookups of the two parties.
+    /// The fault applies to the first calls of `lookup` about the invoice, as many as the number says.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// For every call that the kind applies to, for some seconds after the first signature.
+    /// From the first call of `sign` on, and for some seconds, the fault applies to calls about any invoice.
     ToAll(FaultKind),
 }
 
@@ -37,7 +38,6 @@ const fn word(word: &'static str, does: Does, happens: &'static str) -> MagicWor
     MagicWord { word, happens, does }
 }
 
-/// All words.
 pub const MAGIC_WORDS: [MagicWord; 19] = [
     word(
         "SBXDROP",
@@ -122,13 +122,14 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
     ),
 ];
 
-/// The delay of every answer about a SLOW invoice.
+/// The delay of every answer about an invoice with the word SBXSLOW.
 const SLOW_MS: u64 = 1500;
-/// The duration of a global effect if no digits name it, and its maximum.
+/// How long a fault for all calls lasts if no digits follow its word, and the longest time that digits can ask for,
+/// in seconds.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 
-/// Returns the effect of the invoice's own number on this call.
+/// Returns the effect that the word in the invoice's number has on this call; `None` if there is none.
 pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
     match does(moment.irn?)? {
@@ -141,19 +142,20 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the global fault that this call adds.
+/// Returns the fault for all calls that this call starts; `None` unless it is the first `sign` of an invoice with
+/// such a word.
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
 }
 
-/// The customer of such an invoice is never online.
+/// Returns true if the invoice number contains the word SBXOFFLINE: its customer is never online.
 pub(crate) fn is_offline(irn: &str) -> bool {
     does(irn) == Some(Offline)
 }
 
-/// The document of such an invoice is never valid.
+/// Returns true if the invoice number contains the word SBXREJECT: its document is never valid.
 pub(crate) fn is_rejected(irn: &str) -> bool {
     does(irn) == Some(Reject)
 }
@@ -162,13 +164,13 @@ fn does(irn: &str) -> Option<Does> {
     find(&typed(irn)?).map(|found| found.does)
 }
 
-/// Returns the longest word that the text begins with.
+/// Returns the longest magic word that the text begins with.
 fn find(typed: &str) -> Option<MagicWord> {
     let fitting = MAGIC_WORDS.into_iter().filter(|known| typed.starts_with(known.word));
     fitting.max_by_key(|known| known.word.len())
 }
 
-/// The digits after the word.
+/// Returns the number that follows the word in the invoice number, as seconds; `FOR_S` if no digits follow.
 fn seconds(irn: &str) -> u64 {
     let typed = typed(irn).unwrap_or_default();
     let after = find(&typed).map_or("", |known| &typed[known.word.len()..]);
@@ -176,7 +178,7 @@ fn seconds(irn: &str) -> u64 {
     if digits.is_empty() { FOR_S } else { digits.parse().unwrap_or(FOR_S_MAX).min(FOR_S_MAX) }
 }
 
-/// Returns the invoice number from `SBX` on, in capitals.
+/// Returns the part of the invoice number that begins with `SBX`, in capitals.
 fn typed(irn: &str) -> Option<String> {
     let mut number = Irn::parse(irn).ok()?.invoice_no.to_ascii_uppercase();
     let start = number.find("SBX")?;

@@ -1,7 +1,8 @@
 //! Faults that can be injected.
 //!
-//! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`); `draw`
-//! provides the randomness of probabilities and latencies. The request handler applies a fault to a call.
+//! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`). The module
+//! `draw` provides the randomness of probabilities and latencies. Deliberately not here: the request handler applies
+//! a fault to a call.
 
 mod draw;
 mod effect;

@@ -1,4 +1,4 @@
-//! The definition of a fault: its kind, the calls it applies to, how often.
+//! The definition of a fault: its kind, the calls that it applies to, and how often it applies.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
@@ -7,49 +7,48 @@ use super::Effect;
 use crate::decimal;
 use crate::route::Operation;
 
-/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// Delays the answer, not the effect.
+    /// Delays the answer; the operation itself is performed at once.
     Latency,
-    /// 500 without an effect.
+    /// Answers 500 and does not perform the operation.
     ServerError,
-    /// 429 with Retry-After, without an effect.
+    /// Answers 429 with Retry-After and does not perform the operation.
     Throttled,
-    /// The ambiguous 400 (or 422) without an effect.
+    /// Answers 400 (or another status) in words that also stand for a duplicate, and does not perform the operation.
     Busy,
-    /// The effect happens, no reply is sent.
+    /// Performs the operation and closes the connection without an answer.
     CommitThenDrop,
-    /// The connection is reset before anything happens.
+    /// Resets the connection and does not perform the operation.
     Reset,
-    /// Nothing happens, and no reply is ever sent.
+    /// Keeps the connection open without an answer and does not perform the operation.
     Stall,
-    /// The effect happens, and no reply is ever sent.
+    /// Performs the operation and keeps the connection open without an answer.
     CommitThenStall,
-    /// The effect happens, the reply is no JSON.
+    /// Performs the operation and answers with text that is not JSON.
     Garbage,
-    /// The effect happens, the reply is XML.
+    /// Performs the operation and answers with XML.
     Xml,
-    /// The effect happens, the reply lacks its data.
+    /// Performs the operation and answers without the member `data`.
     MissingFields,
-    /// 400 without an effect: the key pair is unknown.
+    /// Answers 400, as if the API key were unknown, and does not perform the operation.
     WrongKey,
-    /// The customer's access point does not answer.
+    /// Makes the customer's access point unreachable.
     AccessPointOffline,
-    /// The self health check fails.
+    /// Makes the self health check report that the authority is down.
     HealthDown,
-    /// 503 for every call.
+    /// Answers every call with 503.
     Outage,
 }
 
 impl FaultKind {
-    /// Conditions last until they are cleared; other kinds apply to one call by default.
+    /// Returns true for the kinds that last until they are cleared. By default the other kinds apply to one call.
     fn is_condition(self) -> bool {
         matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
     }
 
-    /// Returns true if the caller gets a reply, readable or not.
+    /// Returns true if the caller gets an answer, readable or not.
     pub(crate) fn is_answered(self) -> bool {
         !self.is_stall() && !matches!(self, Self::Reset | Self::CommitThenDrop)
     }
@@ -68,31 +67,32 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. Without `operation` or with `"*"`: every operation that the kind applies
-/// to.
+/// The body of `POST /sandbox/faults`. If `operation` is absent or `"*"`, the fault applies to every operation that
+/// its kind allows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {
     pub operation: Option<String>,
     pub kind: FaultKind,
-    /// Only calls about this invoice.
+    /// Limits the fault to calls about this invoice.
     pub irn: Option<String>,
-    /// The number of calls it applies to.
+    /// The number of calls that the fault applies to.
     pub times: Option<u32>,
-    /// From 0 to 1: the probability for each call.
+    /// The probability that the fault applies to a call, from 0 to 1.
     pub probability: Option<Number>,
-    /// The delay of the answer; can be combined with every kind.
+    /// The delay of the answer in milliseconds; can be combined with every kind of fault.
     pub latency_ms: Option<u64>,
-    /// For `throttled`; 1 by default.
+    /// The seconds in the header Retry-After of the fault `throttled`; 1 by default.
     pub retry_after_s: Option<u64>,
-    /// The seconds that the fault stays in force.
+    /// How long the fault stays in force, in seconds.
     pub for_s: Option<u64>,
-    /// Another status for `server_error`, `busy` or `outage`.
+    /// The HTTP status to answer with instead of the usual status of the faults `server_error`, `busy` and `outage`.
     pub status: Option<u16>,
 }
 
 impl FaultOrder {
-    /// Returns a fault of this kind for the next call of any operation; a condition lasts.
+    /// Returns a fault of this kind for one call of any operation. A kind that is a condition lasts until it is
+    /// cleared.
     pub fn of(kind: FaultKind) -> Self {
         Self {
             operation: None,
@@ -119,7 +119,7 @@ impl FaultOrder {
         self
     }
 
-    /// The fault with its operation parsed and its limits checked.
+    /// Parses the operation and checks the values. The error is a sentence for the caller.
     pub(crate) fn check(&self) -> Result<Checked, String> {
         let operation = parse_operation(self.operation.as_deref())?;
         if let Some(operation) = operation
@@ -138,7 +138,7 @@ impl FaultOrder {
         self.times.or(if lasting { None } else { Some(1) })
     }
 
-    /// The probability in millionths.
+    /// Returns the probability in millionths; `None` if the fault has no probability.
     fn chance(&self) -> Result<Option<u64>, String> {
         let Some(number) = &self.probability else { return Ok(None) };
         let millionths = decimal::of_number(number)
@@ -163,13 +163,13 @@ impl FaultOrder {
     }
 }
 
-/// The result of checking a fault.
+/// The parsed values of a fault.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) operation: Option<Operation>,
-    /// Millionths.
+    /// The probability in millionths.
     pub(crate) chance: Option<u64>,
-    /// Calls left; `None` is no limit.
+    /// The number of calls that the fault still applies to; `None` means no limit.
     pub(crate) remaining: Option<u32>,
 }
 
@@ -179,7 +179,7 @@ impl Checked {
     }
 }
 
-/// The operation of a fault; none and `"*"` are all of them.
+/// Parses the name of an operation. Returns `None`, which means all operations, if the name is absent or `"*"`.
 pub(crate) fn parse_operation(name: Option<&str>) -> Result<Option<Operation>, String> {
     match name {
         None | Some("*") => Ok(None),

@@ -1,7 +1,7 @@
 //! The faults in force.
 //!
-//! The first fault, in the order of addition, that applies is used. A used-up or expired fault stays listed
-//! until it is cleared, so that a test can see its effect.
+//! If several faults apply to a call, the one that was added first is used. A used-up or expired fault stays listed
+//! until it is cleared, so that a test can see how often it applied.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,12 +16,12 @@ use super::{
 use crate::clock;
 use crate::route::Operation;
 
-/// The call a fault may apply to.
+/// The properties of a call that decide which faults apply to the call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FaultContext<'a> {
     pub(crate) operation: Operation,
     pub(crate) irn: Option<&'a str>,
-    /// The number of this call among those of its operation about its invoice, from 1.
+    /// This is the n-th call of its operation about its invoice, counted from 1.
     pub(crate) nth: u32,
     pub(crate) at: Timestamp,
 }
@@ -38,7 +38,7 @@ struct Fault {
 pub(crate) struct Faults(Mutex<Vec<Fault>>);
 
 impl Faults {
-    /// Puts a fault in force and returns its id.
+    /// Puts a fault in force and returns its id. The error says why the fault is invalid.
     pub(crate) fn add(&self, order: FaultOrder) -> Result<u64, String> {
         let checked = order.check()?;
         let until = order.for_s.map(|seconds| after(clock::now(), seconds)).transpose()?;
@@ -48,7 +48,8 @@ impl Faults {
         Ok(id)
     }
 
-    /// Returns the effect on this call, if any.
+    /// Returns the effect of the first fault that applies to this call, and counts this use; `None` if no fault
+    /// applies.
     pub(crate) fn apply(&self, seed: u64, moment: &FaultContext) -> Option<Effect> {
         let mut faults = self.lock();
         let fault = faults.iter_mut().find(|fault| fault.fires(seed, moment))?;

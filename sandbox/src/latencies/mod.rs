@@ -1,7 +1,7 @@
 //! Latencies of calls without a fault, and limits of concurrent calls.
 //!
-//! A latency is drawn from a distribution (`spread`) by the seed, as faults are. A limit of concurrent calls
-//! makes the others wait, so that latency grows with load (`registry`).
+//! A latency is drawn from a distribution (`spread`) by the seed, as faults are. When a limit of concurrent calls is
+//! reached, further calls wait, so that the latency grows with the load (`registry`).
 
 mod order;
 mod registry;

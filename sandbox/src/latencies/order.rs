@@ -1,4 +1,4 @@
-//! The definition of a latency: its operation, its distribution, the limit of concurrent calls.
+//! The definition of a latency: the operation, the distribution of times, and the limit of concurrent calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use super::spread::Spread;
 use crate::faults::parse_operation;
 use crate::route::Operation;
 
-/// The largest latency.
+/// The largest latency that can be set, in milliseconds.
 const LATENCY_MS_MAX: u64 = 3_600_000;
 const AT_ONCE_MAX: u32 = 100_000;
 
-/// Any time from `min` to `max`, uniformly.
+/// A uniform distribution of latencies from `min` to `max`, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {
@@ -18,11 +18,12 @@ pub struct Uniform {
     pub max: u64,
 }
 
-/// Half of the calls take up to `p50`, nine of ten up to `p90`, and so on; interpolated linearly.
+/// A distribution of latencies in milliseconds. Half of the calls take at most `p50`, 90 % at most `p90`, 99 % at
+/// most `p99`. Times between two percentiles are interpolated linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentiles {
-    /// The smallest; 0 by default.
+    /// The smallest latency in milliseconds; 0 by default.
     pub min: Option<u64>,
     pub p50: u64,
     pub p90: u64,
@@ -30,8 +31,8 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`, times in milliseconds. Without `operation` or with `"*"` it applies
-/// to all operations without one of their own, together.
+/// The body of `POST /sandbox/latencies`. Times are in milliseconds. If `operation` is absent or `"*"`, the latency
+/// applies to all operations that have no latency of their own, and these share one limit of concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {
@@ -39,11 +40,11 @@ pub struct LatencyOrder {
     pub fixed_ms: Option<u64>,
     pub uniform_ms: Option<Uniform>,
     pub percentiles_ms: Option<Percentiles>,
-    /// The number of concurrent calls; the others wait in order of arrival.
+    /// The largest number of concurrent calls; further calls wait in order of arrival.
     pub at_once: Option<u32>,
 }
 
-/// The result of checking a latency.
+/// The parsed values of a latency.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) operation: Option<Operation>,
@@ -51,7 +52,7 @@ pub(super) struct Checked {
 }
 
 impl LatencyOrder {
-    /// For calls of this operation.
+    /// Limits the latency to calls of this operation.
     #[must_use]
     pub fn on(mut self, operation: Operation) -> Self {
         self.operation = Some(operation.name().to_owned());

@@ -1,7 +1,7 @@
-//! The latencies in force, at most one for an operation and one for all others.
+//! The latencies in force: at most one for each operation, and one for all operations without their own.
 //!
-//! A call waits while the limit of concurrent calls is reached. A replaced or cleared latency still serves the
-//! calls that wait for it.
+//! A call waits while the limit of concurrent calls is reached. After a latency is replaced or cleared, the calls
+//! that already wait for it are still served by it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering},
@@ -18,7 +18,7 @@ struct Latency {
     id: u64,
     order: LatencyOrder,
     checked: Checked,
-    /// A permit for each concurrent call; `None` is no limit.
+    /// One permit for each concurrent call; `None` means no limit.
     places: Option<Arc<Semaphore>>,
     counts: Arc<Counts>,
 }
@@ -40,7 +40,7 @@ struct Room {
     latencies: Vec<Latency>,
 }
 
-/// A call being served.
+/// The slot of a call that is being served. Dropping it frees the slot.
 pub(crate) struct ServiceSlot {
     ms: u64,
     counts: Arc<Counts>,
@@ -48,7 +48,7 @@ pub(crate) struct ServiceSlot {
 }
 
 impl Latencies {
-    /// Replaces the latency of the same operation and returns the id.
+    /// Puts a latency in force and returns its id. Replaces an earlier latency of the same operation.
     pub(crate) fn add(&self, order: LatencyOrder) -> Result<u64, String> {
         let checked = order.check()?;
         let places = order.at_once.map(|calls| Arc::new(Semaphore::new(calls as usize)));
@@ -60,7 +60,8 @@ impl Latencies {
         Ok(id)
     }
 
-    /// Waits until a call may be served; `None` if no latency applies to it.
+    /// Waits until the limit of concurrent calls lets this call be served. Returns `None` at once if no latency
+    /// applies to the call.
     pub(crate) async fn turn(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
         let (ms, places, counts) = self.of(seed, moment)?;
         let place = match places {
@@ -74,7 +75,8 @@ impl Latencies {
         Some(ServiceSlot { ms, counts, _place: place })
     }
 
-    /// The latency of this call, and its queue.
+    /// Returns the latency of this call in milliseconds, the permits that it must wait for, and the counters to
+    /// update.
     fn of(&self, seed: u64, moment: &FaultContext<'_>) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
         let room = self.lock();
         let of = |operation| room.latencies.iter().find(|known| known.checked.operation == operation);
@@ -119,7 +121,7 @@ impl Counts {
     }
 }
 
-/// Decrements a counter when dropped, also if waiting was cancelled.
+/// Decrements the counter when dropped, so that the counter is right even if the wait was cancelled.
 struct Counted<'a>(&'a AtomicU64);
 
 impl Drop for Counted<'_> {
@@ -129,7 +131,7 @@ impl Drop for Counted<'_> {
 }
 
 impl ServiceSlot {
-    /// Returns when the latency is over, and frees the slot.
+    /// Waits for the latency of the call, then frees the slot.
     pub(crate) async fn last(self) {
         tokio::time::sleep(Duration::from_millis(self.ms)).await;
     }
@@ -149,7 +151,7 @@ mod tests {
     use crate::clock;
     use crate::route::Operation;
 
-    /// Returns the times of twenty calls.
+    /// Returns the latencies of twenty calls, drawn with this seed.
     fn drawn(seed: u64) -> Vec<u64> {
         let latencies = Latencies::default();
         let uniform_ms = Some(Uniform { min: 100, max: 900 });

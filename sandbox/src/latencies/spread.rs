@@ -1,11 +1,12 @@
-//! Distributions of times: points of (share of calls, longest time), interpolated linearly. Whole milliseconds
-//! and millionths, no floats.
+//! Distributions of latencies. A distribution is a list of points (share of calls, longest time of that share), with
+//! linear interpolation between the points. Times are whole milliseconds and shares are millionths, so no floats are
+//! needed.
 
 use super::order::Percentiles;
 
 const ALL: u64 = 1_000_000;
 
-/// Points (millionths of the calls, milliseconds) from 0 to all calls.
+/// The points (millionths of the calls, milliseconds), in ascending order from no calls to all calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spread(Vec<(u64, u64)>);
 
@@ -31,7 +32,7 @@ impl Spread {
         self.0.last().map_or(0, |(_, ms)| *ms)
     }
 
-    /// Returns the time that this many millionths of the calls stay below.
+    /// Returns the time in milliseconds that this share of the calls, in millionths, does not exceed.
     pub(super) fn at(&self, millionths: u64) -> u64 {
         let lines = self.0.iter().zip(self.0.iter().skip(1));
         let mut lines = lines.filter(|(_, (to, _))| millionths < *to);

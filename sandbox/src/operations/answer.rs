@@ -1,4 +1,5 @@
-//! Shared by all operations: the plain success, a body that is an object, a signed invoice.
+//! Helpers that the operations share: the plain success, the check that a body is an object, and access to a signed
+//! invoice.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::call::Call;
 use crate::reply::Refusal;
 use crate::state::State;
 
-/// Data, or a refusal.
+/// The data of a successful answer, or a refusal.
 pub(super) type OperationResult = Result<Value, Refusal>;
 
 pub(super) fn ok() -> Value {
@@ -22,7 +23,7 @@ pub(super) fn body(call: &Call) -> Result<&Value, Refusal> {
     }
 }
 
-/// Works on the signed invoice that the path names, or returns 404.
+/// Runs `work` on the signed invoice that the path names. Refuses the call with 404 if no such invoice is signed.
 pub(super) fn with_invoice<T>(
     call: &Call,
     state: &State,

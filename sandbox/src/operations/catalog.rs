@@ -1,6 +1,7 @@
-//! The businesses of an entity, and the reference lists.
+//! Serves the businesses of an entity, and the reference lists.
 //!
-//! A business id that begins with one of three groups of digits has an entity that does not confirm it.
+//! A business id with one of three prefixes makes the simulator answer as if the authority could not confirm the
+//! business.
 
 use serde_json::{Value, json};
 
@@ -12,13 +13,14 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// The prefixes of business ids whose entity is unknown, lists another tax number, or does not answer.
+/// Prefixes of business ids for tests. The entity of such a business is unknown (404), lists another tax number, or
+/// does not answer (503).
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
-/// Every enrolled business: one entity stands for all, as one key pair does.
+/// Lists all enrolled businesses, whatever the entity id: the simulator has only one entity.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
     if id.starts_with(UNKNOWN) {

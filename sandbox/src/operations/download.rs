@@ -14,7 +14,7 @@ pub(super) fn download(call: &Call, state: &State) -> OperationResult {
     crypto::seal(&document, &call.api_key).map_err(|_| Refusal::new(500, "unable to encrypt the invoice"))
 }
 
-/// The document never changes; the payment status shown with it is the current one.
+/// Returns the signed document with the current payment status. The stored document is not changed.
 fn with_payment(document: &str, invoice: &Invoice) -> String {
     let Ok(mut document) = strict_json::from_trusted::<Value>(document) else {
         return document.to_owned();

@@ -1,4 +1,4 @@
-//! Checks that a reference number is free and well formed.
+//! Checks that a reference number is well formed and not yet signed.
 
 use super::answer::{OperationResult, body, ok};
 use crate::books::ServiceId;
@@ -20,7 +20,8 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     Ok(ok())
 }
 
-/// Enrols the business. One that was enrolled with a service id may only use reference numbers that contain it.
+/// Enrols the business if it is unknown. Refuses the reference number if the business was enrolled with another
+/// service id than the one in the reference number.
 pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.books.open();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();

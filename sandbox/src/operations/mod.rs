@@ -1,7 +1,7 @@
 //! The operations of the authority.
 //!
-//! An operation takes the call and the records and returns data or a refusal. It never waits: slow work
-//! (notices) is queued.
+//! An operation takes the call and the simulator's state, and returns data or a refusal. It never waits: notices,
+//! which are slow, are queued.
 
 mod answer;
 mod catalog;

@@ -1,6 +1,6 @@
-//! Reports of value added tax after a payment: a report is independent of a signed invoice.
+//! Accepts reports of value added tax after a payment. The reported invoice need not be signed.
 //!
-//! Numbers come as strings. A report of the same invoice is accepted again: the authority keeps the last.
+//! Numbers come as text. A second report of the same invoice is accepted; the authority keeps the last one.
 
 use super::answer::{OperationResult, body};
 use crate::call::Call;

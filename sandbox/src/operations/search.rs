@@ -1,6 +1,6 @@
-//! Finds invoices: by business, or in transit.
+//! Finds the invoices of a business, and the invoices in transit.
 //!
-//! Page numbers begin at 1. An invalid page or size falls back to its default, as at the authority.
+//! Page numbers begin at 1. As at the authority, an invalid page number or page size is replaced by its default.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::state::State;
 const SIZE_DEFAULT: usize = 20;
 const SIZE_MAX: usize = 100;
 
-/// `{ items, page }` of one business, newest first.
+/// Returns one page of the invoices of one business, newest signature first, as `{ items, page }`.
 pub(super) fn search(call: &Call, state: &State) -> OperationResult {
     let Subject::Business(business) = &call.subject else {
         return Err(Refusal::unknown_route());
@@ -57,8 +57,8 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
     query.get(name).and_then(|text| text.parse().ok()).filter(|number| *number > 0).unwrap_or(default)
 }
 
-/// Transmitted invoices, oldest first: those still to be acknowledged, or with `confirmed=true` those that were.
-/// `from` and `to` are days or RFC 3339 times and bound the signature.
+/// Returns the transmitted invoices that are not yet acknowledged, or with `confirmed=true` the acknowledged ones,
+/// oldest signature first. `from` and `to` limit the time of signature; each is a day or an RFC 3339 time.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
     let (from, to) = (bound(call, "from")?, bound(call, "to")?);
@@ -85,7 +85,8 @@ fn in_transit(invoice: &Invoice) -> Value {
     })
 }
 
-/// Returns the first moment of a bound and the first after it: a day has its whole length.
+/// Parses the query parameter `name`. Returns the start of the day and the start of the next day; for an RFC 3339
+/// time, that time twice.
 fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));

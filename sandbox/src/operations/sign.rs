@@ -1,6 +1,7 @@
 //! Checks, signs and confirms a document.
 //!
-//! A signature is final. A second one is refused in the same words a busy authority uses, whatever its content.
+//! A signature is final. A second signature of the same reference number is refused, whatever the document, in the
+//! same words that a busy authority uses.
 
 use serde_json::Value;
 
@@ -41,7 +42,7 @@ fn accept(document: &Value, state: &State) -> Result<Essence, Refusal> {
     Ok(essence)
 }
 
-/// Records a signed invoice with its parties. Returns false if the reference number is taken.
+/// Records a signed invoice and its parties. Returns false if the reference number is already signed.
 pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool {
     let document = document.to_string();
     let mut ledger = state.books.open();
@@ -73,7 +74,7 @@ pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool 
     })
 }
 
-/// Returns true where the buyer issues the document.
+/// Returns true for the invoice types that the buyer issues instead of the supplier.
 fn is_self_billed(type_code: &str) -> bool {
     matches!(type_code, "385" | "393" | "394")
 }

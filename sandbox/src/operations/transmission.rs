@@ -1,7 +1,7 @@
-//! The hub between access points: lookup, transmission and receipt.
+//! The exchange between access points: lookup, transmission and acknowledgement.
 //!
-//! A party's `online` says if it can be reached. Transmission needs a signature and an online customer; it
-//! happens once.
+//! The member `online` of a party says whether its access point can be reached. An invoice can be transmitted once,
+//! if it is signed and both parties are online.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Both parties of an invoice, or the one with a tax number.
+/// Returns the supplier and the customer of an invoice, or the party with a tax number, depending on the path.
 pub(super) fn lookup(call: &Call, state: &State) -> OperationResult {
     let mut ledger = state.books.open();
     if let Subject::Tin(tin) = &call.subject {
@@ -50,7 +50,7 @@ pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
     Ok(ok())
 }
 
-/// Refuses unless both access points answer.
+/// Refuses the transmission if the supplier or the customer is offline, or if the invoice has no customer.
 fn reach(ledger: &mut Ledger, irn: &str, offline: bool) -> Result<(), Refusal> {
     let Some(invoice) = ledger.invoice(irn) else { return Err(Refusal::new(404, "invoice not found")) };
     let supplier = invoice.supplier_tin.clone();
