@@ -1,5 +1,5 @@
-//! The commands of a taxpayer's actor and its replies. A command has passed every check that needs no stored data; what the
-//! stored data forbids is a refusal.
+//! The commands of a taxpayer actor and the replies to them. A command has passed every check that needs no stored data
+//! before it is sent. If the stored data forbids the command, the reply is a refusal.
 
 use std::fmt;
 use std::ops::Deref;
@@ -35,7 +35,7 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::webhook::SigningSecret;
 
-/// A change of one taxpayer's data.
+/// A command that changes the data of one taxpayer.
 #[derive(Debug)]
 pub enum TaxpayerCommand {
     Onboard(Box<Onboarding>),
@@ -100,7 +100,7 @@ impl TaxpayerCommand {
         }
     }
 
-    /// The invoices that the command would create.
+    /// Returns the drafts of all invoices that this command would create.
     pub(crate) fn drafts(&self) -> impl Iterator<Item = &Draft> {
         let (one, many) = match self {
             Self::Create(draft) => (Some(&**draft), &[] as &[Candidate]),
@@ -111,11 +111,11 @@ impl TaxpayerCommand {
     }
 }
 
-/// A command as it is sent to the actor.
+/// A command with its idempotency key, as the actor receives it.
 #[derive(Debug)]
 pub struct CommandEnvelope {
     pub command: TaxpayerCommand,
-    /// Set if the request has an idempotency key.
+    /// `None` if the request has no idempotency key.
     pub idempotency: Option<Idempotency>,
 }
 
@@ -127,14 +127,15 @@ impl Deref for CommandEnvelope {
     }
 }
 
-/// Renders the HTTP answer of a reply. It is called inside the transaction of the change, which stores the answer.
+/// Renders the HTTP answer for a reply. The actor calls it inside the transaction of the change and stores the answer
+/// in the same transaction.
 pub type RenderAnswer = Arc<dyn Fn(&CommandReply) -> Option<StoredResponse> + Send + Sync>;
 
-/// The idempotency key of a command. Of all commands with the same key only the first is executed.
+/// The idempotency key of a command. Of all commands with the same key, only the first is executed.
 #[derive(Clone)]
 pub struct Idempotency {
     pub claim: IdempotencyClaim,
-    /// None if the answer holds a secret: it is shown once and not stored.
+    /// `None` if the HTTP answer contains a secret: such an answer is shown once and never stored.
     pub render: Option<RenderAnswer>,
 }
 
@@ -144,7 +145,6 @@ impl fmt::Debug for Idempotency {
     }
 }
 
-/// A new taxpayer with its contact person.
 #[derive(Debug, Clone)]
 pub struct Onboarding {
     pub integrator_id: IntegratorId,
@@ -157,8 +157,8 @@ pub struct Onboarding {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// Unique values that another taxpayer has already. If there are any, the password was not hashed and the command is
-    /// refused.
+    /// One fault for each unique value that another taxpayer already has. If there is a fault, the caller has not
+    /// hashed the password, and the command is refused.
     pub conflicts: Faults,
 }
 
@@ -168,12 +168,12 @@ pub struct NewContact {
     pub last_name: String,
     pub email: String,
     pub phone: Option<String>,
-    /// Argon2id, in the PHC string format.
+    /// The Argon2id hash of the password, as a PHC string.
     pub password_hash: String,
     pub must_change_password: bool,
 }
 
-/// The outcome of one step of a run, sent by the holder of the run's lane.
+/// The outcome of one step of a run. The holder of the run's lane sends it.
 #[derive(Debug, Clone)]
 pub struct StepOutcome {
     pub lease: Lease,
@@ -184,53 +184,53 @@ pub struct StepOutcome {
     pub duration_ms: i64,
 }
 
-/// The change of Update Webhook.
+/// The change that the operation Update Webhook makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookChange {
     pub url: String,
-    /// None keeps the stored events.
+    /// `None` keeps the enabled events as they are stored.
     pub enabled_events: Option<Vec<String>>,
     pub retry_schedule: ScheduleChange,
     pub by: Actor,
 }
 
-/// A verification by the authority or by an operator.
+/// The result of a verification, by the authority or by an operator.
 #[derive(Debug, Clone)]
 pub struct VerificationResult {
     pub found: Verification,
-    /// The operator who decided instead of the authority, with a reason.
+    /// The operator, if an operator decided and not the authority.
     pub by: Option<Actor>,
     pub reason: Option<String>,
 }
 
-/// A replay to start.
 #[derive(Debug, Clone)]
 pub struct NewReplay {
     pub range: ReplayRange,
-    /// Set if an operator requests it: the audited order, and the delivery if it is about a single one.
+    /// Set if an operator requests the replay: the request for the audit, and the delivery's id if only one delivery is
+    /// replayed.
     pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,
 }
 
-/// How the ERP is to receive notifications, set by an operator. A secret that was not sent keeps its stored value.
+/// An operator's new settings for how the ERP receives notifications. A secret that is not sent keeps its stored value,
+/// if the type of authentication and the origin stay the same.
 #[derive(Debug, Clone)]
 pub struct IntegrationChange {
     pub erp_system: Option<String>,
     pub auth: Auth<Option<SecretText>>,
-    /// The origin that the credentials are for; None means the origin of the webhook's URL.
+    /// The origin to which the credentials may be sent. `None` means the origin of the webhook's URL.
     pub origin: Option<Origin>,
     pub format: Format,
     pub allowed_networks: Vec<AllowedNetwork>,
     pub by: audit::OperatorRequest,
 }
 
-/// A new refresh token and the one that was used to obtain it.
+/// A new refresh token (`given`) and the refresh token that was used to obtain it (`used`).
 #[derive(Debug, Clone)]
 pub struct RenewedToken {
     pub used: SecretText,
     pub given: SecretText,
 }
 
-/// An operator's action on a run.
 #[derive(Debug, Clone)]
 pub struct OperatorActionRequest {
     pub run: RunId,
@@ -239,16 +239,16 @@ pub struct OperatorActionRequest {
     pub by: audit::OperatorRequest,
 }
 
-/// Makes a stopped run ask the authority, unless it has changed since it was read.
+/// Makes a stopped run ask the authority for the invoice's state, unless the run has changed since the sender read it.
 #[derive(Debug, Clone)]
 pub struct RunRecheck {
     pub run: RunId,
     pub irn: Irn,
-    /// The run's `updated_at` when it was read.
+    /// The `updated_at` of the run when the sender read it.
     pub seen: Timestamp,
 }
 
-/// The reply to an executed command.
+/// The reply to a command that was executed.
 #[derive(Debug)]
 pub enum CommandReply {
     Done,
@@ -261,40 +261,40 @@ pub enum CommandReply {
     Endpoint(Box<Endpoint>),
     Integration(Box<Integration>),
     SupplierInvoice(Box<SupplierInvoice>),
-    /// The enabled endpoint, and the replay that was started with it.
+    /// The enabled endpoint, and the replay if one was started.
     Enabled(Box<Endpoint>, Option<Replay>),
     Replay(Box<Replay>),
 }
 
-/// The invoice after a create, which may have existed before.
+/// The result of a create: the new invoice, or the existing one if the invoice is a duplicate.
 #[derive(Debug, Clone)]
 pub struct Created {
     pub invoice: Invoice,
     pub duplicate: Option<Duplicate>,
 }
 
-/// The invoice after an update. `withdrawn` is set if a submission of its older content was cancelled.
+/// The invoice after an update. `withdrawn` is true if a submission of the previous content was cancelled.
 #[derive(Debug, Clone)]
 pub struct Revised {
     pub invoice: Invoice,
     pub withdrawn: bool,
 }
 
-/// How an existing invoice compares with the one that was sent.
+/// Tells whether an existing invoice has the same content as the draft that the caller sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicate {
     Identical,
     Different,
 }
 
-/// Why a command was not executed.
+/// The reason why a command was not executed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CommandError {
     #[error(transparent)]
     Refused(Refusal),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A command with the same idempotency key was executed before; its answer is stored.
+    /// A command with the same idempotency key was executed before, and its answer is stored.
     #[error("a command with this key was executed before")]
     AlreadyProcessed,
 }
@@ -305,7 +305,7 @@ impl From<Refusal> for CommandError {
     }
 }
 
-/// Implements the conversion from a reply to the value of one variant.
+/// For each variant, implements the conversion of a `CommandReply` into the value of that variant.
 macro_rules! replies {
     ($($variant:ident => $value:ty;)+) => {$(
         impl<'r> TryFrom<&'r CommandReply> for &'r $value {

@@ -1,4 +1,4 @@
-//! The handle of the taxpayer actors: one method a command, each with a typed reply.
+//! The handle of the taxpayer actors. It has one method for each command, and each method returns a typed reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::webhook::SigningSecret;
 
-/// Why a command did not take effect, or why its effect is unknown.
+/// The reason why a command did not take effect, or why its effect is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum TaxpayerError {
     #[error(transparent)]
@@ -53,14 +53,14 @@ pub enum TaxpayerError {
 
 pub(crate) type CommandResult = Result<CommandReply, CommandError>;
 
-/// Sends commands to the taxpayer actors. An actor starts at its first command.
+/// Sends commands to the taxpayer actors. The actor of a taxpayer starts at the taxpayer's first command.
 #[derive(Clone)]
 pub struct TaxpayerHandle {
     registry: Arc<Registry<TaxpayerId, CommandEnvelope, CommandResult>>,
     idempotency: Option<Idempotency>,
 }
 
-/// Sends a command and extracts the reply variant that belongs to it.
+/// Sends a command and takes the value out of the reply. A reply of another variant than `$reply` is an error.
 macro_rules! request {
     ($handle:expr, $taxpayer:expr, $command:expr, $reply:pat => $value:expr) => {
         match $handle.send($taxpayer, $command).await? {
@@ -83,13 +83,13 @@ impl TaxpayerHandle {
         &self.registry
     }
 
-    /// Returns a handle for the one command of a request with an idempotency key.
+    /// Returns a handle that sends the idempotency key with every command. Use it for the one command of a request.
     #[must_use]
     pub fn with_idempotency(&self, idempotency: Option<Idempotency>) -> Self {
         Self { registry: Arc::clone(&self.registry), idempotency }
     }
 
-    /// Adds a taxpayer under a reserved id.
+    /// Adds a taxpayer. `id` was reserved before.
     pub async fn onboard(&self, id: TaxpayerId, onboarding: Onboarding) -> Result<Taxpayer, TaxpayerError> {
         request!(self, id, TaxpayerCommand::Onboard(Box::new(onboarding)), CommandReply::Taxpayer(taxpayer) => *taxpayer)
     }
@@ -98,7 +98,7 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::Create(Box::new(draft)), CommandReply::Created(created) => *created)
     }
 
-    /// Replaces customer, lines and details of an invoice.
+    /// Replaces the customer, the lines and the details of an invoice.
     pub async fn revise(
         &self,
         id: TaxpayerId,
@@ -109,7 +109,7 @@ impl TaxpayerHandle {
         request!(self, id, command, CommandReply::Revised(revised) => *revised)
     }
 
-    /// Creates a batch of invoices. Each item succeeds or fails alone.
+    /// Creates a batch of invoices. If one invoice of the batch is refused, the others are still created.
     pub async fn create_batch(
         &self,
         id: TaxpayerId,
@@ -132,7 +132,7 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::Pay(update), CommandReply::Invoice(invoice) => *invoice)
     }
 
-    /// Opens a run of the pipeline, or joins the existing one.
+    /// Opens a run of the pipeline, or joins the run that the invoice already has for this operation.
     pub async fn open_run(&self, id: TaxpayerId, request: RunRequest) -> Result<Run, TaxpayerError> {
         request!(self, id, TaxpayerCommand::OpenRun(Box::new(request)), CommandReply::Run(run) => *run)
     }
@@ -141,12 +141,12 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::RecordStep(Box::new(outcome)), CommandReply::Run(run) => *run)
     }
 
-    /// Records that the authority has confirmed the receipt of a transmission.
+    /// Records that the authority has confirmed the receipt of a transmitted invoice.
     pub async fn record_receipt(&self, id: TaxpayerId, irn: Irn) -> Result<(), TaxpayerError> {
         request!(self, id, TaxpayerCommand::RecordReceipt { irn }, CommandReply::Done => ())
     }
 
-    /// Records that an invoice was transmitted, or also delivered.
+    /// Records that an invoice was transmitted. If `is_delivered`, also records that its receipt was confirmed.
     pub async fn record_transit(
         &self,
         id: TaxpayerId,
@@ -156,7 +156,7 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::RecordTransit { irn, is_delivered }, CommandReply::Done => ())
     }
 
-    /// Adds a supplier's invoice to the inbox, once.
+    /// Adds a supplier's invoice to the inbox, unless the inbox already has it.
     pub async fn receive_supplier_invoice(
         &self,
         id: TaxpayerId,
@@ -165,7 +165,7 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::ReceiveSupplierInvoice(Box::new(document)), CommandReply::Done => ())
     }
 
-    /// Records that the authority has the acknowledgement of a supplier's invoice.
+    /// Records that the authority has our acknowledgement of a supplier's invoice.
     pub async fn acknowledge_supplier_invoice(
         &self,
         id: TaxpayerId,
@@ -194,7 +194,6 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::SetSubscription(to, by), CommandReply::Taxpayer(taxpayer) => *taxpayer)
     }
 
-    /// Records the result of a verification.
     pub async fn record_verification(
         &self,
         id: TaxpayerId,
@@ -204,7 +203,7 @@ impl TaxpayerHandle {
         request!(self, id, command, CommandReply::Taxpayer(taxpayer) => *taxpayer)
     }
 
-    /// Sets the webhook's URL and, if given, its events and retry schedule.
+    /// Sets the URL of the webhook and, if given, the enabled events and the retry schedule.
     pub async fn set_webhook(
         &self,
         id: TaxpayerId,
@@ -213,7 +212,6 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::SetWebhook(Box::new(change)), CommandReply::Endpoint(endpoint) => *endpoint)
     }
 
-    /// Sets how the ERP receives notifications.
     pub async fn set_integration(
         &self,
         id: TaxpayerId,
@@ -223,7 +221,7 @@ impl TaxpayerHandle {
         request!(self, id, command, CommandReply::Integration(integration) => *integration)
     }
 
-    /// Replaces the used refresh token by the new one.
+    /// Stores the new refresh token in place of the used one.
     pub async fn store_refresh_token(
         &self,
         id: TaxpayerId,
@@ -254,7 +252,7 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::DisableEndpoint { as_of, reason }, CommandReply::Done => ())
     }
 
-    /// Enables the webhook, and optionally replays missed events.
+    /// Enables the webhook. If `replay` is given, also starts a replay of events.
     pub async fn enable_endpoint(
         &self,
         id: TaxpayerId,
@@ -264,17 +262,16 @@ impl TaxpayerHandle {
         request!(self, id, command, CommandReply::Enabled(endpoint, replay) => (*endpoint, replay))
     }
 
-    /// Starts a replay, or returns the open one that covers the same events.
+    /// Starts a replay, or returns an open replay that covers the same events.
     pub async fn replay(&self, id: TaxpayerId, order: NewReplay) -> Result<Replay, TaxpayerError> {
         request!(self, id, TaxpayerCommand::Replay(Box::new(order)), CommandReply::Replay(replay) => *replay)
     }
 
-    /// Cancels an open replay.
     pub async fn cancel_replay(&self, id: TaxpayerId, replay: uuid::Uuid) -> Result<Replay, TaxpayerError> {
         request!(self, id, TaxpayerCommand::CancelReplay { id: replay }, CommandReply::Replay(replay) => *replay)
     }
 
-    /// Pauses, resumes, retries or cancels a run for an operator.
+    /// Pauses, resumes, retries or cancels a run on behalf of an operator.
     pub async fn apply_operator_action(
         &self,
         id: TaxpayerId,
@@ -283,12 +280,12 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::ApplyOperatorAction(Box::new(order)), CommandReply::Run(run) => *run)
     }
 
-    /// Emits the event of an outage once, if the webhook's enabled events name it.
+    /// Emits the event of an outage, if the webhook has enabled it. The taxpayer gets each such event once.
     pub async fn notify_outage(&self, id: TaxpayerId, notice: OutageNotice) -> Result<(), TaxpayerError> {
         request!(self, id, TaxpayerCommand::NotifyOutage(Box::new(notice)), CommandReply::Done => ())
     }
 
-    /// Makes a stopped run ask the authority for its state.
+    /// Makes a stopped run ask the authority for the invoice's state.
     pub async fn recheck_run(&self, id: TaxpayerId, order: RunRecheck) -> Result<Run, TaxpayerError> {
         request!(self, id, TaxpayerCommand::RecheckRun(order), CommandReply::Run(run) => *run)
     }

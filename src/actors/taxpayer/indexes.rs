@@ -1,5 +1,5 @@
-//! Indexes over the rows of a batch. A batch may create a thousand invoices, and each of them looks for its duplicate and its
-//! customer among all the others.
+//! Indexes over the rows of a batch. They keep a large batch fast: it may create a thousand invoices, and each of them
+//! looks for its duplicate and its customer among all loaded rows.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId};
 use crate::domain::party::{Customer, CustomerDetails};
 
-/// Invoices by the names that no two of them share and that none of them writes.
+/// Invoices, indexed by id, number and IRN. Each of these is unique within the taxpayer, and no command changes them.
 #[derive(Debug, Default)]
 pub(crate) struct Invoices {
     all: Vec<Invoice>,
@@ -55,13 +55,14 @@ impl FromIterator<Invoice> for Invoices {
     }
 }
 
-/// Customers, the oldest first. Their numbers never change; a tax number may be filled in later.
+/// Customers, ordered by age, the oldest first. A customer's number never changes. A customer without a tax number may
+/// get one later.
 #[derive(Debug, Default)]
 pub(crate) struct Customers {
     all: Vec<Customer>,
     by_id: HashMap<CustomerId, usize>,
     by_number: HashMap<String, usize>,
-    /// The oldest of those with the same tax number.
+    /// The position of the oldest customer with each tax number.
     by_tin: HashMap<String, usize>,
 }
 
@@ -70,7 +71,8 @@ impl Customers {
         self.all.iter()
     }
 
-    /// Finds the stored customer of a customer block: by number, else by tax number.
+    /// Finds the stored customer for the customer block of an invoice: by customer number, or by tax number if no
+    /// customer has the number.
     pub(crate) fn matching(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
         let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));

@@ -15,7 +15,7 @@ use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::db::connections::Store;
 
 impl TaxpayerHandle {
-    /// Actors that run on these arbiters.
+    /// Returns a handle of taxpayer actors that run on `arbiters` and use default settings.
     pub(crate) fn in_tests(store: &Store, clock: SharedClock, arbiters: &Arc<Arbiters>) -> Self {
         let deps = TaxpayerDeps {
             store: store.clone(),
@@ -29,7 +29,7 @@ impl TaxpayerHandle {
 }
 
 impl Onboarding {
-    /// An onboarding whose unique values derive from the id.
+    /// Returns an onboarding whose unique values are derived from `id`, so that two ids never conflict.
     pub(crate) fn sample(id: TaxpayerId) -> Self {
         Self {
             integrator_id: IntegratorId(1),

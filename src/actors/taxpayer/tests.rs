@@ -1,4 +1,4 @@
-//! Tests of the taxpayer's actor on real databases.
+//! Tests of the taxpayer actor on real databases.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -327,7 +327,7 @@ async fn concurrently_rotated_secrets_all_sign() {
     }
 }
 
-/// An idempotency key whose stored answer is the amount paid.
+/// An idempotency key for a payment. The stored answer is the amount that was paid.
 fn keyed(key: &str, body: &[u8]) -> Idempotency {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
     let render = |reply: &CommandReply| {
@@ -352,7 +352,7 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
             "not approved"
         );
         app.taxpayers.set_status(ID, by_number("INV-1"), approved, "fine".into()).await.unwrap();
-        // A refusal does not use up the key.
+        // A refused command does not use up its idempotency key: the key works again for the next command.
         with_key.pay(ID, part("INV-1", 10)).await.unwrap();
         let handles: Vec<_> =
             (0..32).map(|_| app.taxpayers.with_idempotency(Some(keyed("k", b"5")))).collect();

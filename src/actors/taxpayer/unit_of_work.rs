@@ -1,5 +1,6 @@
-//! The unit of work of one batch: the rows that its commands read, and what they have changed so far. A decision changes it
-//! only when nothing can refuse the command any more, so a refusal leaves no trace. Nothing here accesses the database.
+//! The unit of work of one batch: the rows that the commands of the batch read, and all changes that they have made so
+//! far. A command changes the unit of work only after its last check, so a refused command leaves no trace. Nothing
+//! here accesses the database.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -39,21 +40,21 @@ pub(crate) struct UnitOfWork {
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
-    /// The IRNs whose receipt is in the event log already.
+    /// The loaded IRNs for which the event log already has a confirmed receipt.
     pub(crate) acknowledged: Vec<Irn>,
-    /// How the ERP receives notifications; loaded only for commands that read it.
+    /// How the ERP receives notifications. Loaded only if a command of the batch reads it.
     pub(crate) integration: Option<Integration>,
-    /// The open replays.
+    /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
     pub(crate) replays: Vec<Replay>,
-    /// The outage notices that were sent before.
+    /// The outage events that this taxpayer received before this batch.
     pub(crate) sent_outages: Vec<OutageEvent>,
     pub(crate) ids: ReservedIds,
-    /// The unique values that other taxpayers have already, by the command that wants them.
+    /// For each command that sets unique values: one fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,
     pub(crate) writes: WriteSet,
 }
 
-/// Ids reserved before the transaction began.
+/// Ids that were reserved before the transaction began, for the rows that the batch may add.
 #[derive(Debug, Default)]
 pub(crate) struct ReservedIds {
     pub(crate) invoices: std::ops::Range<i64>,
@@ -87,7 +88,8 @@ impl UnitOfWork {
         self.invoices.with_irn(irn)
     }
 
-    /// Finds the stored customer of a customer block: by number, else by tax number.
+    /// Finds the stored customer for the customer block of an invoice: by customer number, or by tax number if no
+    /// customer has the number.
     pub(crate) fn customer(&self, details: &CustomerDetails) -> Option<&Customer> {
         self.customers.matching(details)
     }
@@ -114,7 +116,7 @@ impl UnitOfWork {
         ItemId(self.ids.items.next().unwrap_or_default())
     }
 
-    /// The unique values of a command that other taxpayers have already.
+    /// Returns one fault for each unique value of the command that another taxpayer already has.
     pub(crate) fn conflicts(&self, command: CommandId) -> Faults {
         let found = self.conflicts.iter().find(|(id, _)| *id == command);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()
@@ -159,7 +161,8 @@ impl UnitOfWork {
         self.cached.taxpayer = Some(taxpayer);
     }
 
-    /// Appends an event to the log, and a delivery if the endpoint wants it. Returns the event's sequence number.
+    /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.
+    /// Returns the sequence number of the event.
     pub(crate) fn emit(&mut self, cause: CommandId, kind: EventKind, irn: Option<&Irn>, data: Value) -> i64 {
         let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data };
         let seal = EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
@@ -173,7 +176,8 @@ impl UnitOfWork {
         sequence
     }
 
-    /// Emits an event about an invoice, with extra fields. Returns its sequence number.
+    /// Emits an event about an invoice. The fields of `extra` are added to the event's data. Returns the sequence
+    /// number of the event.
     pub(crate) fn emit_about(
         &mut self,
         cause: CommandId,

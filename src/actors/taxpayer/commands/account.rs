@@ -1,4 +1,4 @@
-//! The taxpayer's own record: onboarding, profile, subscription, API key and verification.
+//! The commands about the taxpayer's account: onboarding, profile, subscription, API key and verification.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -16,7 +16,7 @@ use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, ProfileChange, Taxpayer};
 
 impl Onboarding {
-    /// Returns the new taxpayer.
+    /// Builds the new taxpayer, whose verification is pending.
     pub(crate) fn taxpayer(&self, id: TaxpayerId, now: Timestamp) -> Taxpayer {
         Taxpayer {
             id,
@@ -80,7 +80,7 @@ pub(super) fn change_profile(
     Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
 }
 
-/// Profile fields call the taxpayer's email `business_email`.
+/// In a profile, the taxpayer's email is the field `business_email`, so the fault must name that field.
 fn as_business_email(fault: &Fault) -> Fault {
     Fault::new("business_email", fault.rule(), "The business_email has already been taken.")
 }
@@ -114,12 +114,13 @@ pub(super) fn rotate_key(
     Ok(CommandReply::Done)
 }
 
-/// An entry of the audit trail about this account.
+/// Returns an entry of the audit trail about this taxpayer.
 pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
     AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id)
 }
 
-/// Records a verification result. A confirmation is final; it clears earlier doubts.
+/// Records the result of a verification. Once a taxpayer is verified, no later result changes it; a verified result
+/// also replaces an earlier unverified one.
 pub(super) fn record_verification(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -145,7 +146,8 @@ pub(super) fn record_verification(
     Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
 }
 
-/// A confirmation has an event only if a doubt was reported before, or if the policy made the taxpayer wait for it.
+/// Returns the event for a change of the verification. A taxpayer who becomes verified gets an event only if the
+/// taxpayer was unverified before or if the policy made the taxpayer wait for the verification.
 fn verification_event(
     before: Verification,
     after: Verification,

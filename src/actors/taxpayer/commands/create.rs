@@ -1,5 +1,5 @@
-//! Creation of invoices, one or a batch: the account's preconditions, the duplicate that may exist already, the customer,
-//! the items and the IRN. A batch is one command: it is stored with all of its items or not at all.
+//! Creation of one invoice or of a batch: checks the account, looks for a duplicate, and resolves the customer, the
+//! items and the IRN. A batch is one command: either all of its items are stored, with their results, or none.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +25,8 @@ pub(super) fn create(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> R
     Ok(CommandReply::Created(Box::new(add(uow, cause, draft)?)))
 }
 
-/// Creates the invoices of a batch. The account's preconditions are checked once for all, then each item alone.
+/// Creates the invoices of a batch. The account is checked once for the whole batch. Then each item succeeds or fails
+/// independently of the other items.
 pub(super) fn create_batch(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -72,7 +73,7 @@ fn item_faults(refusal: Refusal) -> Faults {
     }
 }
 
-/// Adds an invoice, or returns the one that has its number or IRN already.
+/// Adds an invoice, or returns the existing invoice that has the same number or IRN.
 fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created, Refusal> {
     let taxpayer = uow.taxpayer()?;
     taxpayer.may_create_invoices(uow.verification)?;
@@ -113,21 +114,22 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     }
 }
 
-/// Finds the invoice that has the number or the IRN. If they name two different invoices, the one that the caller named
-/// itself wins: the IRN on Create Full, the number elsewhere.
+/// Finds the existing invoice with the draft's number or IRN. If number and IRN name two different invoices, the name
+/// that the caller sent wins: the IRN if the draft has one (Create Full), and else the number.
 fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
     let by_number = || uow.invoices.with_number(&draft.invoice_no);
     let by_irn = || uow.invoice_with_irn(irn);
     if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
 }
 
-/// An edited invoice always differs: its content is no longer the content that created it.
+/// Compares a draft with an existing invoice. An edited invoice always counts as different, because its content is no
+/// longer the content that created it.
 fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
     let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
     if is_identical { Duplicate::Identical } else { Duplicate::Different }
 }
 
-/// The QR code until the authority has signed: it holds the IRN alone.
+/// Returns the QR code that is shown until the authority has signed the invoice. It contains only the IRN.
 fn provisional_qr(irn: &Irn) -> String {
     STANDARD.encode(json!({ "irn": irn.as_str() }).to_string())
 }

@@ -1,4 +1,4 @@
-//! Routes a command to its decision.
+//! Routes each command to the function that decides it.
 
 use crate::actors::taxpayer::command::{CommandReply, TaxpayerCommand};
 use crate::actors::taxpayer::commands::{
@@ -8,7 +8,7 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 
-/// Executes one command on the unit of work. `cause` is stored with the events that it emits.
+/// Executes one command on the unit of work. The events that the command emits are stored with `cause`, its id.
 pub(crate) fn execute(
     uow: &mut UnitOfWork,
     cause: CommandId,

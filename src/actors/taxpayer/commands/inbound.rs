@@ -1,5 +1,5 @@
-//! What the authority reports outside a run: transmissions and receipts, supplier invoices, outages. Each fact is recorded
-//! and sent once, however often and in whatever order the reports arrive.
+//! The commands about reports of the authority outside a run: transmissions and receipts, supplier invoices, outages.
+//! Reports may arrive repeatedly and in any order; each fact is recorded once and emits its event once.
 
 use serde_json::{Value, json};
 
@@ -18,8 +18,8 @@ use crate::domain::pipeline::{Operation, Step};
 use crate::domain::supplier_invoice::SupplierDocument;
 use crate::store::operations::outages::OutageEvent;
 
-/// Records that an invoice was transmitted and, if `is_delivered`, that its receipt was confirmed. The status only moves
-/// forward.
+/// Records that an invoice was transmitted and, if `is_delivered`, that its receipt was confirmed. The invoice's status
+/// never moves backward.
 pub(super) fn record_transit(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -29,7 +29,8 @@ pub(super) fn record_transit(
     let has_ended = end_run(uow, irn);
     match uow.invoice_with_irn(irn).cloned() {
         Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
-            // A cancelled invoice stays cancelled. No caller waits for the refusal.
+            // A cancelled invoice refuses the stage and stays cancelled. The refusal is dropped, because no caller
+            // waits for it.
             let _ = reach(uow, cause, invoice, Stage::Transmitted);
         }
         None if has_ended => reach_unknown(uow, cause, irn, Stage::Transmitted),
@@ -38,7 +39,8 @@ pub(super) fn record_transit(
     if is_delivered { record_receipt(uow, cause, irn) } else { CommandReply::Done }
 }
 
-/// Completes a transmission that had stopped before its answer arrived. An open run finds out by itself.
+/// Completes a transmission run that stopped before the authority's answer arrived. An open run is left alone, because
+/// it learns the outcome itself. Returns true if a run was completed.
 fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run.filter(|run| !run.state.is_open() && !run.done.contains(&Step::Send)).cloned();
@@ -48,8 +50,9 @@ fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     true
 }
 
-/// Records once that the receipt was confirmed: on a run of the invoice, and on the invoice if it is stored. The event log
-/// also counts as a record, for the case that neither exists (a report without a transmission).
+/// Records that the receipt of an invoice was confirmed, unless this is already recorded. The record is a step of the
+/// run and the authority status of the invoice. If there is neither a run nor a stored invoice, the event in the log is
+/// the record.
 pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) -> CommandReply {
     let runs = [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
     let invoice = uow.invoice_with_irn(irn).cloned();
@@ -79,7 +82,7 @@ pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) 
     CommandReply::Done
 }
 
-/// Adds a supplier's invoice to the inbox unless it is there already.
+/// Adds a supplier's invoice to the inbox, unless the inbox already has it.
 pub(super) fn receive_supplier_invoice(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -103,8 +106,8 @@ pub(super) fn receive_supplier_invoice(
     Ok(CommandReply::Done)
 }
 
-/// Records that the authority has the acknowledgement. Of concurrent requests the first one wins, whatever the authority
-/// answered to the others.
+/// Records that the authority has our acknowledgement. If several requests acknowledge the same invoice, the
+/// first one recorded wins, whatever the authority answered to the other requests.
 pub(super) fn acknowledge_supplier_invoice(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -126,7 +129,7 @@ pub(super) fn acknowledge_supplier_invoice(
     Ok(CommandReply::SupplierInvoice(Box::new(invoice)))
 }
 
-/// Emits the event of an outage once, if the endpoint's enabled events name it.
+/// Emits the event of an outage, if the endpoint has enabled it and did not get it before.
 pub(super) fn notify_outage(uow: &mut UnitOfWork, cause: CommandId, notice: &OutageNotice) -> CommandReply {
     let event = OutageEvent { outage: notice.outage, edge: notice.edge };
     let kind = notice.edge.event();

@@ -1,5 +1,5 @@
-//! How the taxpayer's ERP receives notifications, as an operator sets it, and the refresh tokens that its server issues in
-//! between.
+//! The commands about how the taxpayer's ERP receives notifications: an operator sets it, and the server of the ERP
+//! issues new refresh tokens.
 
 use crate::actors::taxpayer::command::{CommandReply, IntegrationChange, RenewedToken};
 use crate::actors::taxpayer::commands::webhook::emit_updated;
@@ -11,7 +11,8 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 
-/// Replaces the integration. Secrets that were not sent are kept if type of authentication and origin stay the same.
+/// Replaces the integration. A secret that was not sent keeps its stored value, if the type of authentication and the
+/// origin stay the same.
 pub(super) fn set(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -46,8 +47,9 @@ pub(super) fn set(
     Ok(CommandReply::Integration(Box::new(integration)))
 }
 
-/// Returns the origin that the credentials are for: the named one, else that of the current URL. Refuses if there is
-/// neither: the first caller to set a URL would choose where the credentials go.
+/// Returns the origin to which the credentials may be sent: the origin that the operator named, or the origin of the
+/// current URL. Refuses if neither exists, because otherwise the first caller who sets a URL would choose where the
+/// credentials are sent.
 fn origin(uow: &UnitOfWork, change: &IntegrationChange) -> Result<Option<Origin>, Refusal> {
     if change.auth.kind() == AuthType::None {
         return Ok(None);
@@ -61,8 +63,9 @@ fn origin(uow: &UnitOfWork, change: &IntegrationChange) -> Result<Option<Origin>
     origin.map(Some).ok_or_else(unknown)
 }
 
-/// Replaces the refresh token. Drops the new token if the used one is no longer stored. Other changes of an operator do not
-/// matter: the used token is spent either way.
+/// Replaces the used refresh token with the new one. Drops the new token if the used token is no longer stored. The
+/// token is replaced even if an operator has changed other settings since, because the used token does not work any
+/// more.
 pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) -> CommandReply {
     let stored = uow.integration.as_ref();
     let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&token.used, &token.given)?)));
@@ -72,7 +75,8 @@ pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) ->
     CommandReply::Done
 }
 
-/// The refusal for secrets that were neither sent nor may be kept. `other` is the origin of the stored ones.
+/// Returns the refusal for secrets that were not sent and whose stored values may not be kept. `other` is the origin
+/// for which the stored values were set, if it differs.
 fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
     let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
     let fault = |name: &&str| {

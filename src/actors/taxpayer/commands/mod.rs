@@ -1,5 +1,5 @@
-//! The decision of each command: pure functions over the unit of work. A decision computes everything first and changes
-//! the unit of work last, so a refusal leaves no trace. Nothing here reads or writes the database.
+//! The commands of a taxpayer actor, decided by functions over the unit of work. A function makes all checks first and
+//! changes the unit of work last, so a refused command leaves no trace. Nothing here reads or writes the database.
 //!
 //! | Commands | File |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What an operator does to a run. The action is decided under the same lock as the outcome of a call in flight, so the
-//! second of the two always sees the first.
+//! An operator's actions on a run. The taxpayer actor decides both the action and the outcome of a call in flight, one
+//! after the other, so whichever is decided second sees the first.
 
 use crate::actors::taxpayer::command::{CommandReply, OperatorActionRequest};
 use crate::actors::taxpayer::commands::payment;
@@ -39,7 +39,8 @@ pub(super) fn apply(
     Ok(CommandReply::Run(Box::new(run)))
 }
 
-/// A relayed payment does not change the invoice's authority status.
+/// Shows the state of the run as the invoice's authority status, except for a relayed payment, which does not affect
+/// that status.
 fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
     if run.operation == Operation::Payment {
         return;

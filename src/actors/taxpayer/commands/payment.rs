@@ -1,5 +1,5 @@
-//! Payments: the ledger entry and the events of a payment, and how the invoice takes over a payment status that was relayed
-//! to the authority or signed with the invoice.
+//! Payments: the ledger entry and the events of a payment. An invoice also takes over the payment status that was
+//! relayed to the authority or that was signed with the invoice.
 
 use serde_json::{Value, json};
 
@@ -14,18 +14,16 @@ use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayme
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
 
-/// The texts that the ledger keeps with an amount.
+/// The texts that the ledger stores with an amount.
 #[derive(Debug, Default)]
 struct PostingNote {
     reference: Option<String>,
     remark: Option<String>,
 }
 
-/// A payment as it is posted.
+/// A payment that is ready to be posted to the ledger.
 struct PaymentPosting<'a> {
-    /// The invoice's status before the payment.
     previous: WorkflowStatus,
-    /// The invoice after the payment.
     invoice: &'a Invoice,
     posting: Posting,
     note: PostingNote,
@@ -67,7 +65,8 @@ fn post(
     uow.put_invoice(invoice.clone());
 }
 
-/// Checks that the invoice could take over the status. A status that it has already is always permitted.
+/// Checks that the invoice could take over the relayed payment status. A status that the invoice already has is always
+/// permitted.
 pub(super) fn check_preconditions(
     uow: &UnitOfWork,
     document: &Value,
@@ -80,7 +79,8 @@ pub(super) fn check_preconditions(
     invoice.clone().paid(order.payment_status.into(), uow.now).map(drop)
 }
 
-/// True if the run relayed this very payment and it is final: with the authority PAID cannot change.
+/// Returns true if the run has relayed the same payment, the payment was PAID, and the invoice (if it is stored) shows
+/// it as paid. The authority never changes PAID again, so there is nothing left to relay.
 pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
     let is_paid = || {
         let order = RelayedPayment::of(&run.document);
@@ -94,8 +94,8 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
     run.operation == Operation::Payment && is_relayed && is_paid() && follows()
 }
 
-/// The invoice takes over the payment that was relayed. The caller receives a refusal in the reply; a run that is given up
-/// has an event, since no caller waits any more.
+/// Makes the invoice take over the payment that the run relayed. A refused payment needs no event, because its caller
+/// gets the refusal in the reply. A run that is given up emits an event, because no caller waits for it any more.
 pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict: &StepResult) {
     let Some(order) = RelayedPayment::of(&run.document) else { return };
     match verdict {
@@ -117,8 +117,8 @@ pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict:
     }
 }
 
-/// Applies the authority's payment status to the invoice. If the workflow status meanwhile forbids a payment, only the
-/// payment changes and the workflow status stays.
+/// Applies the payment status that the authority has to the invoice. If the workflow status no longer permits a
+/// payment, only the payment changes and the workflow status stays.
 fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
     if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
         return;
@@ -128,14 +128,15 @@ fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &Relaye
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))
     });
-    // Cannot fail: a relayed status never adds more than what is left to pay.
+    // This cannot fail: a relayed status never adds more than the amount that is left to pay.
     let Ok((invoice, posting)) = taken else { return };
     let note = PostingNote { reference: None, remark: order.remark.clone() };
     post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
 }
 
-/// The invoice takes over the payment status that it was signed with. PAID pays what is left, as for an invoice that is
-/// created as paid. A run signs once, so this is posted once. PENDING changes nothing: it is the default of a submission.
+/// Makes the invoice take over the payment status with which it was signed. PAID pays the amount that is left, like for
+/// an invoice that is created as paid. PENDING changes nothing, because it is the default of a submission. A run signs
+/// once, so the payment is posted once.
 pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
     let signed = run.document.get("payment_status").and_then(Value::as_str);
     let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };
@@ -149,7 +150,7 @@ pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
     post(uow, cause, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
 }
 
-/// The payment fields of an event about an IRN that is no stored invoice.
+/// Returns the payment fields of an event about an IRN that belongs to no stored invoice.
 fn without_invoice(order: &RelayedPayment) -> Value {
     json!({
         "payment_status": order.payment_status, "amount": Value::Null, "reference": Value::Null,
@@ -157,7 +158,7 @@ fn without_invoice(order: &RelayedPayment) -> Value {
     })
 }
 
-/// Emits an event about the run's IRN, with the invoice if it is stored.
+/// Emits an event about the IRN of the run, with the invoice if the invoice is stored.
 fn emit_about_run(uow: &mut UnitOfWork, cause: CommandId, run: &Run, kind: EventKind, extra: Value) {
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
         uow.emit_about(cause, kind, &invoice, extra);

@@ -1,4 +1,4 @@
-//! The customer and the items that an invoice names: the stored ones, else new ones.
+//! Finds the customer and the items that an invoice names. Creates the customer or an item if it is not stored yet.
 
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::invoice::Line;
@@ -6,7 +6,7 @@ use crate::domain::invoice::item::Item;
 use crate::domain::kernel::codes::Category;
 use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer};
 
-/// Returns the stored customer, with its tax number filled in if it had none; else a new customer.
+/// Returns the stored customer or a new one. A stored customer without a tax number gets the tax number of `details`.
 pub(super) fn resolve_customer(
     uow: &mut UnitOfWork,
     details: &CustomerDetails,
@@ -20,7 +20,7 @@ pub(super) fn resolve_customer(
     Customer { id: uow.next_customer_id(), category, details: details.clone() }
 }
 
-/// Returns the customer as the invoice shows it: with the customer number that was sent with this invoice.
+/// Returns the customer as the invoice shows it: stored data, but the customer number that was sent with this invoice.
 pub(super) fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCustomer {
     InvoiceCustomer {
         id: customer.id,
@@ -31,7 +31,7 @@ pub(super) fn invoice_customer(customer: &Customer, details: &CustomerDetails) -
     }
 }
 
-/// Sets the item of each line. Adds unknown items to the catalog.
+/// Sets the item id of each line. Adds items that the catalog does not have.
 pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
     for line in lines {
         let stored = uow.items.of_line(line).cloned();

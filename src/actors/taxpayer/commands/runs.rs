@@ -1,4 +1,5 @@
-//! Runs of the pipeline: opening or joining one, recording the outcome of a step, and rechecking one that stopped.
+//! The commands about runs of the pipeline: open or join a run, record the outcome of a step, and recheck a stopped
+//! run.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
 
-/// Opens a run, joins the open one, or reopens one that ended without success.
+/// Opens a run, joins the run that the invoice already has for this operation, or reopens that run if it ended without
+/// success.
 pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<CommandReply, Refusal> {
     let request = &request.clone().spelled(canonical_irn(uow, request));
     check_preconditions(uow, request)?;
@@ -32,10 +34,11 @@ pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<Command
         }
         Some(run) if run.digest == request.digest() => match run.state {
             RunState::Running | RunState::Succeeded => return Ok(reply(run)),
-            // A waiting submission keeps its schedule; other operations are retried on every request.
+            // A waiting submission keeps its schedule. A waiting run of another operation is retried at once on every
+            // request.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
             RunState::Waiting => run.due_now(uow.now),
-            // Only an operator can resume a quarantined run.
+            // A quarantined run is not reopened here: only an operator can resume it.
             RunState::Paused if run.is_quarantined() => return Ok(reply(run)),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(uow.now),
         },
@@ -56,7 +59,7 @@ pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<Command
     Ok(reply(run))
 }
 
-/// Later operations keep the deadline of the submission.
+/// Returns the deadline of a new run. An operation that follows a submission has the deadline of the submission.
 fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
     let submitted = uow.run(Operation::Submit, &request.irn);
     if let Some(run) = submitted.filter(|run| request.operation != run.operation) {
@@ -66,14 +69,15 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
     uow.deadlines.of_document(&request.document, category, uow.now)
 }
 
-/// The authority knows one spelling of an IRN: that of the stored invoice, else that of its submission.
+/// Returns the one spelling of the IRN that the authority gets: the spelling of the stored invoice, or of the
+/// submission, or of this request, whichever exists first in this order.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
     let stored = uow.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
     let submitted = || uow.run(Operation::Submit, &request.irn).map(|run| &run.irn);
     stored.or_else(submitted).unwrap_or(&request.irn).clone()
 }
 
-/// Checks that the state of the invoice and its submission permit the operation.
+/// Checks that the states of the invoice and of its submission permit the operation.
 pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Result<(), Refusal> {
     let invoice = uow.invoice_with_irn(&request.irn);
     match request.operation {
@@ -97,7 +101,8 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
     }
 }
 
-/// Records the outcome of a step. If the run's content was replaced meanwhile, the outcome changes nothing.
+/// Records the outcome of a step. If the run has ended or its content was replaced during the call, the outcome does
+/// not change the run or the invoice.
 pub(super) fn record(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -110,7 +115,7 @@ pub(super) fn record(
         verdict: outcome.verdict.clone(),
         duration_ms: outcome.duration_ms,
     });
-    // A run that was paused during the call still records its outcome, but does not continue.
+    // If the run was paused during the call, the outcome is still recorded, but the run does not continue.
     let is_paused = run.state == RunState::Paused;
     if run.digest != outcome.run.digest || !(run.state.is_open() || is_paused) {
         release(uow, &run, outcome);
@@ -128,8 +133,8 @@ pub(super) fn record(
     Ok(reply(run))
 }
 
-/// Makes a run that stopped before the authority's state was known due, so that it asks the authority. Does nothing if the
-/// run has changed since the caller read it.
+/// Makes a run due that stopped without knowing the authority's state, so that the run asks the authority. Does nothing
+/// if the run has changed since the caller read it.
 pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<CommandReply, Refusal> {
     let run = uow.runs.iter().find(|run| run.id == recheck.run).cloned().ok_or(Refusal::RunNotFound)?;
     let has_changed = run.updated_at != recheck.seen;
@@ -151,7 +156,7 @@ pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<Comm
     Ok(CommandReply::Run(Box::new(run)))
 }
 
-/// Releases the lane unless the run continues at once.
+/// Releases the run's lane, unless the run continues with its next step at once.
 fn release(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) {
     if run.state != RunState::Running {
         let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
@@ -161,7 +166,7 @@ fn release(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) {
     }
 }
 
-/// Applies the outcome to the invoice and emits its events.
+/// Applies the outcome of the step to the invoice and emits the events of the outcome.
 fn apply(uow: &mut UnitOfWork, cause: CommandId, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
     if run.operation == Operation::Payment {
         payment::follow(uow, cause, run, &outcome.verdict);
@@ -202,8 +207,8 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
     }
 }
 
-/// Moves the invoice to a stage and emits an event for the status and one for the stage. A stage reached after a later one,
-/// such as a submission after a report, has only the event of the stage.
+/// Moves the invoice to a stage. Emits one event for the new status and one for the stage. If the invoice is already at
+/// a later stage (for example a submission after a report), only the event of the stage is emitted.
 pub(super) fn reach(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -224,7 +229,7 @@ pub(super) fn reach(
     Ok(())
 }
 
-/// The invoice was cancelled during the call: emits the event of the stage and keeps the status.
+/// Handles an invoice that was cancelled during the call: emits the event of the stage and keeps the status cancelled.
 fn reach_cancelled(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -237,13 +242,13 @@ fn reach_cancelled(
     uow.emit_about(cause, stage_event(stage), &invoice, extra);
 }
 
-/// Emits the event of a stage for an IRN that is no stored invoice.
+/// Emits the event of a stage for an IRN that belongs to no stored invoice.
 pub(super) fn reach_unknown(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn, stage: Stage) {
     let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
     uow.emit(cause, stage_event(stage), Some(irn), data);
 }
 
-/// The run does not continue by itself: shows that on the invoice and emits an event with the reason.
+/// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
 pub(super) fn stop(uow: &mut UnitOfWork, cause: CommandId, run: &Run, status: AuthorityStatus, error: &str) {
     let kind = match status {
         AuthorityStatus::Rejected => EventKind::InvoiceRejected,
@@ -261,8 +266,8 @@ pub(super) fn stop(uow: &mut UnitOfWork, cause: CommandId, run: &Run, status: Au
     }
 }
 
-/// Sets the invoice's authority status; the workflow status stays. A transmission or receipt that the authority has reported
-/// is not taken back by a run that still waits for its own answer.
+/// Sets the authority status of the invoice and keeps the workflow status. Does nothing if the authority has already
+/// reported the transmission or the receipt: a run that still waits for its own answer must not undo that.
 pub(super) fn show_authority_status(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,

@@ -1,4 +1,5 @@
-//! Changes of an invoice: its status, or its customer, lines and details. Both may end a submission that is still open.
+//! The commands that change an invoice: its status, or its customer, lines and details. Each of them may cancel a
+//! submission that is still open.
 
 use serde_json::json;
 
@@ -40,8 +41,8 @@ pub(super) fn set_status(
     Ok(CommandReply::Invoice(Box::new(invoice)))
 }
 
-/// Cancels the submission and the report of a cancelled invoice if nothing was sent to the authority. A run whose call may
-/// have arrived goes on until its outcome is known. Returns true if a run was cancelled.
+/// Cancels the submission and the report of a cancelled invoice, each if nothing was sent to the authority. A run whose
+/// call may have reached the authority continues until its outcome is known. Returns true if a run was cancelled.
 fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     let runs =
         [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());
@@ -55,7 +56,7 @@ fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     any
 }
 
-/// Updates an invoice and withdraws the submission of its older content.
+/// Updates an invoice. Cancels the submission of the previous content if nothing is signed yet.
 pub(super) fn revise(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -83,8 +84,8 @@ pub(super) fn revise(
     Ok(CommandReply::Revised(Box::new(Revised { invoice, withdrawn })))
 }
 
-/// Returns the open submission, which would sign content older than the invoice. Refuses the update once something was
-/// signed or may have been, also where the invoice was stored after it was submitted.
+/// Returns the submission that has not ended and would sign the previous content. Refuses the update if something was
+/// or may have been signed. This also holds if the invoice was stored only after its submission.
 fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
     let Some(run) = uow.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
     if !run.is_replaceable() {
@@ -94,7 +95,7 @@ fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run
     Ok((!has_ended).then(|| run.clone()))
 }
 
-/// Returns the new lines and payment, or every fault that the stored data shows in the update.
+/// Returns the new lines and the new payment, or all faults that only the stored data reveals.
 fn check(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Result<(Vec<Line>, Payment), Refusal> {
     let mut faults = Faults::default();
     let mut add = |fault: Option<Fault>| fault.into_iter().for_each(|fault| faults.push(fault));

@@ -1,5 +1,6 @@
-//! The webhook endpoint: its settings, its secret, disabling and enabling, and replays of its events. A replay is only
-//! recorded here, with the end of the log at this moment; the worker that holds the endpoint's lane carries it out.
+//! The commands about the webhook endpoint: its settings, its secret, disabling and enabling, and replays of its
+//! events. A replay is only recorded here, with the number of the last event in the log. The worker that holds the
+//! endpoint's lane carries it out.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -17,8 +18,8 @@ use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::webhook::SigningSecret;
 
-/// The first call creates the endpoint and activates it; later calls change URL, events and schedule. A call also enables
-/// a disabled endpoint: a caller who sets the URL wants notifications sent there.
+/// Creates the endpoint at the first call, and changes its URL, events and schedule at later calls. Every call also
+/// enables the endpoint, because a caller who sets the URL wants notifications to be sent to it.
 pub(super) fn set(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -73,8 +74,8 @@ pub(super) fn rotate_secret(
     Ok(CommandReply::Done)
 }
 
-/// Emits the event of a changed webhook: the ids, the origin of its URL and the names of the changed fields. The path of
-/// the URL is left out: it may hold a secret of the receiver.
+/// Emits the event that the webhook was changed: the ids, the origin of the URL and the names of the changed fields.
+/// The path of the URL is left out, because it may contain a secret of the receiver.
 pub(super) fn emit_updated(uow: &mut UnitOfWork, cause: CommandId, changed: &[&str]) {
     let endpoint = uow.cached.endpoint.as_ref();
     let data = json!({
@@ -86,10 +87,10 @@ pub(super) fn emit_updated(uow: &mut UnitOfWork, cause: CommandId, changed: &[&s
     uow.emit(cause, EventKind::WebhookUpdated, None, data);
 }
 
-/// Disables the endpoint unless it was changed since `as_of`.
+/// Disables the endpoint, unless it was changed since `as_of`.
 pub(super) fn disable(uow: &mut UnitOfWork, as_of: Timestamp, reason: &str) -> Result<CommandReply, Refusal> {
     let mut endpoint = uow.cached.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)?;
-    // The database keeps microseconds; the cached endpoint may be more exact.
+    // Compares microseconds, because the database stores no more, while the cached endpoint may have nanoseconds.
     let is_changed = endpoint.updated_at.as_microsecond() != as_of.as_microsecond();
     if is_changed || !endpoint.is_active {
         return Ok(CommandReply::Done);
@@ -102,14 +103,14 @@ pub(super) fn disable(uow: &mut UnitOfWork, as_of: Timestamp, reason: &str) -> R
     Ok(CommandReply::Done)
 }
 
-/// Stores the endpoint. The generated secret is used only if the endpoint is new.
+/// Stores the endpoint. The secret generated here is used only if the endpoint is new.
 fn put_endpoint(uow: &mut UnitOfWork, endpoint: Endpoint) {
     uow.writes.endpoint = Some(SigningSecret::generate(&mut clock::chance()).text());
     uow.cached.endpoint = Some(endpoint);
 }
 
-/// Enables the endpoint and optionally starts a replay. `Failed` covers the whole log; `Missing` and `All` begin where the
-/// endpoint was last disabled, or at the beginning of the log if it never was.
+/// Enables the endpoint and starts a replay if `scope` is given. `Failed` covers the whole log. `Missing` and `All`
+/// begin where the endpoint was last disabled, or at the beginning of the log if it was never disabled.
 pub(super) fn enable(uow: &mut UnitOfWork, scope: Option<ReplayScope>) -> Result<CommandReply, Refusal> {
     let endpoint = configured(uow)?;
     let enabled = endpoint.clone().enabled(uow.now);
@@ -125,7 +126,7 @@ pub(super) fn enable(uow: &mut UnitOfWork, scope: Option<ReplayScope>) -> Result
     Ok(CommandReply::Enabled(Box::new(enabled), replay))
 }
 
-/// Starts a replay, or returns the open one that covers the same events.
+/// Starts a replay, or returns an open replay that covers the same events.
 pub(super) fn replay(uow: &mut UnitOfWork, request: &NewReplay) -> Result<CommandReply, Refusal> {
     if !configured(uow)?.is_active {
         return Err(Refusal::WebhookDisabled);
@@ -143,8 +144,8 @@ pub(super) fn replay(uow: &mut UnitOfWork, request: &NewReplay) -> Result<Comman
     Ok(CommandReply::Replay(Box::new(replay)))
 }
 
-/// Ends a replay. Deliveries that it has queued already are still sent. The endpoint's worker may advance the replay at the
-/// same time, so the row is updated only if it is still open.
+/// Cancels a replay. Deliveries that the replay has already queued are still sent. The worker of the endpoint may
+/// advance the replay at the same time, so the database row is updated only if the replay is still open.
 pub(super) fn cancel_replay(uow: &mut UnitOfWork, id: uuid::Uuid) -> Result<CommandReply, Refusal> {
     let now = uow.now;
     let found = uow.replays.iter_mut().find(|replay| replay.id == id && replay.is_open());
