@@ -1,7 +1,7 @@
-//! The composition root and the command-line calls. Everything is built here from the settings and passed down; no layer
-//! below looks for its dependencies.
+//! The composition root and the commands of the program. Everything is built here from the settings and passed down;
+//! no lower layer looks for its dependencies.
 //!
-//! | Call | File |
+//! | Command | File |
 //! |---|---|
 //! | parts of a running process | `composition`, `background_actors`, `authority_connection`, `process_lock` |
 //! | `serve`, `sandbox` | `serve`, `first_start` |

@@ -1,5 +1,5 @@
-//! Command-line calls that change accounts. They work beside a running service: changes of a taxpayer go
-//! through its actor here too, and the lane makes other processes reload it.
+//! Commands that change accounts. They may run while a service runs on the same database: a change of a taxpayer goes
+//! through a taxpayer actor here too, and the taxpayer's lane makes other processes reload the taxpayer.
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ use crate::http::password;
 use crate::store::accounts;
 use crate::store::db::error::StoreError;
 
-/// Brings the schema up to date.
+/// Brings the database schema up to date.
 pub async fn migrate(settings: Settings) -> Result<(), StartError> {
     open_beside_service(&settings).await?.close().await;
     Ok(())
 }
 
-/// Creates an integrator; its key is in the answer and nowhere else.
+/// Creates an integrator. The returned JSON is the only place where the new API key can be read.
 pub async fn create_integrator(
     settings: Settings,
     name: String,
@@ -58,7 +58,7 @@ pub async fn create_integrator(
     Ok(json!({ "id": id, "name": name, "email": email, "api_key": key.expose_secret() }))
 }
 
-/// Creates an operator; its password and key are in the answer and nowhere else.
+/// Creates an operator. The returned JSON is the only place where the password and the API key can be read.
 pub async fn create_operator(
     settings: Settings,
     email: String,
@@ -78,7 +78,7 @@ pub async fn create_operator(
     Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
 }
 
-/// Checks before anything is opened or written.
+/// Rejects text that is not an email address. Runs before the database is opened.
 fn check_email(email: &str) -> Result<(), StartError> {
     if is_email(email) { Ok(()) } else { Err(StartError::Email(email.to_owned())) }
 }

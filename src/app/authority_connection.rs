@@ -1,4 +1,4 @@
-//! The connection to the authority: a client of the remote one, or the embedded simulator with a client of it.
+//! The connection to the authority: a client of the remote authority, or the embedded simulator and a client of it.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::domain::kernel::clock::SharedClock;
 /// The seed of the embedded simulator until `/sandbox/seed` changes it.
 const SEED: u64 = 1;
 
-/// The client of the authority, its key file, and the simulator if it is embedded.
+/// The client of the authority, the authority's keys for QR codes, and the simulator if it is embedded.
 pub(super) struct AuthorityConnection {
     pub(super) authority: Authority,
-    /// Without keys QR codes stay provisional.
+    /// The authority's keys for QR codes; without them QR codes stay provisional.
     pub(super) keys: Option<CryptoKeys>,
     pub(super) sandbox: Option<Sandbox>,
 }
@@ -37,7 +37,8 @@ impl AuthorityConnection {
     }
 }
 
-/// Returns a client of a remote authority; `None` if the authority is embedded in another process.
+/// Returns a client of the remote authority; `None` in mode sandbox, where the simulator runs inside the service's
+/// process.
 pub(super) fn remote_client(
     settings: &Settings,
     clock: &SharedClock,
@@ -61,7 +62,7 @@ fn client(
     Ok(Authority::new(&base_url, &settings.authority, clock.clone())?)
 }
 
-/// Starts the simulator with the key pair of the settings.
+/// Starts the simulator, which accepts the API key and secret of the settings.
 pub(super) async fn start_sandbox(
     settings: &Settings,
     bind: String,
@@ -77,7 +78,8 @@ pub(super) async fn start_sandbox(
     started.await.map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
 }
 
-/// Returns the authority's keys for QR codes; the simulator has its own.
+/// Returns the authority's keys for QR codes: from the file in the settings, or else from the embedded simulator.
+/// `None` if neither exists.
 fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<CryptoKeys>, StartError> {
     let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
         (_, Some(path)) => {

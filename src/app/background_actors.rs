@@ -26,22 +26,23 @@ use crate::store::lanes::LaneKind;
 
 /// How often the janitor runs.
 const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
-/// How long an actor that gave up stays down before it may restart: the window of its restart budget.
+/// How long an actor stays down after it has used up its restarts. Equal to the window in which restarts are counted.
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
-/// Concurrent endpoints of a process.
+/// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// Lanes claimed at a time. Runs are claimed in turns between taxpayers, a part of the statement for each.
+/// The largest number of lanes that one claim takes. A claim of runs takes them in turns from the taxpayers; each
+/// taxpayer adds a part to the SQL statement, so the number is smaller.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
-/// Periodic actors that are started before the rest.
+/// The periodic actors that are started before all other background actors.
 pub(super) struct PeriodicActors {
     pub(super) snapshot: Addr<ReferenceActor>,
     pub(super) transit: Addr<TransitPollerActor>,
     pub(super) reconciler: Addr<ReconcilerActor>,
 }
 
-/// The actors that run for the life of the process.
+/// The background actors of a running process. They stop when this value is dropped.
 pub(super) struct BackgroundActors {
     pub(super) runs: Arc<PipelineActors>,
     pub(super) endpoints: Arc<WebhookActors>,
@@ -116,7 +117,8 @@ impl BackgroundActors {
 }
 
 impl BuildContext<'_> {
-    /// Starts periodic checkpoints, unless the interval is 0 (on demand only).
+    /// Starts periodic checkpoints. Returns `None` if the interval is 0, which means that checkpoints are made on
+    /// demand only.
     fn checkpoints(&self, checkpointer: Option<Checkpointer>) -> Option<Addr<CheckpointActor>> {
         let every_s = self.settings.checkpoints.every_s;
         let every = Duration::from_secs(every_s);
@@ -137,7 +139,7 @@ impl BuildContext<'_> {
         }
     }
 
-    /// Starts the detection of outages and their notifications.
+    /// Starts the actor that detects outages of the authority and notifies taxpayers about them.
     fn outages(&self) -> Addr<OutageActor> {
         let clear_after = i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
         let detector = OutageDetector {
@@ -184,8 +186,8 @@ fn janitor_tasks(
     ]
 }
 
-/// Returns how long an actor may spend on one batch. A batch may wait for one external call and retry it once; calls to
-/// the authority may also wait as long in its queue.
+/// Returns how long an actor may spend on one batch. A batch may make one external call and retry it once. A call to
+/// the authority may also wait in a queue, for as long as a call may take.
 fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
         NodeKind::Pipeline => watchdog::WatchdogLimits {

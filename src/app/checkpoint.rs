@@ -1,4 +1,5 @@
-//! `checkpoint`, and the checkpointer of a running service: the key and the file of the settings.
+//! The command `checkpoint`, and the checkpointer of a running service. Both use the key and the file named in the
+//! settings.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::domain::kernel::clock::{SharedClock, SystemClock};
 use crate::store::db::connections::Store;
 use crate::store::events::checkpoint_file::CheckpointFile;
 
-/// Returns the checkpointer of a store; `None` if the settings name no file.
+/// Returns the checkpointer of this database; `None` if the settings do not name a checkpoint file and a key file.
 pub(super) fn checkpointer(
     settings: &Settings,
     store: &Store,
@@ -29,15 +30,15 @@ pub(super) fn checkpointer(
     Ok(Some(Checkpointer { store: store.clone(), clock: clock.clone(), file }))
 }
 
-/// Reads the key of `checkpoints.key_file`.
+/// Reads the signing key from the file that `checkpoints.key_file` names.
 pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
     let text =
         fs::read_to_string(path).map_err(|source| StartError::File { path: path.to_owned(), source })?;
     CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey { path: path.to_owned(), fault })
 }
 
-/// Makes checkpoints now. Returns what was signed and where the file ends: a copy of that line kept elsewhere
-/// shows later whether the file was truncated.
+/// Signs the heads of all event chains that have grown. Returns the number of signed heads and the number and hash of
+/// the file's last line. If these are also kept elsewhere, they show later whether the file was truncated.
 pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);

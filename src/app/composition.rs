@@ -1,5 +1,5 @@
-//! The composition root: builds store, authority and actors from the settings. `App` owns every part, because dropping
-//! one would stop it; `close` stops them in order.
+//! The composition root: builds the store, the client of the authority and the actors from the settings. `App` owns
+//! every part, because dropping a part would stop it. `close` stops the parts in order.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -39,10 +39,10 @@ use crate::store::db::vault::Vault;
 use crate::store::lanes::leases;
 use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
-/// Bytes read of an endpoint's response.
+/// The largest part of an endpoint's response that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// How long a command-line call waits for a busy SQLite database.
+/// How long a command waits for a busy SQLite database.
 const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
 
 /// The parts of a running process.
@@ -61,12 +61,12 @@ pub struct App {
     pub sandbox: Option<Sandbox>,
     arbiters: Arc<Arbiters>,
     background: BackgroundActors,
-    /// The name of this process in its leases.
+    /// The name that this process writes into its leases.
     owner: String,
     _process_lock: Option<ProcessLock>,
 }
 
-/// The parts that most actors are built from.
+/// The parts that most actors need; used only while the process is built.
 pub(super) struct BuildContext<'a> {
     pub(super) settings: &'a Settings,
     pub(super) store: Store,
@@ -76,7 +76,7 @@ pub(super) struct BuildContext<'a> {
     pub(super) notifiers: Notifiers,
     pub(super) tree: Tree,
     pub(super) arbiters: Arc<Arbiters>,
-    /// The name of this process in its leases.
+    /// The name that this process writes into its leases.
     pub(super) owner: String,
     pub(super) lease: Duration,
 }
@@ -86,7 +86,8 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
     open_with(settings, &pool_settings(settings)).await
 }
 
-/// The same for a command-line call. It waits longer for the database, because a running service may be writing.
+/// Opens and migrates the database for a command. A command waits longer for the database than the service does,
+/// because a running service may be writing.
 pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
     open_with(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) }).await
 }
@@ -98,7 +99,7 @@ async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, S
     Ok(store)
 }
 
-/// Names the database without the credentials of its URL.
+/// Describes the database without the credentials in its URL.
 fn open_error(settings: &Settings, source: StoreError) -> StartError {
     StartError::Database { place: settings.database_place(), source }
 }
@@ -115,7 +116,7 @@ fn pool_settings(settings: &Settings) -> PoolSettings {
     }
 }
 
-/// Opens the database of the settings without migrating it.
+/// Opens the database of the settings without changing its schema.
 pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
     let (url, pools) = (settings.database_url(), pool_settings(settings));
     let opened = Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await;
@@ -192,12 +193,13 @@ impl App {
         })
     }
 
-    /// Returns the recorded uses of API keys that are not written yet.
+    /// Returns the uses of API keys that are recorded in memory but not yet in the database.
     pub(super) fn key_usage(&self) -> Arc<KeyUsage> {
         Arc::clone(&self.background.key_usage)
     }
 
-    /// Stops the parts in order. Work in flight may finish within `drain_max`; queued work stays in the database.
+    /// Stops the parts in order. Work in flight may continue for at most `drain_max`. Queued work stays in the
+    /// database.
     pub async fn close(self, drain_max: Duration) {
         self.background.runs.close();
         self.delivery.close();
@@ -273,7 +275,7 @@ impl BuildContext<'_> {
         ))
     }
 
-    /// Returns the poller of the authority's transit list. Its first poll is due at once.
+    /// Returns the poller of the authority's list of invoices in transit. The first poll is due at once.
     async fn transit_poller(&self, inbound: &Arc<Inbound>) -> Result<TransitPoller, StartError> {
         let schedule = PollSchedule {
             every: Duration::from_secs(self.settings.authority.pull_every_s),
@@ -285,7 +287,7 @@ impl BuildContext<'_> {
         Ok(poller)
     }
 
-    /// Returns the reconciler. Its first round is due at once.
+    /// Returns the reconciler. The first reconciliation is due at once.
     async fn reconciler(
         &self,
         reconciliations: &Arc<ReconciliationHandle>,
@@ -327,20 +329,20 @@ impl BuildContext<'_> {
     }
 }
 
-/// Releases the leases of work that was in flight when the actor threads, and their connections, stopped. It did not
-/// end the process, so the next start does not count it as a crash.
+/// Releases this process's leases of work that was still in flight when the actor threads stopped. So the next start
+/// does not count this work as the cause of a crash. The database connections ended with the actor threads and are
+/// replaced first.
 async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
     leases::release_owned_by(store, owner).await
 }
 
-/// The addresses that webhooks may be sent to.
+/// Returns the rule for the addresses that webhooks may be sent to.
 fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     let wants_ports = settings.environment == Environment::Production;
     AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
 }
 
-/// The dependencies of taxpayer actors.
 pub(super) fn taxpayer_deps(
     settings: &Settings,
     store: &Store,
@@ -356,7 +358,7 @@ pub(super) fn taxpayer_deps(
     }
 }
 
-/// The deadline of each invoice category.
+/// Returns the deadline of each invoice category, from the settings.
 fn deadlines(settings: &Settings) -> DeadlinePolicy {
     let given = &settings.deadlines;
     DeadlinePolicy {
@@ -375,7 +377,8 @@ pub(super) fn reconciliations(
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
-/// The schedule of reconciliations; its owner is a new name.
+/// Returns the schedule of reconciliations. The lease owner in it is a new random name, which the service replaces by
+/// its own.
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
     let mode = match settings.reconcile.every_s {
         0 => ReconciliationMode::OnDemand,

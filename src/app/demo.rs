@@ -1,12 +1,12 @@
-//! `demo`: the whole flow on a temporary database. Everything is real: the service over HTTP, the simulator of
-//! the authority behind it, a receiver that verifies each notification's signature.
+//! The command `demo`: the whole flow on a temporary database. Everything is real: the service over HTTP, the
+//! simulator of the authority behind it, and a receiver that verifies the signature of each notification.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | what is asked, step by step, and what must come back | `story` |
-//! | the buyer, and what comes into its inbox | `buyer` |
-//! | the client that shows each exchange | `client` |
-//! | the endpoint that takes the notifications | `receiver` |
+//! | the requests step by step, and the expected responses | `story` |
+//! | the buyer and its inbox | `buyer` |
+//! | the client that prints each exchange | `client` |
+//! | the endpoint that receives the notifications | `receiver` |
 
 mod buyer;
 mod client;
@@ -23,7 +23,7 @@ use crate::cli::DemoFault;
 use crate::config::{AuthorityMode, Environment, Settings};
 use story::Story;
 
-/// Walks one invoice from creation to confirmed transmission and a verified webhook.
+/// Takes one invoice from creation to confirmed transmission, and checks every response and every webhook on the way.
 pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), StartError> {
     let directory = tempfile::tempdir()?;
     let mut settings = settings;

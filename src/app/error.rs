@@ -1,4 +1,4 @@
-//! Why a command-line call fails, as a sentence for its user.
+//! Why a command fails, as a sentence for the person who ran it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

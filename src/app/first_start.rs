@@ -1,5 +1,5 @@
-//! Demo accounts: in development the first start of a database creates an integrator and a taxpayer that may
-//! create invoices, shows their keys once, and prints a command to paste.
+//! Demo accounts. In development, the first start with a new database creates an integrator and a taxpayer that may
+//! create invoices, prints their API keys once, and prints a command that creates an invoice.
 
 use std::net::SocketAddr;
 
@@ -26,7 +26,6 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 
-/// The demo accounts and their keys.
 pub struct DemoAccounts {
     pub integrator_key: SecretString,
     pub taxpayer_id: TaxpayerId,
@@ -40,8 +39,9 @@ const NAME: &str = "Demo Trading Ltd";
 const TIN: &str = "12345678-0001";
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
 
-/// Creates the demo accounts if there are none; never in production or with a remote authority. Continues an
-/// interrupted first start: the taxpayer's key is created last.
+/// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
+/// Returns `None` if nothing was created. Continues an interrupted first start, which is recognised by the missing
+/// API key of the taxpayer.
 pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
     if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
         return Ok(None);
@@ -61,7 +61,7 @@ pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccou
         return Ok(None);
     }
     match make(app, settings, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
-        // Another process creates them at the same moment.
+        // Another process is creating the demo accounts at the same moment.
         Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Command(TaxpayerError::Refused(_))) => {
             Ok(None)
         }
@@ -119,7 +119,7 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
     })
 }
 
-/// Registers the demo taxpayer with the simulator, so that it is confirmed like any other.
+/// Enrols the demo taxpayer's business with the simulator, so that the verification of the taxpayer succeeds.
 fn enrol(app: &App) -> Result<(), StartError> {
     let Some(sandbox) = &app.sandbox else { return Ok(()) };
     let enrolment = PartyEnrolment {
@@ -140,7 +140,7 @@ fn profile() -> ProfileChange {
     }
 }
 
-/// Returns the text that is shown once the service listens.
+/// Returns the text that is printed as soon as the service listens.
 pub(super) fn welcome(app: &App, address: SocketAddr, accounts: Option<&DemoAccounts>) -> String {
     let mut lines = vec![format!("einvoice is listening on http://{address}")];
     if let Some(sandbox) = &app.sandbox {
@@ -170,7 +170,7 @@ fn curl(address: SocketAddr, key: &SecretString) -> String {
     )
 }
 
-/// Returns an invoice that the form accepts.
+/// Returns a valid request body of Create Invoice (Full).
 pub(crate) fn invoice(invoice_no: &str) -> serde_json::Value {
     json!({
         "invoice_no": invoice_no,

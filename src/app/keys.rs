@@ -1,5 +1,5 @@
-//! Command-line calls that list, rotate and revoke the API keys of integrators and operators. A running service
-//! needs no notice: it looks each key up at each request.
+//! Commands that list, rotate and revoke the API keys of integrators and operators. A running service need not be
+//! told: it reads the key from the database at each request.
 
 use rand::RngExt;
 use secrecy::ExposeSecret;
@@ -17,10 +17,10 @@ use crate::store::accounts::{self, KeyChange, Revocation};
 use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 
-/// Accounts read at a time.
+/// The number of accounts read at a time.
 const PAGE: u64 = 500;
 
-/// Lists all accounts of a kind with their keys.
+/// Lists all integrators or all operators with their API keys. The texts of the keys are not stored and not shown.
 pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, StartError> {
     let store = open_beside_service(&settings).await?;
     let listed = listed(&store, kind).await;
@@ -41,7 +41,7 @@ async fn listed(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> 
     }
 }
 
-/// Gives an account a new key; its text is in the answer and nowhere else.
+/// Gives an account a new API key. The returned JSON is the only place where the new key can be read.
 pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) -> Result<Value, StartError> {
     let change = change(owner, &terms)?;
     let store = open_beside_service(&settings).await?;
@@ -52,7 +52,8 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
 }
 
-/// Revokes all keys of an account and, if requested, those of an integrator's taxpayers.
+/// Revokes all API keys of an account. If requested, revokes also the keys of the taxpayers that the integrator
+/// onboarded.
 pub async fn revoke_keys(
     settings: Settings,
     owner: KeyOwner,
@@ -66,14 +67,14 @@ pub async fn revoke_keys(
     Ok(json!(RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers }))
 }
 
-/// Checks before anything is opened or written.
+/// Checks the terms of the new key, before the database is opened. Returns the key change to carry out.
 fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<KeyChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;
     Ok(KeyChange { owner, by: Actor::CommandLine, reason: None, now })
 }
 
-/// Refuses a key that would have ended already.
+/// Refuses terms whose expiry time has passed.
 pub(super) fn check_end(terms: &KeyTerms) -> Result<(), StartError> {
     match terms.expires_at.filter(|end| *end <= SystemClock.now()) {
         Some(end) => Err(StartError::Expired(end)),

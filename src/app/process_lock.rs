@@ -1,5 +1,5 @@
-//! A lock file that shows that this process alone serves an embedded database. Leases found there then belong to a dead
-//! process, and their work can continue at once instead of after they expire.
+//! A lock file that proves that no other process serves the same embedded database. Leases found in that database
+//! then belong to a dead process, so their work continues at once instead of after the leases expire.
 
 use std::fs::File;
 
@@ -12,13 +12,14 @@ use crate::store::lanes::leases;
 
 const LOCK_FILE: &str = "serve.lock";
 
-/// Held while the process serves; the operating system releases it however the process ends.
+/// The lock, held while the process serves. The operating system releases it however the process ends.
 pub(super) struct ProcessLock {
     _lock: File,
 }
 
 impl ProcessLock {
-    /// Returns `None` if other processes may serve the same database.
+    /// Takes the lock and ends all leases in the database. Returns `None`, without touching leases, if other
+    /// processes may serve the same database.
     pub(super) async fn acquire(settings: &Settings, store: &Store) -> Result<Option<Self>, StartError> {
         if !settings.database.url.expose_secret().is_empty() {
             return Ok(None);

@@ -1,5 +1,6 @@
-//! `reconcile`: requests the comparison of a day, beside a running service or without one. The process that
-//! claims the lane does it; this one takes part if it can reach the authority.
+//! The command `reconcile`: requests the comparison of one day and waits for the result. It works with or without a
+//! running service. The process that claims the lane does the comparison; this process may claim it too, if it can
+//! reach the authority.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,13 +29,15 @@ use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 use crate::store::operations::reconciliations as rows;
 
-/// How long a service may take to start, if this process cannot do it itself.
+/// How long the command waits for a service to begin the comparison, if this process cannot reach the authority
+/// itself.
 const START_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Findings read at a time.
+/// The number of findings read at a time.
 const PAGE: u64 = 1_000;
 
-/// A day that was compared completely. Displays as a line of JSON for each finding, and one summary.
+/// The result of a completed comparison of one day. It is displayed as one line of JSON for each finding, then one
+/// for the summary.
 #[derive(Debug)]
 pub struct Reconciled {
     one: Reconciliation,
@@ -42,7 +45,7 @@ pub struct Reconciled {
 }
 
 impl Reconciled {
-    /// The number of findings left to an operator.
+    /// Returns the number of findings that an operator must decide.
     pub fn listed(&self) -> u32 {
         self.one.counts.listed
     }
@@ -76,7 +79,7 @@ impl fmt::Display for Reconciled {
     }
 }
 
-/// Compares a day and waits for the result.
+/// Compares one day of a taxpayer with the authority's ledger, and waits for the result.
 pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<Reconciled, StartError> {
     let clock: SharedClock = Arc::new(SystemClock);
     let authority = authority_connection::remote_client(&settings, &clock)?;

@@ -1,4 +1,4 @@
-//! `secrets reseal`: seals everything in the database with the current encryption key.
+//! The command `secrets reseal`: seals every secret in the database with the current encryption key.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};
 
-/// The result of a resealing. The older keys are needed until nothing is left.
+/// The result of a resealing. The older encryption keys must be kept until all counts of left and unopened secrets
+/// are 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,
@@ -15,14 +16,14 @@ pub struct Resealing {
 }
 
 impl Resealing {
-    /// Fails unless the current key opens everything.
+    /// Fails if the current encryption key does not open every secret in the database.
     pub fn check(&self) -> Result<(), StartError> {
         let unopened = self.kinds.iter().map(|kind| kind.unopened).sum();
         let left = self.kinds.iter().map(|kind| kind.left).sum::<u64>() + unopened;
         if left == 0 { Ok(()) } else { Err(StartError::NotResealed { left, unopened }) }
     }
 
-    /// Returns the counts of each kind.
+    /// Returns the counts for each kind of secret.
     pub fn to_json(&self) -> Value {
         let counts = |kind: &ResealReport| {
             let counts = json!({
@@ -39,7 +40,7 @@ impl Resealing {
     }
 }
 
-/// Reseals everything in the database. It may be stopped at any time and started again.
+/// Reseals every secret in the database. The command may be stopped at any time and started again.
 pub async fn reseal(settings: Settings) -> Result<Resealing, StartError> {
     let store = open_existing(&settings).await?;
     let key_id = store.vault().key_id().to_owned();

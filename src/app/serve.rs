@@ -1,4 +1,4 @@
-//! The running service: the app and its HTTP server, until it is stopped.
+//! The commands `serve` and `sandbox`: builds the app, starts the HTTP server, and shuts both down in order.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -19,18 +19,19 @@ use crate::app::first_start;
 use crate::config::{self, Settings};
 use crate::http;
 
-/// How long open requests may take after the stop signal, in seconds. A request that waits longer for the
-/// authority loses only its answer: its run is kept, and the same call later returns the outcome.
+/// How long open requests may take after the stop signal, in seconds. A request that waits longer for the authority
+/// loses only its response: the run continues at the next start, and repeating the request then returns the outcome.
 const SHUTDOWN_S: u64 = 10;
-/// How long background work may take after the stop signal; and at least, if requests used up that time.
+/// How long background work may take after the stop signal. If open requests used up this time, background work still
+/// gets `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
-/// Connections that may wait to be accepted.
+/// The largest number of connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
-/// The requested limit of open files.
+/// The limit of open files that the process asks the operating system for.
 const OPEN_FILES: u64 = 65_536;
 
-/// The service, listening.
+/// The built service, which is already listening.
 pub struct Application {
     app: App,
     server: Server,
@@ -38,7 +39,8 @@ pub struct Application {
     ops_address: Option<SocketAddr>,
 }
 
-/// Listens before anything is built, so that an address in use is reported at once.
+/// Binds the address and listens. This happens before the app is built, so that an address in use is reported at
+/// once.
 fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
     listening(bind).map_err(|source| StartError::Bind { bind, source })
 }
@@ -53,15 +55,15 @@ fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-/// Each connection is a file to the system, and the initial limit of a process is often a thousand. If it
-/// cannot be raised, the service runs with the limit there is.
+/// Raises the limit of open files, because each connection is a file to the operating system and the initial limit is
+/// often about a thousand. If the limit cannot be raised, the service runs with the limit it has.
 fn raise_open_files() {
     if let Err(error) = rlimit::increase_nofile_limit(OPEN_FILES) {
         tracing::warn!(%error, "failed to raise the limit of open files");
     }
 }
 
-/// The address for the embedded authority's notices: this process itself.
+/// Returns the URL in this process that the embedded simulator sends its notices to.
 fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -139,7 +141,7 @@ fn rates(settings: &Settings) -> http::Rates {
 }
 
 impl Application {
-    /// Builds the app and starts to listen; port 0 takes a free one.
+    /// Builds the app and starts to listen. Port 0 in the settings takes a free port.
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
         raise_open_files();
         let listener = listen(settings.http.bind)?;
@@ -163,9 +165,11 @@ impl Application {
         let mut server = HttpServer::new(handlers)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
-            // The response to a request that was not read to its end waits for its reader by itself.
+            // No extra timeout here: if a request was not read to its end, our response handling already waits for
+            // the client.
             .client_disconnect_timeout(Duration::ZERO)
-            // Its own signal handler would end the process a moment later, whatever is in flight.
+            // The signal handler of actix would end the process while work is in flight; `run_until_stopped` handles
+            // signals instead.
             .disable_signals()
             .listen(listener)?;
         if let Some(ops_listener) = ops_listener {
@@ -178,7 +182,7 @@ impl Application {
         self.address
     }
 
-    /// The listener of `/ops` and `/metrics`, if they have one of their own.
+    /// Returns the address that serves `/ops` and `/metrics`; `None` if they have no listener of their own.
     pub fn ops_address(&self) -> Option<SocketAddr> {
         self.ops_address
     }
@@ -187,12 +191,13 @@ impl Application {
         &self.app
     }
 
-    /// Returns a handle that stops the server.
+    /// Returns a handle that can stop the HTTP server.
     pub fn handle(&self) -> ServerHandle {
         self.server.handle()
     }
 
-    /// Serves until SIGTERM, Ctrl-C or its handle stops it; then finishes what is in flight.
+    /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then lets work in flight finish, within the time
+    /// limits above.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
         let handle = self.server.handle();
         let requested_at = Arc::new(OnceLock::new());
@@ -216,7 +221,7 @@ impl Application {
     }
 }
 
-/// `serve`.
+/// Runs the command `serve`.
 pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
     let accounts = first_start::accounts(&application.app, &settings).await?;
@@ -227,7 +232,7 @@ pub async fn serve(settings: Settings) -> Result<(), StartError> {
     application.run_until_stopped().await
 }
 
-/// `sandbox`: the simulator alone.
+/// Runs the command `sandbox`: the simulator alone, until SIGTERM or Ctrl-C.
 pub async fn sandbox(settings: Settings, bind: SocketAddr, seed: u64) -> Result<(), StartError> {
     let sandbox = start_sandbox(&settings, bind.to_string(), seed).await?;
     println!("the simulator of the authority is listening on {}", sandbox.base_url());
@@ -236,7 +241,7 @@ pub async fn sandbox(settings: Settings, bind: SocketAddr, seed: u64) -> Result<
     Ok(())
 }
 
-/// Resolves at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn stop_requested() -> Result<(), StartError> {
     let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate())?;
     tokio::select! {

@@ -1,5 +1,5 @@
-//! Checks the event chain of one taxpayer or of all, from the first event to the last, and compares it with
-//! checkpoints.
+//! The command `verify`: checks the event chain of one taxpayer or of all taxpayers, from the first event to the
+//! last, and compares the chains with signed checkpoints.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,42 +19,44 @@ use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFileError, CheckpointReader};
 
-/// Events read at a time.
+/// The number of events read at a time.
 const PAGE: u64 = 1_000;
 
-/// The checkpoints to compare with.
+/// The checkpoint file to compare with, and the key that verifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointSource {
     pub file: PathBuf,
-    /// `None` uses the key of `checkpoints.key_file`.
+    /// The public key of the checkpoints. `None` means the public half of the key in `checkpoints.key_file`.
     pub public_key: Option<String>,
 }
 
-/// How a chain differs from its checkpoints.
+/// How a chain differs from a checkpoint. `number` is the number of the checkpoint, `sequence` the event that it
+/// signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChainDifference {
-    /// The event is not the one of the checkpoint.
+    /// The chain has an event with this sequence, but its hash differs from the one in the checkpoint.
     Rewritten { sequence: i64, number: u64 },
-    /// The chain ends before an event of a checkpoint.
+    /// The chain ends at event `end`, before the event that the checkpoint signs.
     Truncated { sequence: i64, number: u64, end: i64 },
-    /// An event in the chain is missing.
+    /// The event that the checkpoint signs is missing, but later events exist.
     Missing { sequence: i64, number: u64 },
-    /// No event is left.
+    /// The chain has no event any more.
     Removed { sequence: i64, number: u64 },
 }
 
-/// The result of the verification.
+/// The result of verifying chains and checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerificationReport {
     taxpayers: usize,
     events: i64,
-    /// Where a chain breaks: the taxpayer and the first event that does not follow.
+    /// The broken chains: the taxpayer, and the sequence of the first event whose hash does not follow from the event
+    /// before.
     breaks: Vec<(TaxpayerId, i64)>,
-    /// The first difference of each chain.
+    /// The first difference between a chain and its checkpoints, for each taxpayer whose chain differs.
     differences: BTreeMap<TaxpayerId, ChainDifference>,
-    /// Where the checkpoints end.
+    /// The number and hash of the last checkpoint read; `None` if no checkpoints were compared.
     checkpoints: Option<CheckpointChain>,
-    /// Why the checkpoints cannot be read to their end.
+    /// Why reading the checkpoint file stopped before its end; `None` if the file was read completely.
     fault: Option<String>,
 }
 
@@ -136,7 +138,8 @@ async fn report(
     reader: Option<CheckpointReader>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
-        // A deleted taxpayer may still be in the checkpoints.
+        // A taxpayer that was deleted from the database may still have checkpoints, so it is compared and not
+        // refused.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if reader.is_some() => Vec::new(),
@@ -175,8 +178,8 @@ async fn walk(
     }
 }
 
-/// Reads the checkpoints one by one and compares each with the events that it names. A complete chain that
-/// contains all of them is unchanged.
+/// Compares each checkpoint with the events that it signs. An intact chain that contains all signed events was not
+/// changed before the last of them.
 async fn compare_all(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -295,8 +298,8 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Changes an amount in all events of a chain and recomputes its hashes, as anybody with write access to
-    /// the database could.
+    /// Changes an amount in all events of a chain and recomputes the hashes, as anybody with write access to the
+    /// database could do.
     async fn rewrite(store: &Store, id: i64) {
         let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
         let mut head = LogHead::default();
@@ -348,7 +351,7 @@ mod tests {
         }
     }
 
-    /// Creates three taxpayers; the first grows between two checkpoints.
+    /// Creates three taxpayers with events, and two checkpoints. Taxpayer 1 gets more events between the checkpoints.
     async fn checkpointed(store: &Store) -> Scene {
         for id in 1..=3 {
             add_taxpayer(store, id).await;
@@ -383,7 +386,7 @@ mod tests {
             assert!(!said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "), "{said}");
             assert!(scene.verified(Some(1)).await.is_intact());
             assert!(!scene.verified(Some(2)).await.is_intact());
-            // A rewritten chain is not signed either, although it grew.
+            // The checkpointer does not sign a rewritten chain, although the chain has grown.
             append(&test.store, 2, 1).await;
             let run = scene.checkpointer.run().await.unwrap();
             assert_eq!((run.heads, run.broken), (0, vec![TaxpayerId(2)]));

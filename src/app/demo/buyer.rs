@@ -1,5 +1,5 @@
-//! The buyer's side of the demo: the buyer is a taxpayer of the same service, so that the invoice arrives in
-//! its inbox by the authority's notice, and its acknowledgement returns the same way.
+//! The buyer's side of the demo. The buyer is a taxpayer of the same service. So a notice of the authority puts the
+//! invoice into the buyer's inbox, and the acknowledgement goes back through the authority.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use tokio::time::sleep;
 use crate::app::demo::story::{PATIENCE, Story, expect};
 use crate::app::error::StartError;
 
-/// How often the buyer checks its inbox.
+/// The pause between two checks of the buyer's inbox.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub(super) const TIN: &str = "87654321-0001";
 
 impl Story {
-    /// Onboards the buyer and returns its key.
+    /// Onboards the buyer and returns the buyer's API key.
     pub(super) async fn onboard_buyer(&self) -> Result<SecretString, StartError> {
         let path = "/v1/system-integrators/taxpayers";
         let made = self.integrator((Method::POST, path), Some(&buyer()), 201).await?;
@@ -25,7 +25,7 @@ impl Story {
         Ok(rotated.body["data"]["api_key"].as_str().unwrap_or_default().into())
     }
 
-    /// Finds the invoice in the buyer's inbox, reads it and acknowledges it.
+    /// Waits for the invoice in the buyer's inbox, then reads and acknowledges the invoice as the buyer.
     pub(super) async fn receive(&self, buyer: &SecretString, irn: &str) -> Result<(), StartError> {
         self.find_in_inbox(buyer, irn).await?;
         let named = json!({ "supplier_irn": irn });

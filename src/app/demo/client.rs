@@ -1,4 +1,4 @@
-//! A client that prints each exchange: the request, the status, the message. Keys are not printed.
+//! An HTTP client that prints each exchange: the request, the status and the message. It does not print API keys.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,6 @@ pub(super) struct Client {
     address: SocketAddr,
 }
 
-/// A response.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: Value,
@@ -25,7 +24,7 @@ impl Client {
         Ok(Self { http: http.map_err(|error| StartError::Demo(error.to_string()))?, address })
     }
 
-    /// Makes a request and prints the exchange.
+    /// Sends a request, prints the exchange and returns the response.
     pub(super) async fn call(
         &self,
         (method, path): (Method, &str),
@@ -49,7 +48,8 @@ impl Client {
     }
 }
 
-/// The sentence of a response: Submit has it under `data`.
+/// Returns the sentence of a response: the member `message`, or `data` if there is no `message`, as in the response
+/// of Submit.
 fn said(body: &Value) -> &str {
     let text = |field: &str| body.get(field).and_then(Value::as_str);
     text("message").or_else(|| text("data")).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! A webhook endpoint on loopback that keeps its requests, including signatures.
+//! A webhook endpoint on loopback that keeps every request it receives, with the signature.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 
 use crate::app::error::StartError;
 
-/// A notification as received.
+/// The parts of a received notification that its signature covers, and the signature.
 #[derive(Debug, Clone)]
 pub(super) struct Received {
     pub(super) id: String,

@@ -1,5 +1,5 @@
-//! The steps of the demo: each exchange with the expected response, then the expected state of the receiver and
-//! the authority.
+//! The steps of the demo. Each step sends requests and checks the responses. At the end the state of the authority
+//! and the received notifications are checked.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, invoice};
 use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::webhook::{SignedMessage, SigningSecret};
 
-/// How long the notifications may take.
+/// How long the demo waits for the notifications, and for the invoice in the buyer's inbox.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 const INVOICE_NO: &str = "DEMO0001";
-/// The tolerance of a receiver for timestamps.
+/// The largest difference between the timestamp of a notification and the receiver's clock.
 const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// The expected events, in order.
+/// The types of the events that the taxpayer's webhook must receive, in order of sequence.
 const EVENTS: [&str; 11] = [
     "invoice.created",
     "invoice.status-updated",
@@ -110,8 +110,8 @@ impl Story {
         Ok(())
     }
 
-    /// The buyer's acknowledgement is the receipt: when it is confirmed again, the authority says so in its own
-    /// words.
+    /// Confirms the receipt once more as the supplier. The buyer has already acknowledged the invoice, so the
+    /// authority refuses the repetition, and the service must still answer 200.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
         self.taxpayer((Method::PATCH, &receipt), None, 200).await?;
@@ -140,7 +140,7 @@ impl Story {
         Ok(())
     }
 
-    /// The authority must have signed exactly once.
+    /// Checks that the authority has signed the invoice exactly once.
     fn check_the_authority(&self, irn: &str) -> Result<(), StartError> {
         let sheet = self.authority.invoice(irn);
         let sheet =
@@ -221,7 +221,7 @@ pub(super) fn expect(what: &str, holds: bool) -> Result<(), StartError> {
     if holds { Ok(()) } else { Err(StartError::Demo(format!("not as expected: {what}"))) }
 }
 
-/// The document that Submit takes for the demo's invoice.
+/// Returns the request body of Submit for the demo's invoice.
 fn submission(irn: &str) -> Value {
     let address = |street: &str, city: &str| json!({ "street_name": street, "city_name": city, "postal_zone": "100001", "country": "NG" });
     json!({
