@@ -1,5 +1,5 @@
-//! The actor of an endpoint, a thin shell around `EndpointWorker`, and the dispatcher that feeds the pool. The pool size
-//! is the number of endpoints served concurrently.
+//! The actor that delivers to one endpoint (a thin wrapper around `EndpointWorker`) and the dispatcher that sends
+//! leased lanes to these actors. The dispatcher's `concurrency_max` is the number of endpoints served concurrently.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
-/// Delivers the due events of the endpoint of a lane.
+/// The command to deliver the due events of the endpoint whose lane is leased.
 #[derive(Debug)]
 pub struct Deliver(pub Lease);
 
-/// The actors of endpoints with work, by lane key.
+/// The running actors of endpoints, by the key of the endpoint's lane.
 pub type WebhookActors = Registry<String, Deliver, WorkStatus>;
 
 struct WebhookActor {
@@ -46,7 +46,8 @@ impl Worker for WebhookActor {
 }
 
 impl WebhookActor {
-    /// Runs one round. After an error the attempts in flight are dropped and their events delivered again.
+    /// Runs one round of deliveries. After an error all attempts in flight are dropped, and their events are delivered
+    /// again later.
     async fn deliver(&mut self, lease: &Lease) -> WorkStatus {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return WorkStatus::Unfinished };
         let error = match self.worker.deliver(lease, taxpayer).await {
@@ -62,7 +63,7 @@ impl WebhookActor {
     }
 }
 
-/// Creates the registry of the pool's actors and its dispatcher.
+/// Creates the registry of the endpoint actors and the dispatcher that sends lanes to them.
 pub fn dispatcher(
     deps: Arc<DeliveryDeps>,
     config: DispatcherConfig,

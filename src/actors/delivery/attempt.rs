@@ -1,5 +1,5 @@
-//! One attempt at an endpoint: the notification in the receiver's format, signed, and authenticated. It may need several
-//! calls, which share the timeout of one attempt.
+//! Makes one attempt to deliver a notification: formats it for the receiver, signs it and authenticates. Authentication
+//! may need several HTTP calls; all calls together share the timeout of one attempt.
 
 use std::future::Future;
 use std::time::Instant;
@@ -29,7 +29,7 @@ pub(super) struct DeliveryTarget {
     pub(super) endpoint: Endpoint,
     pub(super) secrets: Vec<SigningSecret>,
     pub(super) integration: Integration,
-    /// True while a replay is open.
+    /// True while a replay for this endpoint is open.
     pub(super) is_replaying: bool,
 }
 
@@ -44,19 +44,19 @@ impl TryFrom<webhooks::LoadedEndpoint> for DeliveryTarget {
     }
 }
 
-/// An event to send to a target.
+/// An event to send, and the target to send it to.
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing<'a> {
     pub(super) to: &'a DeliveryTarget,
     pub(super) event: &'a Event,
-    /// The signed time of sending.
+    /// The time of sending, which is part of the signature.
     pub(super) at: Timestamp,
-    /// Bytes of the response body to keep.
+    /// The maximum number of bytes of the response body to keep.
     pub(super) keep: usize,
 }
 
 impl DeliveryDeps {
-    /// Makes one attempt to deliver an event. Keeps up to `keep` bytes of the response.
+    /// Makes one attempt to deliver an event. Keeps up to `keep` bytes of the response body.
     pub(super) async fn attempt(
         &self,
         to: &DeliveryTarget,
@@ -89,8 +89,9 @@ impl DeliveryDeps {
         interpret(self.authenticated(to, post).await, format, &id, keep)
     }
 
-    /// Sends credentials only to the origin that they were set for. A request to another origin is not sent at all:
-    /// without credentials it would disclose the event to a stranger and look like a fault of the ERP.
+    /// Sends a request with the credentials of the integration, but only to the origin that the credentials were set
+    /// for. A request to another origin is not sent at all: without credentials it would disclose the event to a
+    /// stranger, and the stranger's rejection would look like a fault of the ERP.
     async fn authenticated(&self, to: &DeliveryTarget, post: PostRequest<'_>) -> AttemptResult {
         if !to.integration.may_authenticate_at(post.url) {
             return AttemptResult::unauthenticated(AuthFault::OtherOrigin);
@@ -117,7 +118,7 @@ impl DeliveryDeps {
         }
     }
 
-    /// Makes an attempt with an access token. If the endpoint refuses the token, makes one more with a new one.
+    /// Makes an attempt with an access token. If the endpoint answers 401, makes a second attempt with a new token.
     async fn with_token(
         &self,
         client: &GuardedClient,

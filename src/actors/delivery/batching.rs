@@ -1,24 +1,24 @@
-//! Batched work for many endpoints, in which the fault of one item does not fail the others.
+//! Runs work for many endpoints in one batch. A faulty item does not fail the other items of the batch.
 
 use crate::actors::supervision::{AdmissionLimits, CommandBatch};
 use crate::domain::kernel::ids::CommandId;
 use crate::store::db::error::StoreError;
 
-/// Work on several items at once.
+/// Work that handles several items in one query or transaction.
 pub(super) trait BatchWork {
     type Item;
     type Output;
 
-    /// Returns one result for each item, in order.
+    /// Returns one result for each item, in the order of the items.
     async fn run(&self, all: &[&Self::Item]) -> Result<Vec<Result<Self::Output, StoreError>>, StoreError>;
 }
 
-/// High limits, because the number of active endpoints is limited elsewhere.
+/// Returns high admission limits, because the dispatcher already limits the number of active endpoints.
 pub(super) fn limits() -> AdmissionLimits {
     AdmissionLimits { per_key_max: 16_384, process_max: 16_384, ..AdmissionLimits::default() }
 }
 
-/// Runs a batch. If one item fails it, runs each item alone.
+/// Runs a batch. If a faulty item fails the whole batch, runs each item alone.
 pub(super) async fn run_batch<W: BatchWork>(
     worker: &W,
     batch: &CommandBatch<W::Item>,
@@ -37,7 +37,7 @@ async fn answers<W: BatchWork>(worker: &W, all: &[&W::Item]) -> Vec<Result<W::Ou
             }
             answers
         }
-        // Any other error would fail each item, too.
+        // Any other error, such as a lost connection, would fail each single item, too.
         Err(error) => all.iter().map(|_| Err(error.clone())).collect(),
     }
 }
@@ -50,7 +50,7 @@ async fn alone<W: BatchWork>(worker: &W, one: &W::Item) -> Result<W::Output, Sto
 mod tests {
     use super::*;
 
-    /// Fails the whole batch if one number is negative.
+    /// Halves numbers. Fails the whole batch if one number is negative.
     struct Halves;
 
     impl BatchWork for Halves {

@@ -1,6 +1,7 @@
-//! Finds deliveries that crash the process. An endpoint has many in flight, so the first crash is counted for each that
-//! may have been. From then on each is delivered in isolation and recorded before its attempt. If the process crashes
-//! again, the recorded delivery becomes a dead letter.
+//! Finds deliveries that crash the process. An endpoint may have many deliveries in flight, so the first crash is
+//! counted for every delivery that may have been in flight. From then on each of them is delivered alone, and its id is
+//! stored in the lane before the attempt. If the process crashes again, the delivery whose id is stored becomes a dead
+//! letter.
 
 use uuid::Uuid;
 
@@ -14,13 +15,13 @@ use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries;
 
-/// The deliveries in flight at a crash were the longest due, except those that waited for an earlier one of their IRN.
-/// So this multiple of the longest due deliveries is counted.
+/// The deliveries in flight at a crash were the longest due ones, apart from deliveries that waited for an earlier
+/// delivery of the same IRN. So a crash is counted for this many times the maximum number of deliveries in flight.
 const MARGIN: usize = 2;
 
 impl DeliveryDeps {
-    /// Counts a crash for the deliveries of an endpoint. If that fails, the lane waits for the end of its lease, because
-    /// nothing may be delivered uncounted.
+    /// Counts a crash for the deliveries of an endpoint. If counting fails, nothing is delivered until the lease
+    /// expires, because a delivery must not start before its crash is counted.
     pub(super) async fn count_crash(&self, crashed: &LeasedLane) -> WorkStatus {
         match self.counted(crashed).await {
             Ok(()) => WorkStatus::More,
@@ -50,7 +51,7 @@ impl DeliveryDeps {
         Ok(())
     }
 
-    /// Records the isolated delivery of an endpoint.
+    /// Stores in the endpoint's lane which delivery is about to be attempted alone.
     pub(super) async fn record_isolated(&self, lease: &Lease, delivery: Uuid) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         abandoned::set_working_on(&tx, lease, Some(&delivery.to_string())).await?;

@@ -1,4 +1,4 @@
-//! Loads endpoints and their due deliveries for all workers in shared queries: requests that arrive during a query are
+//! Loads endpoints and their due deliveries for all workers in shared queries. Requests that arrive during a query form
 //! the next batch.
 
 use std::collections::VecDeque;
@@ -20,21 +20,22 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks;
 use crate::store::webhooks::delivery_queue;
 
-/// Endpoints in one query, at most.
+/// The maximum number of endpoints in one query.
 const BATCH_MAX: usize = 128;
 
 /// An endpoint and its due deliveries.
 pub(super) struct DueWork {
     pub(super) recipient: webhooks::LoadedEndpoint,
-    /// The longest due first, including those in flight.
+    /// The due deliveries, including deliveries in flight. The delivery that has been due for the longest time is
+    /// first.
     pub(super) next: VecDeque<(Delivery, Event)>,
-    /// The time of the query.
+    /// The time at which the deliveries were queried.
     pub(super) at: Timestamp,
 }
 
 type LoadResult = Result<Option<DueWork>, StoreError>;
 
-/// The single actor that reads for all endpoints.
+/// The handle of the single actor that reads for all endpoints.
 pub(super) struct DueDeliveryReader(Registry<&'static str, TaxpayerId, LoadResult>);
 
 impl DueDeliveryReader {
@@ -48,7 +49,7 @@ impl DueDeliveryReader {
         }))
     }
 
-    /// Loads the due deliveries of a taxpayer's endpoint, if it has one.
+    /// Loads a taxpayer's endpoint and its due deliveries. Returns `None` if the taxpayer has no endpoint.
     pub(super) async fn load(&self, taxpayer: TaxpayerId) -> LoadResult {
         self.0.send(&"due-delivery-reader", taxpayer).await.unwrap_or(Err(StoreError::Unsettled))
     }

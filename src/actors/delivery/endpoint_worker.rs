@@ -1,7 +1,7 @@
-//! Delivers the due events of one endpoint: the first pending event of each IRN, several IRNs concurrently. A round loads
-//! due deliveries, starts attempts for the free slots, waits for a finished attempt or new work, and writes the
-//! outcomes. If the process dies in between, the events are delivered again. While the endpoint is healthy, new attempts
-//! start during the write. Free slots are used for the next part of a replay.
+//! Delivers the due events of one endpoint: the first pending event of each IRN, and several IRNs concurrently. A round
+//! loads due deliveries, starts attempts while slots are free, waits for a finished attempt or new work, and writes the
+//! outcomes. If the process dies during a round, the events of that round are delivered again. While the endpoint is
+//! healthy, new attempts start during the write. Slots that stay free are used to queue the next part of a replay.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -33,21 +33,23 @@ use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;
 use crate::webhook::{self, GuardedClient, PostRequest, RetrySchedule};
 
-/// Interval of loading due deliveries while attempts are in flight. It doubles up to the maximum, because many endpoints
-/// may be slow at once.
+/// While attempts are in flight, due deliveries are loaded again after this interval. The interval doubles up to
+/// `POLL_MAX`, because many endpoints may be slow at the same time.
 const POLL_INITIAL: Duration = Duration::from_secs(1);
 const POLL_MAX: Duration = Duration::from_secs(8);
 
-/// A finished attempt waits this long for others, so that attempts that end together share one commit.
+/// After a finished attempt the worker waits this long for further ones, so that attempts that end together share one
+/// commit.
 const GATHER_WINDOW: Duration = Duration::from_millis(2);
 
-/// Loaded deliveries may be started for this long. After that the endpoint may have changed or a delivery been given up.
+/// Loaded deliveries are started only within this time after loading. After that the endpoint may have changed, or a
+/// delivery may have been given up.
 const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 
-/// A replay advances in free slots, and in every eighth round even without one.
+/// The next part of a replay is queued when due deliveries leave a slot free. In every eighth round the next part is
+/// queued even if due deliveries take all free slots.
 const REPLAY_EVERY_ROUNDS: u32 = 8;
 
-/// The dependencies of deliveries.
 pub struct DeliveryDeps {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
@@ -55,23 +57,23 @@ pub struct DeliveryDeps {
     pub tokens: TokenCache,
     pub schedule: RetrySchedule,
     pub circuit: CircuitPolicy,
-    /// Concurrent deliveries to one endpoint.
+    /// The maximum number of concurrent attempts for one endpoint.
     pub max_concurrent: usize,
     pub wakeups: KeyedNotify<TaxpayerId>,
-    /// True during shutdown: attempts in flight end, and no new one starts.
+    /// True during shutdown: attempts in flight are finished, and no new attempt starts.
     pub is_closing: AtomicBool,
     pub clock: SharedClock,
     pub incidents: Arc<Incidents>,
 }
 
 impl DeliveryDeps {
-    /// Starts no more deliveries.
+    /// Begins the shutdown: from now on no new attempt starts.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
     }
 }
 
-/// Why deliveries stopped. The lane is released, and they continue later.
+/// Why deliveries to an endpoint stopped. The endpoint's lane is released, and the deliveries continue later.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeliveryError {
     #[error(transparent)]
@@ -84,15 +86,15 @@ pub(super) enum DeliveryError {
     Panic,
 }
 
-/// Loaded deliveries that have not started yet, and the endpoint's state.
+/// An endpoint with its state, and its loaded deliveries that have not started yet.
 struct LoadedWork {
     to: Arc<DeliveryTarget>,
     failure_streak: Option<FailureStreak>,
     circuit_state: CircuitState,
-    /// Allowed concurrent attempts.
+    /// The number of attempts that may run concurrently.
     slots: usize,
     next: VecDeque<(Delivery, Event)>,
-    /// True if no other delivery is due.
+    /// True if all due deliveries were loaded, so that none is due apart from those in `next`.
     has_all_due: bool,
     loaded_at: Instant,
 }
@@ -103,14 +105,13 @@ impl LoadedWork {
     }
 }
 
-/// Delivers to one endpoint.
 pub(super) struct EndpointWorker {
     deps: Arc<DeliveryDeps>,
     due_reader: Arc<DueDeliveryReader>,
     outcome_writer: Arc<OutcomeWriter>,
     in_flight: InFlight,
     poll_after: Duration,
-    /// Rounds during which a replay was open.
+    /// The number of rounds so far in which a replay was open.
     rounds: u32,
 }
 
@@ -130,12 +131,12 @@ impl EndpointWorker {
         }
     }
 
-    /// Drops all attempts in flight. Their events are delivered again.
+    /// Drops all attempts in flight. Their events are delivered again later.
     pub(super) fn abandon(&mut self) {
         self.in_flight = InFlight::default();
     }
 
-    /// Runs one round. Releases the lane if nothing is due and no attempt is in flight.
+    /// Runs one round of deliveries. Releases the lane if nothing is due and no attempt is in flight.
     pub(super) async fn deliver(
         &mut self,
         lease: &Lease,
@@ -147,10 +148,11 @@ impl EndpointWorker {
             return Ok(WorkStatus::Unfinished);
         }
         let wakeup = self.deps.wakeups.join(taxpayer);
-        // Subscribed before the load, so that no new work is missed.
+        // The subscription starts before the load, so that no new work is missed.
         let mut new_work = pin!(wakeup.changed().fuse());
         let found = match self.due_reader.load(taxpayer).await {
-            // Attempts in flight continue: the lease is still held, and dropping them would send them again.
+            // Keeps the attempts in flight: the lease is still held, and the events of dropped attempts would be sent
+            // again.
             Err(StoreError::Unavailable(error)) if !self.in_flight.is_empty() && !self.is_closing() => {
                 tracing::warn!(%taxpayer, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
@@ -171,7 +173,7 @@ impl EndpointWorker {
                 self.report(lease, &mut work).await?
             };
             if self.is_closing() {
-                // Waits for the attempts in flight in this round, because there may be no other one.
+                // There may be no further round during shutdown, so this round waits for the attempts in flight.
                 work.next.clear();
                 if self.in_flight.is_empty() || handled != WorkStatus::More {
                     return Ok(handled);
@@ -186,7 +188,8 @@ impl EndpointWorker {
         self.deps.is_closing.load(Ordering::SeqCst)
     }
 
-    /// Prepares loaded deliveries: applies the circuit state and removes deliveries in flight.
+    /// Prepares loaded deliveries: sets the number of slots by the circuit state and removes deliveries that are in
+    /// flight.
     async fn prepare(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
         let DueWork { mut recipient, next, at } = found;
         let failure_streak = recipient.failure_streak.take();
@@ -220,8 +223,8 @@ impl EndpointWorker {
         Ok(work)
     }
 
-    /// Orders the deliveries with the open replays, and queues the next part of one if slots are free. A replay waits
-    /// until the outcomes of its events' attempts are written.
+    /// Removes deliveries that must wait for an open replay, and queues the next part of one replay if slots are free.
+    /// A replay whose events are in flight waits until the outcomes of their attempts are written.
     async fn replay(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let (deps, free_slots) = (Arc::clone(&self.deps), self.in_flight.free_slots(work.slots));
         work.has_all_due = false;
@@ -241,8 +244,8 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Starts as many due deliveries as there are free slots. An isolated delivery waits until nothing else is in flight
-    /// and is recorded before it starts, because it may crash the process.
+    /// Starts as many due deliveries as there are free slots. An isolated delivery may crash the process, so it waits
+    /// until nothing else is in flight, and its id is stored before it starts.
     async fn start_attempts(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         while self.in_flight.free_slots(work.slots) > 0 {
             let Some((delivery, event)) = work.next.pop_front() else { break };
@@ -266,7 +269,8 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Waits for a finished attempt, new work or the poll interval. Attempts that ended during a write do not wait.
+    /// Waits for a finished attempt, new work or the poll interval. Returns at once if finished attempts can be written
+    /// now.
     async fn wait(&mut self, new_work: impl FusedFuture<Output = ()>) -> Result<(), DeliveryError> {
         if self.in_flight.has_completed() && !self.in_flight.is_writing() {
             return Ok(());
@@ -293,7 +297,7 @@ impl EndpointWorker {
             return Ok(WorkStatus::More);
         }
         let (deps, before) = (Arc::clone(&self.deps), &work.failure_streak);
-        // An attempt at an earlier version of the endpoint does not count for the current one.
+        // An attempt at an earlier version of the endpoint does not count for the health of the current version.
         let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
         let is_gone = current().any(webhook::AttemptResult::is_gone);
         let streak = deps.failure_streak_after(before.clone(), current());

@@ -1,5 +1,6 @@
-//! Grades an endpoint with a series of test notifications, some valid and some not. Like the plain test it stores
-//! nothing: no event, no delivery, no change of the endpoint. `webhook::grading` grades the answers.
+//! Sends a series of test notifications to an endpoint, some valid and some invalid. `webhook::grading` then grades the
+//! answers. Like the plain test (`test_delivery`), grading stores nothing: no event, no delivery, no change of the
+//! endpoint.
 
 use std::time::Duration;
 
@@ -16,34 +17,34 @@ use crate::webhook::{
     self, AttemptResult, GradeCheck, GradeReport, PostRequest, SignedMessage, SigningSecret,
 };
 
-/// Timeout of the whole series.
+/// The timeout of the whole series of messages.
 const SERIES_TIMEOUT: Duration = Duration::from_mins(1);
-/// The age of the event of a delayed message.
+/// The age of the event in the message that tests a delayed delivery.
 const DELAYED_EVENT_AGE: Duration = Duration::from_hours(72);
-/// The age of an old timestamp: twice the tolerance that the standard suggests.
+/// The age of the timestamp in the message that tests an old timestamp. It is twice the tolerance of five minutes that
+/// the webhook standard suggests.
 const OLD_TIMESTAMP_AGE: Duration = Duration::from_mins(10);
-/// Filler bytes of a large message.
+/// The number of filler bytes in the message that tests a large body.
 const FILLER_BYTES: usize = 200 * 1_024;
 
-/// The result of grading an endpoint.
 #[derive(Debug)]
 pub enum GradingOutcome {
     Graded(GradeReport),
-    /// The first message got no response, so the others were not sent.
+    /// The first message got no response, so the other messages were not sent.
     Unanswered(AttemptResult),
 }
 
-/// The target and the shared parts of a series of messages.
+/// The target of a series of test messages, and the data that the messages share.
 struct TestSeries {
     to: DeliveryTarget,
     first: Event,
-    /// The subject of all messages.
+    /// The member `subject` in the data of all messages.
     subject: String,
-    /// The remaining time.
+    /// The time that is left until the timeout of the series.
     left: Duration,
 }
 
-/// The signature of a message: right, or wrong in one way.
+/// How a message is signed: correctly, or wrongly in one way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signing {
     Right,
@@ -53,7 +54,7 @@ enum Signing {
 }
 
 impl DeliveryDeps {
-    /// Sends the series to a taxpayer's endpoint, even a disabled one.
+    /// Grades a taxpayer's endpoint, even if the endpoint is disabled.
     pub async fn grade(&self, taxpayer: TaxpayerId) -> Result<GradingOutcome, TestDeliveryError> {
         let now = self.clock.now();
         let to = self.test_target(taxpayer, now).await?;
@@ -75,7 +76,7 @@ impl DeliveryDeps {
         Ok(GradingOutcome::Graded(graded))
     }
 
-    /// Sends the messages of a check. Returns the worst answer, or `None` after the timeout of the series.
+    /// Sends the messages of one check. Returns the worst answer, or `None` after the timeout of the series.
     async fn run_check(&self, series: &mut TestSeries, check: GradeCheck) -> Option<AttemptResult> {
         let mut worst: Option<AttemptResult> = None;
         for (event, signing) in series.messages(check, self.clock.now()) {
@@ -141,7 +142,7 @@ fn check_data(check: GradeCheck, subject: &str) -> Value {
     json!({ "check": check, "subject": subject })
 }
 
-/// The attempt that was not delivered, otherwise the slower one.
+/// Returns the attempt that was not delivered. If both or neither were delivered, returns the slower attempt.
 fn worse(one: AttemptResult, other: AttemptResult) -> AttemptResult {
     match (one.is_delivered(), other.is_delivered()) {
         (false, true) => one,

@@ -1,5 +1,6 @@
-//! The deliveries of one endpoint without a stored outcome: their attempts are running, finished or being written. They
-//! run as tasks, independently of the actor. An actor that restarts or loses its lease drops them.
+//! The deliveries in flight of one endpoint: those whose attempt is running or finished but whose outcome is not stored
+//! yet. Attempts and writes of outcomes run as tasks, independently of the actor. An actor that restarts or loses its
+//! lease drops these tasks.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,14 +17,13 @@ use crate::domain::events::replay::Replay;
 use crate::store::db::error::StoreError;
 use crate::webhook::AttemptResult;
 
-/// A finished attempt.
 pub(super) struct CompletedAttempt {
     pub(super) delivery: Delivery,
     pub(super) kind: EventKind,
     pub(super) attempt: AttemptResult,
-    /// When it started.
+    /// The time at which the attempt started.
     pub(super) at: Timestamp,
-    /// The `updated_at` of the endpoint that it was sent to.
+    /// The `updated_at` of the endpoint at the attempt, which identifies the version of the endpoint.
     pub(super) as_of: Timestamp,
 }
 
@@ -45,28 +45,29 @@ pub(super) struct InFlight {
     running: HashMap<Id, Uuid>,
     completed: Vec<CompletedAttempt>,
     is_writing: bool,
-    /// Deliveries that are running, finished or being written, each with the sequence number of its event.
+    /// The ids of all deliveries in flight, each with the sequence number of its event.
     held: HashMap<Uuid, i64>,
-    /// True if the held delivery may crash the process; no other one starts meanwhile.
+    /// True while a delivery that may crash the process is in flight. No other delivery starts during that time.
     is_isolated: bool,
-    /// The epoch of the lease that they started under.
+    /// The epoch of the lease under which the deliveries in flight started.
     epoch: i64,
 }
 
-/// The most deliveries held with `slots` concurrent attempts: as many again may wait for their write.
+/// Returns the maximum number of deliveries in flight. Attempts of `slots` deliveries may run while the same number of
+/// deliveries waits for the write of their outcomes.
 pub(super) fn max_held(slots: usize) -> usize {
     slots.saturating_mul(2)
 }
 
 impl InFlight {
-    /// Drops everything that started under another lease.
+    /// Drops all deliveries in flight that started under a lease with another epoch.
     pub(super) fn use_lease(&mut self, epoch: i64) {
         if self.epoch != epoch {
             *self = Self { epoch, ..Self::default() };
         }
     }
 
-    /// Free slots out of `slots` concurrent attempts.
+    /// Returns how many more attempts may start if `slots` attempts may run concurrently.
     pub(super) fn free_slots(&self, slots: usize) -> usize {
         if self.is_isolated {
             return 0;
@@ -95,7 +96,8 @@ impl InFlight {
         self.held.contains_key(&delivery.id)
     }
 
-    /// True if it holds an event that a replay has not reached yet. Its outcome would overwrite the replayed delivery.
+    /// True if an event in flight is one that the replay has not reached yet. The outcome of its attempt would
+    /// overwrite the replayed delivery.
     pub(super) fn holds_ahead_of(&self, replay: &Replay) -> bool {
         self.held.values().any(|sequence| replay.is_ahead(*sequence))
     }
@@ -111,17 +113,20 @@ impl InFlight {
         self.running.insert(task.id(), id);
     }
 
-    /// Starts nothing beside the next delivery until its outcome is written.
+    /// Marks the next delivery as one that may crash the process. No other delivery starts until its outcome is
+    /// written.
     pub(super) fn isolate(&mut self) {
         self.is_isolated = true;
     }
 
-    /// Takes the finished attempts. Their deliveries stay held until they are forgotten or written.
+    /// Returns the finished attempts and removes them from `completed`. Their deliveries count as in flight until they
+    /// are forgotten.
     pub(super) fn take_completed(&mut self) -> Vec<CompletedAttempt> {
         std::mem::take(&mut self.completed)
     }
 
-    /// Runs a write of the outcomes of these deliveries, and forgets them when it is done.
+    /// Starts `report`, which writes the outcomes of the deliveries `ids`. Forgets these deliveries when the write is
+    /// done.
     pub(super) fn write(
         &mut self,
         ids: Vec<Uuid>,
@@ -138,7 +143,7 @@ impl InFlight {
         self.is_isolated &= !self.held.is_empty();
     }
 
-    /// Waits for the next finished attempt or write. Returns at once if none is running.
+    /// Waits for the next finished attempt or write. Returns at once if no attempt and no write is running.
     pub(super) async fn next_finished(&mut self) -> Result<(), DeliveryError> {
         if let Some(ended) = self.tasks.join_next_with_id().await {
             self.collect(ended)?;
@@ -146,8 +151,8 @@ impl InFlight {
         self.collect_finished()
     }
 
-    /// Collects all finished attempts and writes. Written deliveries are forgotten, so due ones must be loaded again
-    /// before more start.
+    /// Collects all finished attempts and writes. Forgets the deliveries whose outcomes are written. A list of due
+    /// deliveries that was loaded earlier may still contain them, so the caller must load again before it starts more.
     pub(super) fn collect_finished(&mut self) -> Result<(), DeliveryError> {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.collect(ended)?;

@@ -1,4 +1,4 @@
-//! The delivery pool: one supervised actor per endpoint with due deliveries, up to a configured number at once.
+//! The delivery pool: one supervised actor for each endpoint with due deliveries, up to a configured number of actors.
 //!
 //! | Concept | File |
 //! |---|---|

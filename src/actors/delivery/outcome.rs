@@ -1,4 +1,5 @@
-//! The consequences of an attempt for its delivery, its endpoint and the log of attempts.
+//! Computes the effects of an attempt: the next state of the delivery, the failure streak of the endpoint and the entry
+//! in the log of attempts.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::domain::kernel::clock;
 use crate::webhook::{self, AttemptOutcome, RetrySchedule};
 
 impl DeliveryDeps {
-    /// The endpoint's failure streak after these attempts, in the order in which they ended.
+    /// Returns the endpoint's failure streak after these attempts, which must be in the order in which they ended.
     pub(super) fn failure_streak_after<'a>(
         &self,
         before: Option<FailureStreak>,
@@ -24,7 +25,7 @@ impl DeliveryDeps {
         attempts.fold(before, |before, attempt| {
             match attempt.outcome {
                 AttemptOutcome::Delivered => return None,
-                // The endpoint is healthy and refuses only this message.
+                // The endpoint is healthy; it refuses only this message.
                 AttemptOutcome::Aborted(_) => return before,
                 _ => {}
             }
@@ -35,7 +36,8 @@ impl DeliveryDeps {
         })
     }
 
-    /// The delivery after an attempt (delivered, due for a retry, or a dead letter) and the entry of the log.
+    /// Returns the delivery after the attempt (delivered, due for a retry, or a dead letter), the kind of its event and
+    /// the entry for the log of attempts.
     pub(super) fn apply_attempt(
         &self,
         completed: CompletedAttempt,

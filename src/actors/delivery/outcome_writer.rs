@@ -1,5 +1,6 @@
-//! Writes the outcomes of attempts of all endpoints in shared transactions: reports that arrive during a commit are the
-//! next batch. Each report is fenced by its lane; the report of a lost lease is dropped.
+//! Writes the outcomes of the attempts of all endpoints in shared transactions. Reports that arrive during a commit
+//! form the next batch. Each report is fenced by the lane of its endpoint: if the lease was lost, the report is
+//! dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,27 +30,28 @@ use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
 use crate::webhook::AttemptOutcome;
 
-/// Endpoints in one transaction, at most.
+/// The maximum number of endpoints in one transaction.
 const BATCH_MAX: usize = 256;
 
-/// The outcomes of an endpoint's attempts since its last report.
+/// The outcomes of the attempts for one endpoint since the last report of that endpoint.
 #[derive(Debug)]
 pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
-    /// True if an isolated delivery has ended, so that its record can be removed.
+    /// True if an isolated delivery has ended, so that its id can be removed from the lane.
     pub(super) was_isolated: bool,
-    /// The endpoint and its failure streak, if the streak has changed.
+    /// The endpoint and its new failure streak; `None` if the streak has not changed.
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
-    /// True if the endpoint has recovered, so that deliveries waiting for a retry are due at once.
+    /// True if the endpoint has recovered, so that deliveries that wait for a retry are made due at once.
     pub(super) has_recovered: bool,
-    /// The circuit state, if the lane may be released when nothing is due.
+    /// The endpoint's circuit state if the lane may be released as soon as nothing is due; `None` if the lane must stay
+    /// held.
     pub(super) rest: Option<CircuitState>,
 }
 
 impl OutcomeReport {
-    /// A report for a taxpayer without an endpoint.
+    /// Returns a report that only releases the lane, for a taxpayer without an endpoint.
     pub(super) fn without_endpoint(lease: &Lease, taxpayer: TaxpayerId) -> Self {
         let (lease, rest) = (lease.clone(), Some(CircuitState::Closed));
         Self {
@@ -71,7 +73,7 @@ pub(super) enum LaneStatus {
     Released,
 }
 
-/// The single actor that writes for all endpoints.
+/// The handle of the single actor that writes for all endpoints.
 pub(super) struct OutcomeWriter(Registry<&'static str, OutcomeReport, Result<LaneStatus, StoreError>>);
 
 impl OutcomeWriter {
@@ -174,8 +176,8 @@ impl BatchWork for OutcomeWriterWorker {
     }
 }
 
-/// The lanes to release because nothing is due now, each with the delay until it is due again. The lanes are locked, so
-/// that later work makes them due.
+/// Returns the lanes to release because nothing is due now, each with the delay until it is due again. This transaction
+/// has locked the lanes, so work that arrives later makes them due.
 async fn rests(
     tx: &Transaction,
     reports: &[&OutcomeReport],
@@ -199,8 +201,9 @@ async fn rests(
     Ok(resting.into_iter().filter_map(rest).collect())
 }
 
-/// Delay until the endpoint's next delivery; `None` if it has none. A lane with an open circuit is due when the circuit
-/// may be probed, even without a due delivery, because new work does not wake it.
+/// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint has no pending delivery. If the
+/// circuit is open, returns the delay until the circuit may be probed, whenever the delivery is due, because new work
+/// does not wake such a lane.
 fn idle_time(
     taxpayer: TaxpayerId,
     circuit_state: CircuitState,
@@ -226,7 +229,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// The idle time at second 100, in seconds, with a delivery due at a given second.
+    /// Returns the idle time in seconds, measured at second 100. `due` is the second at which a delivery is due.
     fn rests(circuit_state: CircuitState, due: Option<i64>) -> Option<u64> {
         let due: HashMap<_, _> = due.into_iter().map(|at| (ID, second(at))).collect();
         let is_replaying = HashMap::from([(ID, false)]);

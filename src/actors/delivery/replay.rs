@@ -1,6 +1,7 @@
-//! Queues replays, one part of the log at a time. A part and the replay's position are one transaction under the
-//! endpoint's lane, so a restarted process continues there and queues nothing twice. Events that a replay has not reached
-//! wait for it, and so do newer events of the same IRNs, to keep their order.
+//! Queues the events of replays, one part of the event log at a time. Each part is committed together with the replay's
+//! position and under the endpoint's lane. So a restarted process continues at that position and queues nothing twice.
+//! To keep the order, events that a replay has not reached yet wait for the replay, and so do newer events of the same
+//! IRNs.
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};
@@ -11,7 +12,8 @@ use crate::store::lanes::{self, Lease};
 use crate::store::webhooks::replays;
 
 impl DeliveryDeps {
-    /// Removes events that a replay has not reached, and newer events of the same IRNs.
+    /// Removes the deliveries that must wait for a replay: deliveries of events that the replay has not reached yet,
+    /// and deliveries of newer events of the same IRNs.
     pub(super) async fn keep_order(
         &self,
         next: Vec<(Delivery, Event)>,
@@ -35,7 +37,8 @@ impl DeliveryDeps {
         Ok(next)
     }
 
-    /// Queues the next part of the shortest remaining replay, so that a small one does not wait for a large one.
+    /// Queues the next part of the replay with the fewest remaining events, so that a small replay does not wait for a
+    /// large one.
     pub(super) async fn queue_next_part(
         &self,
         lease: &Lease,

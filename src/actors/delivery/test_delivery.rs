@@ -1,6 +1,6 @@
-//! A test of an endpoint: one notification, signed and sent like any other, whose response is shown. It is neither a
-//! logged event nor a delivery: it has its own id and sequence 0, is not retried, and changes nothing, not even after a
-//! 410.
+//! A test of an endpoint: one notification that is signed and sent like any other and whose response is shown to the
+//! caller. The test is neither an event of the log nor a delivery. It has an id of its own and sequence 0, is not
+//! retried, and changes nothing, even if the endpoint answers 410.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks;
 use crate::webhook::{self, PostRequest};
 
-/// Why a test was not sent.
+/// Why a test notification was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TestDeliveryError {
     #[error(transparent)]
@@ -28,7 +28,7 @@ pub enum TestDeliveryError {
 }
 
 impl DeliveryDeps {
-    /// Sends a test to a taxpayer's endpoint, even a disabled one.
+    /// Sends a test notification to a taxpayer's endpoint, even if the endpoint is disabled.
     pub async fn send_test_delivery(
         &self,
         taxpayer: TaxpayerId,
@@ -39,7 +39,7 @@ impl DeliveryDeps {
         Ok(self.attempt(&to, &event, now, PostRequest::KEPT_FOR_TEST).await)
     }
 
-    /// The endpoint to test, even a disabled one.
+    /// Returns the taxpayer's endpoint as the target of a test, even if the endpoint is disabled.
     pub(super) async fn test_target(
         &self,
         taxpayer: TaxpayerId,
@@ -51,7 +51,7 @@ impl DeliveryDeps {
     }
 }
 
-/// A test notification. `extra` is merged into the data that every test has.
+/// Returns the event of a test notification. The members of `extra` are added to the data that every test contains.
 pub(super) fn test_event(endpoint: &Endpoint, sequence: i64, timestamp: Timestamp, extra: Value) -> Event {
     let mut data = json!({
         "taxpayer_id": endpoint.taxpayer_id,

@@ -1,6 +1,7 @@
-//! The access tokens of endpoints, each cached until shortly before it expires. A taxpayer has one token for the current
-//! settings; one attempt fetches it while the others wait. A rotated refresh token is stored before its access token is
-//! used, and the old one is never used again.
+//! Caches the access tokens for endpoints until shortly before they expire. Each taxpayer has one token, for the
+//! current settings. One attempt fetches the token while the other attempts for the same taxpayer wait. If the server
+//! rotates the refresh token, the new refresh token is stored before the new access token is used, and the old refresh
+//! token is never used again.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::store::webhooks::integrations;
 use crate::webhook::GuardedClient;
 use crate::webhook::auth::{self, AuthFault, NtlmConnections};
 
-/// Cached taxpayers above which useless entries are removed.
+/// When this many taxpayers are cached, entries that are no longer useful are removed.
 const SLOTS_MAX: usize = 10_000;
 
 /// Access tokens and NTLM connections, shared by all attempts.
@@ -30,11 +31,12 @@ pub struct TokenCache {
     pub(super) ntlm: NtlmConnections,
 }
 
-/// The token of a taxpayer. The attempt that fetches a new one holds the lock.
+/// The cached token of one taxpayer. The task that fetches a new token holds the lock of the slot.
 #[derive(Debug, Default)]
 struct TokenSlot {
     token: Option<CachedToken>,
-    /// The last failure to fetch a token, for attempts that waited meanwhile.
+    /// The time and reason of the last failure to fetch a token. Attempts that waited for that fetch fail with the same
+    /// reason.
     fault: Option<(Timestamp, AuthFault)>,
     /// A rotated refresh token that is not stored yet.
     unstored: Option<RenewedToken>,
@@ -44,20 +46,20 @@ struct TokenSlot {
 struct CachedToken {
     access: SecretText,
     until: Timestamp,
-    /// The version of the settings that it was fetched with.
+    /// The version of the settings with which the token was fetched.
     version: i64,
-    /// The origin that the credentials are for.
+    /// The origin for which the credentials were set.
     origin: Option<Origin>,
 }
 
-/// The token that an attempt needs.
+/// Describes the token that an attempt needs.
 #[derive(Debug, Clone)]
 pub(super) struct TokenRequest {
     pub(super) version: i64,
-    /// The origin that receives it.
+    /// The origin to which the token will be sent.
     pub(super) origin: Option<Origin>,
     pub(super) now: Timestamp,
-    /// The token that the endpoint has refused.
+    /// The token that the endpoint has just refused, if any. It must not be used again.
     pub(super) refused: Option<SecretText>,
 }
 
@@ -77,7 +79,7 @@ impl TokenSlot {
         self.unstored.is_some() || self.token.as_ref().is_some_and(|held| held.until > now)
     }
 
-    /// The cached token, if it fits the settings, has not expired and was not refused.
+    /// Returns the cached token if it fits the settings, has not expired and was not refused.
     fn usable(&self, request: &TokenRequest) -> Option<SecretText> {
         let is_refused = |held: &CachedToken| {
             request.refused.as_ref().is_some_and(|refused| refused.is_same(&held.access))
@@ -89,16 +91,16 @@ impl TokenSlot {
         self.token.as_ref().filter(is_good).map(|held| held.access.clone())
     }
 
-    /// The last failure, if it happened after `moment`. A failure in the future is ignored, because the clock was set
-    /// back since.
+    /// Returns the reason of the last failure if that failure happened at or after `moment`. A failure later than `now`
+    /// is ignored, because the clock was set back after it.
     fn failed_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
         self.fault.filter(|(at, _)| moment <= *at && *at <= now).map(|(_, fault)| fault)
     }
 }
 
 impl DeliveryDeps {
-    /// Returns the token of a taxpayer. A new one is fetched in its own task, so that a caller that stops waiting does
-    /// not lose a rotated refresh token.
+    /// Returns the access token of a taxpayer. A new token is fetched in a separate task, so that a rotated refresh
+    /// token is not lost when the caller stops waiting.
     pub(super) async fn token(
         &self,
         taxpayer: TaxpayerId,
@@ -124,7 +126,7 @@ impl DeliveryDeps {
     }
 }
 
-/// Fetches a token.
+/// Fetches a new access token for one taxpayer.
 struct TokenRefresh {
     taxpayer: TaxpayerId,
     store: Store,
@@ -147,8 +149,9 @@ impl TokenRefresh {
         fetched
     }
 
-    /// Fetches a token with the current settings, whose refresh token may be newer than the attempt's. If another process
-    /// uses the refresh token at the same moment, tries again with the rotated one.
+    /// Fetches a token with the stored settings, because their refresh token may be newer than the one that the attempt
+    /// has read. If another process has used the refresh token at the same moment, tries again with the rotated refresh
+    /// token.
     async fn fetch(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
         self.store_rotated(slot).await?;
         let mut found = self.settings_for(request).await?;
@@ -175,14 +178,15 @@ impl TokenRefresh {
         auth::fetch(&client.map_err(|_| AuthFault::TokenUnreachable)?, &found.auth).await
     }
 
-    /// Loads the current settings. Refuses an attempt that started with settings for another origin.
+    /// Loads the current settings. Fails if they are for another origin than the settings with which the attempt
+    /// started.
     async fn settings_for(&self, request: &TokenRequest) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
         let found = found.map_err(|_| AuthFault::NotStored)?;
         found.filter(|found| found.origin == request.origin).ok_or(AuthFault::Changed)
     }
 
-    /// Stores a rotated refresh token.
+    /// Stores the rotated refresh token of the slot, if there is one that is not stored yet.
     async fn store_rotated(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
         let Some(renewed) = slot.unstored.clone() else { return Ok(()) };
         match self.taxpayers.store_refresh_token(self.taxpayer, renewed).await {
@@ -199,7 +203,7 @@ impl TokenRefresh {
     }
 }
 
-/// The rotated refresh token, if the server replaced it.
+/// Returns the old and the new refresh token if the server has replaced the refresh token.
 fn renewed(auth: &Auth, given: SecretText) -> Option<RenewedToken> {
     let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
     Some(RenewedToken { used, given })
@@ -231,7 +235,7 @@ mod tests {
     const ID: TaxpayerId = TaxpayerId(1);
     const ORIGIN: &str = "https://erp.example";
 
-    /// An authorization server that counts its calls and puts the count in each response.
+    /// Starts an authorization server that counts its calls and replaces `#` in `body` with the count.
     async fn server(status: u16, body: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, calls) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
@@ -255,7 +259,7 @@ mod tests {
     }
 
     impl TokenFixture {
-        /// A taxpayer whose tokens come from the server.
+        /// Creates a taxpayer whose access tokens come from `server`.
         async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
             let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
