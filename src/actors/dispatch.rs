@@ -1,7 +1,8 @@
-//! Claims due lanes, fairly between taxpayers and up to a concurrency limit, hands them to their actors, renews their leases
-//! (`active_leases`) and releases what an actor could not finish. A transaction that creates work may lease the lane itself
-//! and send it here (`direct`). Lanes that were active when a process ended are run isolated (`isolation`). Timers and
-//! notifications only trigger a claim: a lost one costs delay, never work.
+//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, renews the
+//! leases of active lanes (`active_leases`) and releases lanes that an actor could not finish. A transaction that
+//! creates work may lease the lane itself and send it to the dispatcher (`direct`). Lanes that were active when a
+//! process ended are run isolated (`isolation`). Timers and notifications only trigger a claim: if one is lost, work is
+//! delayed but never lost.
 
 mod active_leases;
 mod direct;
@@ -33,11 +34,11 @@ use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// The dispatcher claims at this interval if nothing notifies it.
+/// The dispatcher claims at this interval if no notification arrives.
 const POLL: Duration = Duration::from_millis(250);
-/// The longest pause between two claims that found lanes.
+/// After a claim that found lanes, the dispatcher pauses for at most this long.
 const REST_MAX: Duration = Duration::from_millis(50);
-/// The delay of a lane that its actor could not finish.
+/// A lane that its actor could not finish is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// The state in which an actor left its lane.
@@ -49,12 +50,12 @@ pub enum WorkStatus {
     Unfinished,
 }
 
-/// Returns the steps that are blocked at present.
+/// A function that returns the steps that are blocked at present.
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Sends a lane to its actor repeatedly until it is released. Single messages let other actors run in between, and the
-/// watchdog sees each.
+/// Sends messages to a lane's actor until the lane is released; each message is one round of work. Other actors can run
+/// between two rounds, and the watchdog observes each round.
 pub async fn drive_until_released<K, C>(
     actors: &Registry<K, C, WorkStatus>,
     key: &K,
@@ -76,7 +77,7 @@ where
 #[derive(Clone)]
 pub struct DispatcherConfig {
     pub kind: LaneKind,
-    /// Names this process in the leases.
+    /// The owner name that this process writes into its leases.
     pub owner: String,
     pub lease: Duration,
     /// The maximum number of active lanes.
@@ -84,12 +85,13 @@ pub struct DispatcherConfig {
     /// The maximum number of lanes claimed in one statement.
     pub claim_max: usize,
     pub wake: Arc<Notify>,
-    /// The same for all dispatchers of a process.
+    /// All dispatchers of a process share this value, so that only one isolated lane runs at a time.
     pub isolation: Isolation,
 }
 
-/// Admission limits of the actors of a dispatcher. A lane is released a moment before its actor has replied, so the next
-/// claim may find the actor busy: two messages per lane are admitted.
+/// Returns the admission limits for the actors of a dispatcher. A lane is released shortly before its actor replies, so
+/// the next message for the lane may arrive while the actor is still busy. For this reason two messages per lane are
+/// admitted.
 pub fn limits(config: &DispatcherConfig) -> AdmissionLimits {
     AdmissionLimits {
         per_key_max: 2,
@@ -105,19 +107,20 @@ pub struct Dispatcher {
     config: DispatcherConfig,
     slots: Arc<Semaphore>,
     active_leases: ActiveLeases,
-    /// Lanes that were leased by other transactions of this process.
+    /// Receives the lanes that other transactions of this process have leased.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
     on_crash: OnCrash,
     list_blocked: ListBlockedSteps,
-    /// The blocked steps at the last claim.
+    /// The steps that were blocked at the last claim.
     blocked: Arc<Mutex<Vec<BlockedStep>>>,
-    /// The taxpayer that was served last.
+    /// The id of the taxpayer that was served last. The next claim begins with the taxpayer after it.
     last: Arc<AtomicI64>,
 }
 
 impl Dispatcher {
-    /// `handoff` sends a lane to its actor and returns once the actor is done with it.
+    /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor has stopped working on
+    /// it.
     pub fn new<F>(store: Store, config: DispatcherConfig, handoff: F) -> Self
     where
         F: Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
@@ -137,13 +140,13 @@ impl Dispatcher {
         }
     }
 
-    /// Skips lanes whose next step is blocked.
+    /// Makes the dispatcher skip lanes whose next step is one that `blocked` returns.
     #[must_use]
     pub fn with_blocked_steps(self, blocked: impl Fn() -> Vec<BlockedStep> + Send + Sync + 'static) -> Self {
         Self { list_blocked: Arc::new(blocked), ..self }
     }
 
-    /// Also accepts lanes that other transactions of this process have leased.
+    /// Makes the dispatcher accept lanes that other transactions of this process have leased, too.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
         let arrivals =
@@ -160,14 +163,14 @@ impl Dispatcher {
         })
     }
 
-    /// Claims due lanes and hands them out. Returns their number.
+    /// Claims due lanes and hands them to their actors. Returns the number of claimed lanes.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
         let blocked = self.refresh_blocked().await?;
         let free = self.slots.available_permits().min(self.config.claim_max);
         if free == 0 {
             return Ok(0);
         }
-        // Acquired before the claim: other tasks acquire slots too.
+        // The slots are acquired before the claim, because other tasks acquire slots, too.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         let ask = ClaimRequest {
@@ -193,8 +196,8 @@ impl Dispatcher {
         Ok(count)
     }
 
-    /// Returns the blocked steps. When a step is unblocked, makes every lane waiting for it due now, so that the queue drains
-    /// at once and in order.
+    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now, so that
+    /// these lanes are claimed at once and in the order of the queue.
     async fn refresh_blocked(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let blocked = (self.list_blocked)();
         let before = std::mem::replace(&mut *self.blocked(), blocked.clone());
@@ -224,7 +227,7 @@ impl Dispatcher {
         });
     }
 
-    /// Releases a lane that its actor could not finish.
+    /// Releases the lane if its actor could not finish it.
     async fn finish(&self, lease: &Lease, handled: WorkStatus) {
         if handled == WorkStatus::Unfinished
             && let Err(error) = release_after_failure(&self.store, lease).await
@@ -233,7 +236,7 @@ impl Dispatcher {
         }
     }
 
-    /// Hands out directly dispatched lanes for as long as it is polled.
+    /// Hands each directly dispatched lane to its actor, until this future is dropped.
     async fn receive(self) {
         let Some(arrivals) = &self.arrivals else { return };
         let mut arrivals = arrivals.lock().await;
@@ -246,7 +249,7 @@ impl Dispatcher {
         leases::renew(&self.store, self.config.kind, &self.active_leases.leases(), self.config.lease).await
     }
 
-    /// Dispatches for as long as it is polled.
+    /// Claims due lanes and renews leases in a loop, until this future is dropped.
     async fn run(self) {
         let mut renewed = Instant::now();
         loop {
@@ -262,18 +265,19 @@ impl Dispatcher {
                 }
             }
             if handed_out == 0 || self.slots.available_permits() == 0 {
-                // Notified or timed out: the next claim is the same.
+                // The result does not matter: the dispatcher claims after a notification and after a timeout.
                 let _ = timeout(POLL, self.config.wake.notified()).await;
             } else {
-                // A claim is a commit, which other writers wait for: lanes due meanwhile are claimed with the next one.
+                // Each claim is a commit that other writers wait for. The pause lets the next claim take several lanes
+                // at once.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
     }
 }
 
-/// The maximum number of active lanes of one taxpayer: all but an eighth, so that a taxpayer whose lanes hang leaves slots
-/// for others.
+/// Returns the maximum number of active lanes of one taxpayer: all slots except an eighth, so that a taxpayer whose
+/// lanes hang leaves slots for other taxpayers.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
@@ -284,10 +288,9 @@ async fn release_after_failure(store: &Store, lease: &Lease) -> Result<(), Store
     tx.commit().await
 }
 
-/// Runs a dispatcher.
 pub struct DispatcherActor {
     dispatcher: Dispatcher,
-    /// Its own address, which keeps the actor alive: nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 
@@ -314,7 +317,7 @@ mod tests {
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::testing::stores;
 
-    /// Long enough that a busy machine renews it in time.
+    /// This lease duration is long enough for a slow test machine to renew a lease in time.
     const LEASE: Duration = Duration::from_millis(1_500);
 
     fn config(owner: &str) -> DispatcherConfig {
@@ -335,7 +338,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// A dispatcher whose actors never finish, and the lanes they received.
+    /// Returns a dispatcher whose actors never finish, and a channel that receives the lanes handed to these actors.
     fn endless(store: &Store, handover: &DirectDispatch) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
         let (seen, lanes) = mpsc::unbounded_channel();
         let dispatcher = Dispatcher::new(store.clone(), config("me"), move |lease| {
@@ -355,7 +358,8 @@ mod tests {
     async fn a_lease_is_renewed_while_its_lane_is_active_and_no_longer() {
         for test in stores().await {
             let store = &test.store;
-            // Leased in our name, but the answer to the commit was lost: this process does not know of it.
+            // This lane is leased in the name of this process, but the dispatcher does not know that, as if the answer
+            // to the commit had been lost.
             make_due(store, "lost").await;
             lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
             make_due(store, "held").await;

@@ -1,5 +1,5 @@
-//! The lanes that are active in this process. Only their leases are renewed: a lane that was leased but never arrived here,
-//! because the answer to the commit was lost, is free again when its lease expires.
+//! The lanes that are active in this process. Only the leases of active lanes are renewed. If the answer to the commit
+//! that leased a lane was lost, the lane never becomes active here, and it is free again when its lease expires.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,15 @@ use crate::store::lanes::Lease;
 #[derive(Debug, Clone, Default)]
 pub(super) struct ActiveLeases(Arc<Mutex<HashMap<Lease, Option<i64>>>>);
 
-/// The lane is active until this is dropped.
+/// A guard: its lane counts as active until the guard is dropped.
 pub(super) struct ActiveLease {
     all: ActiveLeases,
     lease: Lease,
 }
 
 impl ActiveLeases {
-    /// Marks a lane as active, and counts it for its taxpayer if one is given.
+    /// Marks a lane as active until the returned guard is dropped. If a taxpayer is given, the lane counts as one of
+    /// the taxpayer's active lanes.
     pub(super) fn take(&self, lease: &Lease, taxpayer: Option<i64>) -> ActiveLease {
         self.lock().insert(lease.clone(), taxpayer);
         ActiveLease { all: self.clone(), lease: lease.clone() }
@@ -26,7 +27,7 @@ impl ActiveLeases {
         self.lock().keys().cloned().collect()
     }
 
-    /// The number of active lanes by taxpayer.
+    /// Returns the number of active lanes of each taxpayer, by taxpayer id.
     pub(super) fn by_taxpayer(&self) -> HashMap<i64, usize> {
         let mut held = HashMap::new();
         for taxpayer in self.lock().values().flatten() {

@@ -1,5 +1,6 @@
 //! Direct dispatch: a lane is leased in the same transaction that creates its work, so its actor starts right after the
-//! commit, without a claim. A worker slot is reserved first; if none is free, the lane waits for the dispatcher's claim.
+//! commit, without a claim. A worker slot is reserved before the transaction. If no slot is free, the lane waits until
+//! the dispatcher claims it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,13 +9,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::store::lanes::Lease;
 
-/// One slot in this many is left to claimed lanes; otherwise new work could take all slots.
+/// Direct dispatch leaves one of this many slots free for claimed lanes. If it left none, new work could take all
+/// slots.
 const DUE_SHARE: usize = 4;
 
-/// Directly dispatched lanes with their reserved slots.
+/// Receives directly dispatched lanes, each with its reserved slot.
 pub(crate) type Arrivals = mpsc::UnboundedReceiver<(Lease, OwnedSemaphorePermit)>;
 
-/// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has opened it.
+/// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has called `open`.
 #[derive(Debug, Clone, Default)]
 pub struct DirectDispatch(Arc<OnceLock<DirectTarget>>);
 
@@ -27,7 +29,7 @@ struct DirectTarget {
     arrivals: mpsc::UnboundedSender<(Lease, OwnedSemaphorePermit)>,
 }
 
-/// A worker slot that is reserved for a lane.
+/// A worker slot that is reserved for one lane.
 #[derive(Debug)]
 pub struct ReservedSlot<'a> {
     open: &'a DirectTarget,
@@ -35,7 +37,8 @@ pub struct ReservedSlot<'a> {
 }
 
 impl DirectDispatch {
-    /// Opens direct dispatch for a dispatcher: its owner name, lease duration and slots.
+    /// Connects a dispatcher with its owner name, lease duration and slots. Returns the channel on which the dispatcher
+    /// receives lanes.
     pub(crate) fn open(
         &self,
         owner: &str,
@@ -45,12 +48,12 @@ impl DirectDispatch {
     ) -> Arrivals {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (owner, slots) = (owner.to_owned(), Arc::clone(slots));
-        // There is one dispatcher of a kind; a second one would receive nothing.
+        // Only the first dispatcher is connected. A second one would receive no lanes, but each lane kind has only one.
         let _ = self.0.set(DirectTarget { owner, lease, slots, slots_max, arrivals: sender });
         receiver
     }
 
-    /// Reserves a slot, if one is free.
+    /// Reserves a worker slot. Returns `None` if too few slots are free or no dispatcher is connected.
     pub fn reserve_slot(&self) -> Option<ReservedSlot<'_>> {
         let open = self.0.get()?;
         if open.slots.available_permits() <= open.slots_max / DUE_SHARE {
@@ -62,17 +65,18 @@ impl DirectDispatch {
 }
 
 impl ReservedSlot<'_> {
-    /// The owner of the lane's lease.
+    /// The owner name to lease the lane with.
     pub fn owner(&self) -> &str {
         &self.open.owner
     }
 
-    /// The duration of the lane's lease.
+    /// The duration to lease the lane for.
     pub fn lease(&self) -> Duration {
         self.open.lease
     }
 
-    /// Sends a lane whose lease is committed. If the dispatcher is gone, the lease expires.
+    /// Sends a lane to the dispatcher after the lane's lease was committed. If the dispatcher no longer runs, nobody
+    /// renews the lease, and it expires.
     pub fn hand_over(self, lease: Lease) {
         let _ = self.open.arrivals.send((lease, self.slot));
     }

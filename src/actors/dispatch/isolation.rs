@@ -1,5 +1,6 @@
-//! Lanes that were active when a process ended are run isolated: one at a time in this process, across all kinds. If two ran
-//! together and the process ended again, both would be counted although only one of them caused it.
+//! Runs lanes that were active when a process ended in isolation: one such lane at a time in this process, across all
+//! lane kinds. If two of them ran together and the process ended again, the crash would be counted for both, although
+//! only one of them caused it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +15,14 @@ use crate::store::lanes::LeasedLane;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
 
-/// An isolated lane delays the next one for at most this long. A lane that hangs must not hold up all others.
+/// An isolated lane delays the next isolated lane for at most this long, so that a lane that hangs does not hold up all
+/// others.
 const ISOLATED_MAX: Duration = Duration::from_secs(2);
 
-/// Counts a crash for the work of a lane. `More` means that the lane is to be run now.
+/// A function that counts a crash for the work of a lane. The lane is then run only if the function returns `More`.
 pub(super) type OnCrash = Arc<dyn Fn(LeasedLane) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Serialises the isolated lanes of all dispatchers of a process.
+/// Makes the isolated lanes of all dispatchers of a process run one after the other.
 #[derive(Debug, Clone)]
 pub struct Isolation(Arc<Semaphore>);
 
@@ -31,7 +33,7 @@ impl Default for Isolation {
 }
 
 impl Dispatcher {
-    /// Sets how a crash is counted before the lane that was active then is run again.
+    /// Sets the function that counts a crash for a lane before that lane is run again.
     #[must_use]
     pub fn with_crash_counter<F>(self, on_crash: F) -> Self
     where
@@ -40,7 +42,7 @@ impl Dispatcher {
         Self { on_crash: Arc::new(on_crash), ..self }
     }
 
-    /// Runs isolated lanes for as long as it is polled.
+    /// Claims and runs isolated lanes in a loop, until this future is dropped.
     pub(super) async fn run_isolated(self) {
         loop {
             let has_taken = self.claim_isolated().await.unwrap_or_else(|error| {

@@ -15,11 +15,11 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// Notices processed concurrently; further ones are refused and sent again by the authority. It bounds the calls that
-/// even the holder of the notification token can cause.
+/// The maximum number of notices processed concurrently. Further notices are refused, and the authority sends them
+/// again. The limit also bounds the calls that a holder of the notification token can cause.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
-/// Processes notices and the authority's list of invoices in transit, and reads the inbox.
+/// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
 pub struct Inbound {
     pub(super) store: Store,
     pub(super) taxpayers: Arc<TaxpayerHandle>,
@@ -40,13 +40,14 @@ impl Inbound {
         Self { store, taxpayers, authority, slots, policy, withheld: AtomicU64::default() }
     }
 
-    /// The number of invoices withheld from buyers that are not verified.
+    /// Returns how many times an invoice was withheld from a buyer that was not verified, since the start of the
+    /// process.
     pub fn withheld(&self) -> u64 {
         self.withheld.load(Ordering::Relaxed)
     }
 
-    /// The taxpayer with the tax number of a document. The invoice is withheld if the taxpayer is not verified and
-    /// verification is required: it must not go to a stranger.
+    /// Returns the taxpayer with the tax number `tin`. Withholds the invoice if verification is required and this
+    /// taxpayer is not verified, because an invoice must not go to a stranger.
     pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, NoticeError> {
         let Some(taxpayer) = taxpayers::with_tin(&self.store, tin).await? else {
             return Err(NoticeError::UnknownInvoice);
@@ -60,7 +61,7 @@ impl Inbound {
     }
 }
 
-/// Why a notice had no durable effect. All but the first two are transient.
+/// Why a notice had no durable effect. All reasons except `UnknownInvoice` and `Withheld` are transient.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeError {
     #[error("nobody here sent or receives this invoice")]

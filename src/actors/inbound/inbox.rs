@@ -1,5 +1,6 @@
-//! A taxpayer's inbox: the document of a supplier's invoice, live from the authority or else the copy from receipt, and
-//! its acknowledgement.
+//! A taxpayer's inbox: reads the document of a supplier's invoice and acknowledges the invoice. The document comes from
+//! the authority if the authority answers in time. If not, it is the copy that was stored when the invoice was
+//! received.
 
 use std::time::Duration;
 
@@ -16,14 +17,14 @@ use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::store::operations::supplier_invoices;
 
-/// Timeout of the live document, after which the copy is returned.
+/// If the authority does not return the document within this time, the stored copy is returned.
 const LIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The document of a supplier's invoice.
 #[derive(Debug, Clone)]
 pub struct InboxDocument {
     pub document: Value,
-    /// True if the authority returned it just now; false for the copy from receipt.
+    /// True if the authority has just returned the document; false if the document is the stored copy.
     pub is_live: bool,
 }
 
@@ -49,7 +50,8 @@ impl From<Refusal> for InboxError {
 }
 
 impl Inbound {
-    /// The document of an invoice in the taxpayer's inbox.
+    /// Returns the document of an invoice in the taxpayer's inbox: from the authority if possible, else the stored
+    /// copy.
     pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<InboxDocument, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if let Ok(Some(document)) = timeout(LIVE_TIMEOUT, self.live(taxpayer, &invoice.irn)).await {
@@ -64,8 +66,8 @@ impl Inbound {
         Ok(InboxDocument { document, is_live: false })
     }
 
-    /// Acknowledges an invoice: first to the authority, then in the taxpayer's data. If the process dies in between, a
-    /// repeated request succeeds, because the authority accepts a repeated acknowledgement.
+    /// Acknowledges an invoice: first to the authority, then in the taxpayer's data. If the process dies between the
+    /// two, a repeated request succeeds, because the authority accepts a repeated acknowledgement.
     pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
@@ -80,7 +82,8 @@ impl Inbound {
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 
-    /// Acknowledges to the authority. After an unknown outcome it asks at once if the call took effect.
+    /// Acknowledges an invoice to the authority. If the outcome of the call is unknown, asks the authority at once
+    /// whether the invoice is acknowledged.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let unknown = match authority.acknowledge(irn.as_str()).await {
@@ -92,7 +95,7 @@ impl Inbound {
         if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown) }
     }
 
-    /// The authority's current document, if it can be fetched and decrypted.
+    /// Returns the authority's current document, if it can be downloaded and decrypted.
     async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let sealed = authority.download(irn.as_str()).await.ok()?;

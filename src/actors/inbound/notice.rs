@@ -1,5 +1,6 @@
-//! Processes one notice. For an outgoing invoice of one of our taxpayers it asks the authority for the transmission
-//! status; an invoice addressed to one of them is downloaded into the inbox. Both may apply.
+//! Processes one notice about an invoice. If one of our taxpayers sent the invoice, the authority is asked for its
+//! transmission status. If one of our taxpayers is the buyer, the invoice is downloaded into the buyer's inbox. Both
+//! may be true of the same invoice.
 
 use std::time::Duration;
 
@@ -18,25 +19,25 @@ use crate::store::invoices::{self, InvoiceNames};
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
 
-/// Timeout of processing a notice, while its sender waits.
+/// The timeout for processing a notice. The sender of the notice waits during this time.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An invoice that one of our taxpayers sent, as our data has it.
+/// An invoice that one of our taxpayers sent, as it is stored here.
 struct OutgoingInvoice {
     taxpayer_id: TaxpayerId,
-    /// In the spelling that we use with the authority.
+    /// The IRN in the spelling that we use with the authority.
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if recorded as transmitted and no run stopped before that.
+    /// True if the invoice is recorded as transmitted and no transmit run ended without sending it.
     is_transmitted: bool,
     is_acknowledged: bool,
-    /// The call of its transmission has no outcome yet.
+    /// True if our call to transmit the invoice has no outcome yet.
     is_under_way: bool,
 }
 
 impl Inbound {
-    /// Processes a notice about an invoice. On success all its effects are durable.
+    /// Processes a notice about an invoice. On success all effects of the notice are durable.
     pub async fn handle_notice(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let _slot = self.slots.try_acquire().map_err(|_| NoticeError::Busy)?;
         timeout(NOTICE_TIMEOUT, self.ask_about(irn, message)).await.map_err(|_| NoticeError::TimedOut)?
@@ -45,20 +46,22 @@ impl Inbound {
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let transmitted = self.follow(&sent).await;
-        // During our own transmission the authority may notify the buyer before it answers us.
+        // While we transmit an invoice, the authority may notify the buyer before it answers our call.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
-        // A failure on the sender's side must not delay the buyer's side.
+        // The buyer's side is processed even if the sender's side has failed.
         let is_in_transit = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         match received {
-            // The poller finds a withheld invoice again; the sender's side of this notice is done.
+            // A withheld invoice does not fail the notice: the sender's side is done, and the poller finds the invoice
+            // again.
             Err(NoticeError::Withheld) => Ok(()),
             received => received,
         }
     }
 
-    /// Processes a line of the authority's list, which already contains the transmission status.
+    /// Processes a line of the authority's list of invoices in transit. The line already contains the transmission
+    /// status.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
@@ -68,7 +71,7 @@ impl Inbound {
         self.receive_from(&sent).await
     }
 
-    /// The outgoing invoice with this IRN, if one of our taxpayers sent it.
+    /// Returns the outgoing invoice with this IRN, if one of our taxpayers sent it.
     async fn outgoing(&self, irn: &Irn) -> Result<Option<OutgoingInvoice>, NoticeError> {
         let Some(owner) = taxpayers::with_service_id(&self.store, irn.service_id()).await? else {
             return Ok(None);
@@ -92,8 +95,8 @@ impl Inbound {
         }))
     }
 
-    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted. An
-    /// acknowledged invoice is final.
+    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted. Does
+    /// not ask about an acknowledged invoice, because its status no longer changes.
     async fn follow(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
         if sent.is_acknowledged {
             return Ok(true);
@@ -108,7 +111,8 @@ impl Inbound {
         Ok(is_transmitted)
     }
 
-    /// Receives an invoice of one of our taxpayers, if its buyer is one, too.
+    /// Puts an invoice that one of our taxpayers sent into the inbox of the buyer, if the buyer is one of our
+    /// taxpayers, too.
     async fn receive_from(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
         let known = match &sent.buyer_tin {
             Some(tin) => self.addressee(&sent.irn, tin).await.map(drop),
@@ -125,7 +129,7 @@ impl Inbound {
         }
     }
 
-    /// Puts an invoice into the inbox of its addressee, unless it is there already.
+    /// Downloads an invoice into the inbox of its addressee, unless it was received before.
     async fn receive(&self, irn: &Irn) -> Result<(), NoticeError> {
         if !supplier_invoices::received_among(&self.store, &[irn.key()]).await?.is_empty() {
             return Ok(());

@@ -1,5 +1,6 @@
-//! Polls the authority's list of invoices in transit, to find those without a notice. One replica polls at a time. A
-//! cursor in the database marks how far the list was read; reading a line again changes nothing.
+//! Polls the authority's list of invoices in transit, to find invoices about which no notice arrived. Only one replica
+//! polls at a time. A cursor in the database marks how far the list was read. Processing a line of the list again
+//! changes nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,31 +22,31 @@ use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
-/// The only lane of its kind.
+/// The key of the only lane of kind `Pull`.
 const LANE: &str = "transit";
-/// A poll reads the list again from this long before the cursor. The list is ordered by day of signature, and a transmission may
-/// follow days later.
+/// Each poll starts reading this long before the cursor. The list is ordered by day of signature, and an invoice may be
+/// transmitted days after its signature.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
-/// The interval between two checks for a due poll.
+/// The interval at which the poller checks whether a poll is due.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// A sweep reads acknowledged invoices back to this age, because that list only grows.
+/// A sweep reads acknowledged invoices of this last period only, because the list of acknowledged invoices only grows.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
-/// When a withheld invoice is tried again; its buyer may be verified by then.
+/// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
-/// When an unknown invoice is tried again; its buyer may be onboarded by then.
+/// An invoice whose buyer is unknown is tried again after this time, because the buyer may be onboarded by then.
 const UNKNOWN_RETRY: SignedDuration = SignedDuration::from_hours(1);
-/// Lines processed in one poll.
+/// The maximum number of lines processed in one poll.
 const POLL_LINES_MAX: usize = 500;
-/// Consecutive failures that end a poll.
+/// A poll ends after this many consecutive failures.
 const FAILURES_MAX: usize = 5;
 
-/// Interval and lease of the poller.
+/// The interval between polls, and the owner and duration of the poller's lease.
 #[derive(Debug, Clone)]
 pub struct PollSchedule {
     pub every: Duration,
-    /// The name of this process in the lease.
+    /// The owner name that this process writes into its leases.
     pub owner: String,
     pub lease: Duration,
 }
@@ -55,11 +56,12 @@ pub struct TransitPoller {
     inbound: Arc<Inbound>,
     clock: SharedClock,
     schedule: PollSchedule,
-    /// Processed lines, each with the time of its next try, if any. A cache: correctness does not depend on it.
+    /// The processed lines. A line with a time is tried again at that time; a line with `None` is done. This is only a
+    /// cache: correctness does not depend on it.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
 }
 
-/// A line of the list: an invoice and its acknowledgement.
+/// A line of the list: the IRN of an invoice, and whether the invoice is acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct TransitLine {
     irn: Irn,
@@ -68,9 +70,9 @@ struct TransitLine {
 
 /// The result of one poll.
 enum PollResult {
-    /// The whole list was processed.
+    /// The whole list was processed, and the cursor is to be stored.
     Done(PullCursor),
-    /// More lines are due at once.
+    /// Lines are left over, so the next poll is due at once.
     MoreDue,
     /// The authority is not available.
     Interrupted,
@@ -81,14 +83,15 @@ impl TransitPoller {
         Self { inbound, clock, schedule, processed: Arc::default() }
     }
 
-    /// Makes the first poll due, because notices may have been missed before the start.
+    /// Makes a poll due at the start, because notices may have been missed before the start.
     pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
         abandoned::schedule_at_start(&tx, LaneKind::Pull, LANE).await?;
         tx.commit().await
     }
 
-    /// Polls if due and not leased by another replica. Returns true if more lines are due at once.
+    /// Polls if a poll is due and no other replica holds the lease. Returns true if lines are left over, so that the
+    /// next poll is due at once.
     pub async fn poll_due(&self) -> Result<bool, StoreError> {
         let store = &self.inbound.store;
         if !lanes::any_due(store, LaneKind::Pull).await? {
@@ -100,7 +103,7 @@ impl TransitPoller {
         };
         let result = self.poll(&lease, pull_cursors::load(store).await?).await;
         match self.finish(&lease, &result).await {
-            // Another replica has taken the lease over; repeating our work changes nothing.
+            // Another replica has taken over the lease and repeats our work, which changes nothing.
             Err(StoreError::Stale) => Ok(false),
             ended => ended.map(|()| matches!(result, PollResult::MoreDue)),
         }
@@ -142,7 +145,8 @@ impl TransitPoller {
         self.process(lease, self.unprocessed(lines, now), after).await
     }
 
-    /// Reads the lines in transit signed since `transit` (all, if `None`) and those acknowledged since `acknowledged`.
+    /// Reads the lines of invoices in transit from the day of `transit` on (all of them if `None`), and the lines of
+    /// acknowledged invoices from the day of `acknowledged` on.
     async fn read(
         &self,
         transit: Option<Timestamp>,
@@ -160,7 +164,7 @@ impl TransitPoller {
         Ok(lines)
     }
 
-    /// Leaves out processed lines, and forgets those that are no longer listed.
+    /// Returns the lines that are new or due for another try. Removes lines that are no longer listed from `processed`.
     fn unprocessed(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
         let mut processed = self.processed();
         let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);
@@ -169,7 +173,8 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one. A failed line does not stop the others; the next poll retries it.
+    /// Processes lines one by one. The next poll tries a failed line again; the lines after it are still processed,
+    /// unless several in succession fail.
     async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(POLL_LINES_MAX) {
@@ -220,7 +225,7 @@ fn back(at: Timestamp, by: SignedDuration) -> Timestamp {
 }
 
 impl TransitPoller {
-    /// Runs under supervision on the background arbiter.
+    /// Starts the poller under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<TransitPollerActor> {
         let node = tree.node(NodeKind::Inbound, 0, "transit-poller");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| TransitPollerActor {
@@ -242,10 +247,9 @@ impl TransitPoller {
     }
 }
 
-/// Runs the poller.
 pub struct TransitPollerActor {
     poller: TransitPoller,
-    /// Its own address keeps the actor alive, because nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 
