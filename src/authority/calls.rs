@@ -1,6 +1,6 @@
-//! The upstream calls, one method each. Each is tried once.
+//! The calls to the authority, one method each. A method makes its call once and never retries.
 //!
-//! This file holds the authority's names: paths, fields, and which answer counts as a success.
+//! This file holds the authority's names (paths and fields) and the rule which answer of each call is a success.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -19,8 +19,8 @@ use crate::authority::wire::{
 use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: checks that this IRN may be used. A signed IRN gives `Unknown`: ask
-    /// `confirm`.
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. Fails with `Unknown` if the IRN may be signed
+    /// already; the caller then asks `confirm`.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
@@ -30,7 +30,7 @@ impl Authority {
         .await
     }
 
-    /// `POST /invoice/validate`: checks a document. The authority names one fault at a time.
+    /// `POST /invoice/validate`: checks a document. The authority reports only one fault at a time.
     pub async fn validate(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
             AuthorityRequest::new(Operation::Validate, Method::POST, "/invoice/validate").body(document),
@@ -39,7 +39,8 @@ impl Authority {
         .await
     }
 
-    /// `POST /invoice/sign`. `Unknown` covers a duplicate too: ask `confirm`.
+    /// `POST /invoice/sign`: signs a document. For a document that is signed already it may fail with `Unknown`; the
+    /// caller then asks `confirm`.
     pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
             AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").body(document),
@@ -48,14 +49,14 @@ impl Authority {
         .await
     }
 
-    /// `GET /invoice/confirm/{irn}`. `NotFound` when it is not signed.
+    /// `GET /invoice/confirm/{irn}`. Fails with `NotFound` if the IRN is not signed.
     pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
         let path = format!("/invoice/confirm/{}", path_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn), parse_data)
             .await
     }
 
-    /// `PATCH /invoice/update/{irn}`. The status is one of the authority's words: PARTIAL, PAID, REJECTED.
+    /// `PATCH /invoice/update/{irn}`. `payment_status` is a word of the authority: PARTIAL, PAID or REJECTED.
     pub async fn update_payment(
         &self,
         irn: &str,
@@ -72,7 +73,8 @@ impl Authority {
         self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`. Returns false if the answer is not `ok: true` or is a 5xx.
+    /// `GET /invoice/transmit/self-health-check`. Returns false if the authority answers a 5xx or anything but `ok:
+    /// true`.
     pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,
@@ -82,14 +84,15 @@ impl Authority {
         self.send(request, |answer| Some(says_ok(&answer))).await
     }
 
-    /// `GET /invoice/transmit/lookup/{irn}`: both sides and whether their access points are online.
+    /// `GET /invoice/transmit/lookup/{irn}`: returns the supplier and the customer, and whether their access points
+    /// are online.
     pub async fn lookup(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
         let path = format!("/invoice/transmit/lookup/{}", path_part(irn)?);
         let request = AuthorityRequest::new(Operation::Lookup, Method::GET, &path).for_irn(irn);
         self.send(request, |answer| Parties::read(&answer.data)).await
     }
 
-    /// `POST /invoice/transmit/{irn}`: sends it to the other access point.
+    /// `POST /invoice/transmit/{irn}`: sends the invoice to the customer's access point.
     pub async fn transmit(&self, irn: &str) -> Result<(), AuthorityFailure> {
         let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({});
@@ -100,7 +103,8 @@ impl Authority {
         .await
     }
 
-    /// `PATCH /invoice/transmit/{irn}`: confirms its receipt. A second time is no failure.
+    /// `PATCH /invoice/transmit/{irn}`: confirms that the invoice was received. To confirm it a second time is no
+    /// failure.
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
         let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
@@ -125,7 +129,7 @@ impl Authority {
         self.send(request, |answer| InTransit::list(&answer.data)).await
     }
 
-    /// `GET /invoice/{business_id}`: returns a page of the authority's invoices of this taxpayer.
+    /// `GET /invoice/{business_id}`: returns one page of the invoices that the authority has of this taxpayer.
     pub async fn search(
         &self,
         business_id: &str,
@@ -144,26 +148,28 @@ impl Authority {
         self.send(request, parse_data).await
     }
 
-    /// `GET /invoice/download/{irn}`. `NotFound` when it is not signed.
+    /// `GET /invoice/download/{irn}`. Fails with `NotFound` if the IRN is not signed.
     pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
         let path = format!("/invoice/download/{}", path_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn), parse_data)
             .await
     }
 
-    /// `POST /vat/postpayment`. The answer's body is open: any that does not say `ok: false` is a success.
+    /// `POST /vat/postpayment`: sends a VAT report. The authority does not specify the body of the answer, so every
+    /// answer that does not say `ok: false` is a success.
     pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
         let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
         self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
     }
 
-    /// `GET /entity/{entity_id}`: the businesses of an entity. `NotFound` when there is none with this id.
+    /// `GET /entity/{entity_id}`: returns the businesses of an entity. Fails with `NotFound` if no entity has this
+    /// id.
     pub async fn entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
         let path = format!("/entity/{}", path_part(id)?);
         self.send(AuthorityRequest::new(Operation::Entity, Method::GET, &path), parse_data).await
     }
 
-    /// `GET /invoice/resources/{list}`: returns the data array, unmodified.
+    /// `GET /invoice/resources/{list}`: returns the array of the list's entries, unmodified.
     pub async fn resource(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
         let request = AuthorityRequest::new(Operation::Resource, Method::GET, &path).without_keys();
@@ -171,7 +177,7 @@ impl Authority {
     }
 }
 
-/// Encodes a path segment. Text that cannot be one is no IRN, so the authority does not know it.
+/// Encodes text as one path segment. Text that cannot be a segment is no IRN, so it gives `NotFound` without a call.
 fn path_part(text: &str) -> Result<String, AuthorityFailure> {
     path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),
@@ -187,7 +193,7 @@ fn parse_data<T: DeserializeOwned>(answer: AuthorityAnswer) -> Option<T> {
     serde_json::from_value(answer.data).ok()
 }
 
-/// The authority's message of a success.
+/// Returns the message of a successful answer.
 fn message_of(answer: &AuthorityAnswer) -> String {
     let words = answer.message.as_str().or_else(|| answer.data.get("message")?.as_str());
     words.unwrap_or("ACKNOWLEDGED").to_owned()

@@ -1,7 +1,7 @@
-//! Construction of the client, and the one path that every call takes: admission, HTTP exchange,
-//! classification, counters, log line.
+//! The client, and the one path that every call takes: admission, HTTP exchange, classification, counters, log line.
 //!
-//! Redirects and the system's proxy are off. Secrets are in sensitive headers and nowhere else.
+//! The client follows no redirects and uses no proxy of the system. Secrets are in sensitive headers and nowhere
+//! else.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,14 +29,15 @@ use crate::authority::transport::request::AuthorityRequest;
 use crate::config::AuthoritySettings;
 use crate::domain::kernel::clock::SharedClock;
 
-/// The longest wait for a connection; beyond it nothing was sent.
+/// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept. Gateways keep theirs longer, so that few calls meet a closed one.
+/// How long an unused connection is kept. Gateways keep unused connections longer, so a call rarely meets one that
+/// the gateway has closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// The longest wait of a liveness check.
+/// The timeout of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
-/// Settings that no client can be built from.
+/// The settings from which no client can be built.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityBuildError {
     #[error("the authority's base URL must be http or https, with a host, without query and fragment")]
@@ -55,7 +56,7 @@ pub enum AuthorityBuildError {
 #[derive(Clone)]
 pub struct Authority {
     inner: Arc<ClientInner>,
-    /// The account that the calls are made for.
+    /// The account on whose behalf the client makes its calls.
     account: CallerAccount,
 }
 
@@ -71,8 +72,8 @@ struct ClientInner {
 }
 
 impl Authority {
-    /// Builds a client for the authority at `base_url`, the root without `/api/v1`: that of the settings, or the
-    /// embedded simulator's.
+    /// Builds a client. `base_url` is the authority's address without `/api/v1`, either from the settings or that of
+    /// the embedded simulator.
     ///
     /// # Errors
     /// When a setting cannot be used, or the system has no usable certificates.
@@ -99,28 +100,28 @@ impl Authority {
         Ok(Self { inner, account: CallerAccount::Service })
     }
 
-    /// Returns a client that makes its calls for an account.
     #[must_use]
     pub fn on_behalf_of(&self, account: CallerAccount) -> Self {
         Self { inner: Arc::clone(&self.inner), account }
     }
 
-    /// Every breaker, in the order of [`Operation::ALL`].
+    /// Returns the state of every breaker, in the order of [`Operation::ALL`].
     pub fn breakers(&self) -> Vec<BreakerView> {
         self.inner.admission.breaker_views()
     }
 
-    /// The limit of every operation, in the same order.
+    /// Returns the limit of every operation, in the order of [`Operation::ALL`].
     pub fn limits(&self) -> Vec<LimitView> {
         self.inner.admission.limit_views()
     }
 
-    /// Calls and their time, per operation and outcome, zeros included.
+    /// Returns the number of calls and their total duration for each operation and outcome, even where no call was
+    /// made.
     pub fn call_stats(&self) -> Vec<CallStats> {
         self.inner.call_counters.all()
     }
 
-    /// Decrypts the download of an IRN with this client's API key. Refuses a document of another IRN.
+    /// Decrypts a download with this client's API key. Fails if the document has another IRN than `irn`.
     pub fn decrypt(&self, irn: &str, document: &EncryptedDocument) -> Result<Value, CryptoError> {
         let document = document.decrypt(&self.inner.api_key)?;
         let named = document.get("irn").and_then(Value::as_str).unwrap_or_default();
@@ -131,8 +132,8 @@ impl Authority {
         Err(CryptoError::OtherDocument)
     }
 
-    /// Returns true if `GET /api` gives `{ "healthy": true }` within 5 s. Uses no limit, no breaker and no
-    /// keys.
+    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. The request carries no keys, and neither
+    /// the limits nor the breakers apply to it.
     pub async fn alive(&self) -> bool {
         let wait = self.inner.timeout.min(ALIVE_MAX);
         let request = self.inner.http.get(format!("{}/api", self.inner.root)).timeout(wait);
@@ -145,7 +146,7 @@ impl Authority {
         response.status == 200 && body.get("healthy") == Some(&Value::Bool(true))
     }
 
-    /// Makes one call and reads its answer. An answer that `read` rejects is malformed.
+    /// Makes one call and parses its answer with `read`. If `read` returns `None`, the answer counts as malformed.
     pub(crate) async fn send<T>(
         &self,
         request: AuthorityRequest<'_>,
@@ -184,8 +185,8 @@ impl Authority {
         result
     }
 
-    /// If many calls fail, and a few documents or accounts may be the cause, a call that concerns none of them
-    /// decides.
+    /// Makes a liveness check if many calls fail and a few documents or accounts may be the cause. The check concerns
+    /// no document and no account, so it shows whether the authority itself fails.
     async fn check_liveness_if_doubtful(&self, operation: Operation) {
         if self.inner.admission.should_check_liveness(operation) {
             let is_alive = self.alive().await;
@@ -282,7 +283,7 @@ mod tests {
     use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::TaxpayerId;
 
-    /// Returns an address that nothing listens on.
+    /// Returns the URL of a port on which nothing listens.
     fn closed() -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())

@@ -1,4 +1,5 @@
-//! The entry point of a fuzz target in `fuzz/`. Compiled for it and for the tests, never for the service.
+//! The entry point of the fuzz target for the authority's answers. Compiled for that target and for tests, never for
+//! the service.
 
 use serde::de::DeserializeOwned;
 
@@ -10,7 +11,7 @@ use crate::authority::transport::classify;
 use crate::authority::transport::exchange::RawResponse;
 use crate::authority::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
 
-/// Reads bytes as an answer to each operation and status, and as a key file.
+/// Parses the bytes as an answer to each operation with each status, and as a key file.
 pub fn answer(text: &[u8]) {
     drop(CryptoKeys::parse(text));
     let Some(answer) = AuthorityAnswer::parse(text) else { return };

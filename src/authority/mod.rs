@@ -1,8 +1,9 @@
 //! The client of the tax authority.
 //!
-//! One method per upstream call, each tried once: failures are classified, and the caller decides when to retry. An
-//! effect is reported as failed only if it certainly did not happen; otherwise it is `Unknown`. Deliberately absent:
-//! retry loops, caching, and any knowledge of invoices beyond their IRN.
+//! Each call has one method, which makes the call once. Failures are classified, and the caller decides when to
+//! retry. A call with an effect is reported as failed only if the effect certainly did not happen; if the effect may
+//! have happened, the failure is `Unknown`. Deliberately absent: retry loops, caching, and any knowledge of invoices
+//! beyond their IRN.
 //!
 //! | Concept | Module |
 //! |---|---|

@@ -1,7 +1,7 @@
-//! The operations of the authority, and what a failure of each may have left behind. Paths and bodies are in
-//! `calls`.
+//! The operations of the authority, and the effect that a failed call of each operation may have had. Paths and
+//! bodies are in `calls`.
 
-/// One kind of upstream call. Each has its own breaker and counters.
+/// One kind of call to the authority. Each operation has its own breaker, limit and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     ValidateIrn,
@@ -21,19 +21,19 @@ pub enum Operation {
     Entity,
 }
 
-/// The effect that a call without an answer may have had.
+/// The effect that a call may have had if its answer is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EffectKind {
-    /// None: it only reads.
+    /// The call only reads, so it never has an effect.
     Read,
-    /// None, but a refusal may mean that the IRN is signed already.
+    /// The call has no effect, but a refusal may mean that the IRN is signed already.
     Claim,
-    /// It may have taken effect.
+    /// The call may have taken effect although its answer is missing.
     Effect,
 }
 
 impl Operation {
-    /// Every operation, in the order of its discriminant.
+    /// Every operation, in the order of the discriminants, so that `operation as usize` is its index.
     pub const ALL: [Self; 15] = [
         Self::ValidateIrn,
         Self::Validate,
@@ -52,7 +52,7 @@ impl Operation {
         Self::Entity,
     ];
 
-    /// The name in logs, metrics and operators' pages.
+    /// The operation's name in logs, metrics and operators' pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::ValidateIrn => "validate_irn",
@@ -84,7 +84,7 @@ impl Operation {
     }
 }
 
-/// The eleven reference lists, by the names of the specification.
+/// The eleven reference lists, named as in the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResourceList {
     InvoiceTypes,
@@ -115,7 +115,7 @@ impl ResourceList {
         Self::Countries,
     ];
 
-    /// The name in our paths, as in `/v1/core/resources/{name}`.
+    /// The list's name in our paths, such as `/v1/core/resources/{name}`.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvoiceTypes => "invoice-types",
@@ -137,7 +137,7 @@ impl ResourceList {
         Self::ALL.into_iter().find(|list| list.name() == name)
     }
 
-    /// The name in the authority's paths, which differs for two lists.
+    /// The list's name in the authority's paths. For two lists it differs from ours.
     pub fn upstream_name(self) -> &'static str {
         match self {
             Self::ProductCodes => "hs-codes",

@@ -1,7 +1,8 @@
-//! Delays between tries: exponential with full jitter, never sooner than a Retry-After, bounded by time.
+//! Computes the delays between tries: exponential with full jitter, never shorter than a Retry-After, limited in
+//! total time.
 //!
-//! The only user of the crate `backoff`, which computes the growing interval and nothing else: nothing sleeps
-//! here, and randomness is an argument.
+//! Only this file uses the crate `backoff`, and only to compute the growing interval. Nothing sleeps here, and
+//! randomness is an argument.
 
 use std::time::Duration;
 
@@ -11,26 +12,26 @@ use backoff::exponential::ExponentialBackoffBuilder;
 
 use crate::domain::kernel::jitter::up_to;
 
-/// After this many doublings any interval has reached its bound.
+/// After this many doublings every interval has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
 
-/// When to try again, and when to give up. `pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`.
+/// When to retry a call and when to give up (`pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The longest delay after the first failed try.
     pub initial: Duration,
     /// The longest delay after any try.
     pub max: Duration,
-    /// No try starts later than this after the first.
+    /// No try starts later than this time after the first try.
     pub give_up_after: Duration,
 }
 
 impl RetryPolicy {
     /// Returns the delay after `attempts` failed tries, or `None` if the time is used up.
     ///
-    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32: the
-    /// delay is that fraction of the interval. A `retry_after` takes precedence; the jitter then spreads the
-    /// tries over `initial` after it, so that callers given the same moment do not all return at once.
+    /// `elapsed` is the time since the first try. `jitter` is a random number: the delay is the fraction `jitter /
+    /// u32::MAX` of the interval. If `retry_after` is given, the delay is `retry_after` plus that fraction of
+    /// `initial`, so that callers with the same `retry_after` do not all call at the same moment.
     pub fn delay(
         &self,
         attempts: u32,
@@ -45,8 +46,8 @@ impl RetryPolicy {
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
     }
 
-    /// Returns the longest delay after `attempts` tries: `initial`, doubled for each try but the first, up to
-    /// `max`.
+    /// Returns the longest delay after `attempts` failed tries: `initial` after the first try, doubled for each
+    /// further try, at most `max`.
     fn interval(&self, attempts: u32) -> Duration {
         let mut intervals = ExponentialBackoffBuilder::<SystemClock>::new()
             .with_initial_interval(self.initial.min(self.max))

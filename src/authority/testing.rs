@@ -1,5 +1,4 @@
-//! A small HTTP server for tests that answers with canned bytes and can drop, stall or corrupt answers; and
-//! test keys.
+//! Helpers for tests: an HTTP server with canned answers, which it can also drop, stall or corrupt; and test keys.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,20 +24,22 @@ pub(crate) enum Behaviour {
     Drop,
     /// Sends nothing for longer than any test waits.
     Stall,
-    /// Writes these bytes, then sends nothing more.
+    /// Writes these bytes and then keeps the connection open without sending more.
     BytesThenStall(Vec<u8>),
-    /// Writes a header, then an endless body.
+    /// Writes the head of a response and then a body without end.
     Endless,
-    /// Takes time for each request.
+    /// Takes time to answer each request, as [`BusyServer`] describes.
     Busy(BusyServer),
-    /// Writes the bytes of the first entry whose text the request line contains; closes the connection if there
-    /// is none.
+    /// Writes the bytes of the first entry whose text is part of the request line. Closes the connection if no entry
+    /// matches.
     ByPath(Vec<(&'static str, Vec<u8>)>),
-    /// Like `ByPath`, but writes the bytes of each matching entry once, in order, and repeats the last.
+    /// Like `ByPath`, but each further request gets the bytes of the next matching entry. The last matching entry
+    /// repeats.
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
-/// Handles `workers` requests at a time, each for `work`. The rest wait or get a 429.
+/// A server that handles `workers` requests at a time and takes the time `work` for each. Further requests wait; if
+/// `rejects` is set, they get a 429 instead.
 #[derive(Debug, Clone)]
 pub(crate) struct BusyServer {
     workers: Arc<Semaphore>,
@@ -46,7 +47,7 @@ pub(crate) struct BusyServer {
     rejects: bool,
     reply: Vec<u8>,
     present: Arc<AtomicUsize>,
-    /// The highest number of concurrent requests.
+    /// The highest number of concurrent requests so far.
     peak: Arc<AtomicUsize>,
 }
 
@@ -79,14 +80,14 @@ impl BusyServer {
     }
 }
 
-/// A listening server and the requests it received, head and body as text.
+/// A listening server and the requests that it received. A request is stored as text, with head and body.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    /// Handles every request in the same way.
+    /// Starts a server that handles every request in this way.
     pub(crate) async fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -100,7 +101,7 @@ impl Server {
         Self { address, received }
     }
 
-    /// Answers every request with a status and a JSON body.
+    /// Starts a server that answers every request with this status and JSON body.
     pub(crate) async fn json(status: u16, body: &str) -> Self {
         Self::start(Behaviour::Bytes(http(status, "", body))).await
     }
@@ -122,19 +123,19 @@ impl Server {
         self.limited_authority(64)
     }
 
-    /// Returns a client with a timeout of one second and this limit of concurrent calls.
+    /// Returns a client with a timeout of one second that makes at most this many concurrent calls of an operation.
     pub(crate) fn limited_authority(&self, max_concurrent_calls: u32) -> Authority {
         let base_url = format!("http://{}", self.address).parse().unwrap();
         Authority::new(&base_url, &settings(1, max_concurrent_calls), Arc::new(SystemClock)).unwrap()
     }
 }
 
-/// Returns a client with a timeout that a busy machine does not reach.
+/// Returns a client with a timeout so long that a busy machine does not reach it.
 pub(crate) fn authority(base_url: &str, clock: SharedClock) -> Authority {
     Authority::new(&base_url.parse().unwrap(), &settings(30, 64), clock).unwrap()
 }
 
-/// The default settings with test keys and these limits.
+/// Returns the default settings with test keys, this timeout and this limit of concurrent calls.
 pub(crate) fn settings(timeout_s: u64, max_concurrent_calls: u32) -> AuthoritySettings {
     AuthoritySettings {
         api_key: SecretString::from("0a1b2c3d-0000-4000-8000-000000000000"),
@@ -145,7 +146,7 @@ pub(crate) fn settings(timeout_s: u64, max_concurrent_calls: u32) -> AuthoritySe
     }
 }
 
-/// A whole HTTP response. `headers` are complete lines.
+/// Returns a complete HTTP response. `headers` are complete header lines, each with its line end.
 pub(crate) fn http(status: u16, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
@@ -188,7 +189,7 @@ async fn serve(mut stream: TcpStream, behaviour: Behaviour, log: Arc<Mutex<Vec<S
     }
 }
 
-/// Reads until the head is complete and the announced body has arrived.
+/// Reads a request until its head and the whole body that the head announces have arrived.
 async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];
@@ -209,10 +210,11 @@ fn announced(head: &str) -> usize {
     line.map_or(0, |length| length.parse().unwrap())
 }
 
-/// The first 24 characters of the key of a download.
+/// The first 24 characters of the key that encrypts a test download.
 pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
 
-/// Returns the initialisation vector and the bytes of a download that [`authority`] can read.
+/// Encrypts `plain` as a download that [`authority`] can decrypt. Returns the initialisation vector and the
+/// ciphertext.
 pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
     let key = format!("{PUBLIC_PART}0a1b2c3d");
     let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();
@@ -221,10 +223,10 @@ pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
     (hex::encode(iv.as_ref()), bytes)
 }
 
-/// A certificate as key files hold it.
+/// A certificate in the form in which key files contain it.
 pub(crate) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
 
-/// The key of a throw-away pair, as `SubjectPublicKeyInfo`.
+/// The public key of a key pair that only tests use, as `SubjectPublicKeyInfo`.
 pub(crate) const PUBLIC_KEY_PEM: &str = "\
 -----BEGIN PUBLIC KEY-----
 MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmQpyUT3abxDCDVPyXm/x
@@ -236,7 +238,7 @@ Xxg86CFY5DFFk+Da2qX7VYqRhulPpjCFg8Y+GU3xOk3TUbrklAFquYHjD4u+wqwa
 pwIDAQAB
 -----END PUBLIC KEY-----";
 
-/// The same key, as PKCS#1.
+/// The same key as [`PUBLIC_KEY_PEM`], but in the form of PKCS#1.
 pub(crate) const RSA_PUBLIC_KEY_PEM: &str = "\
 -----BEGIN RSA PUBLIC KEY-----
 MIIBCgKCAQEAmQpyUT3abxDCDVPyXm/xtADdOlEa02cO5dKe1yEOavF0hxHvE2dt
@@ -247,7 +249,7 @@ K0W4SDvInijAGt8ftAq27ic8DmLPAMOq8mlLGj8AUva74IuXZ8i0ltoL48MsGfKX
 g8Y+GU3xOk3TUbrklAFquYHjD4u+wqwapwIDAQAB
 -----END RSA PUBLIC KEY-----";
 
-/// Its private half, PKCS#8 in base64.
+/// The private key that belongs to [`PUBLIC_KEY_PEM`], as PKCS#8 in base64.
 pub(crate) const PRIVATE_KEY: &str = "\
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCZCnJRPdpvEMIN
 U/Jeb/G0AN06URrTZw7l0p7XIQ5q8XSHEe8TZ21UqtDk7vskqzrXHI5ml/OkLkFM

@@ -1,5 +1,5 @@
-//! The shapes of the authority's data, with its own field names. A missing field that is not an `Option` makes
-//! the whole answer unreadable, because a guess would reach a caller as the authority's word.
+//! The shapes of the authority's data, with the authority's field names. If a field that is not an `Option` is
+//! missing, the whole answer is unreadable, because callers would take a guessed value for the authority's word.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IrnCheck {
     pub invoice_reference: String,
-    /// The taxpayer, a UUID.
+    /// The UUID of the taxpayer.
     pub business_id: String,
     pub irn: String,
 }
@@ -25,32 +25,32 @@ pub struct Confirmation {
     pub delivered: bool,
 }
 
-/// The data of `GET /invoice/transmit/lookup/{irn}`: both sides of an invoice.
+/// The data of `GET /invoice/transmit/lookup/{irn}`: the supplier and the customer of an invoice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parties {
     pub supplier: Party,
-    /// Absent where an invoice has no named buyer.
+    /// `None` if the invoice names no buyer.
     pub customer: Option<Party>,
 }
 
-/// One side and its access point.
+/// The supplier or the customer of an invoice, and the access point of that party.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Party {
     pub tin: Option<String>,
     pub name: Option<String>,
-    /// The access point as the authority describes it.
+    /// The authority's description of the access point, unchanged.
     pub access_point: Value,
-    /// False if the access point takes no invoices at present. If the authority does not say, the transmission
-    /// will show.
+    /// False if the access point accepts no invoices at present. True if the authority says nothing, since the
+    /// transmission will show it.
     pub online: bool,
 }
 
 /// The authority's answer to an acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// The authority's own words.
+    /// The message of the authority's answer.
     pub message: String,
-    /// True if it had been acknowledged before; the authority then refuses, harmlessly.
+    /// True if the invoice had been acknowledged before. The authority then refuses, which does no harm.
     pub already: bool,
 }
 
@@ -58,9 +58,9 @@ pub struct Acknowledgement {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PullQuery {
     pub confirmed: Option<bool>,
-    /// YYYY-MM-DD.
+    /// A date in the form YYYY-MM-DD.
     pub from: Option<String>,
-    /// YYYY-MM-DD.
+    /// A date in the form YYYY-MM-DD.
     pub to: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct PullQuery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InTransit {
     pub irn: String,
-    /// TRANSMITTING, ACKNOWLEDGED, TRANSMITTED or FAILED, where the authority says so.
+    /// TRANSMITTING, ACKNOWLEDGED, TRANSMITTED or FAILED; `None` if the authority does not say.
     pub message: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct SearchQuery {
     pub page: Option<u32>,
 }
 
-/// The data of `GET /invoice/{business_id}`, items and page as they came.
+/// The data of `GET /invoice/{business_id}`. `items` and `page` are unchanged parts of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SearchPage {
     pub items: Vec<Value>,
@@ -96,16 +96,16 @@ pub struct Entity {
     pub businesses: Vec<Business>,
 }
 
-/// One business of an entity.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Business {
-    /// Our business id.
+    /// The UUID that our taxpayer has as `business_id`.
     pub id: String,
     pub tin: Option<String>,
 }
 
 impl Parties {
-    /// Reads `supplier` and `customer`, or the same as `accounting_supplier_party` and `accounting_customer_party`.
+    /// Reads `supplier` and `customer`. Either may instead have the name `accounting_supplier_party` or
+    /// `accounting_customer_party`.
     pub(crate) fn read(data: &Value) -> Option<Self> {
         let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
         Some(Self {
@@ -129,7 +129,8 @@ impl Party {
 }
 
 impl InTransit {
-    /// Reads a list of IRNs, bare or as objects with `irn`, in an array or below `items` or `invoices`.
+    /// Reads a list of invoices. Each entry is an IRN or an object with `irn`. The list is `data` itself, `items` or
+    /// `invoices`.
     pub(crate) fn list(data: &Value) -> Option<Vec<Self>> {
         let below = |name: &str| data.get(name)?.as_array();
         let entries = data.as_array().or_else(|| below("items")).or_else(|| below("invoices"))?;

@@ -1,11 +1,11 @@
 //! The limit of concurrent calls of one operation, as a pure state machine: methods take the time as an
 //! argument, and nothing waits here.
 //!
-//! The limit grows by one for every `limit` good answers while it is reached. It falls to seven tenths when the
-//! authority signals overload, or when answers take clearly longer than they do without load. That unloaded
-//! time is measured again and again, so that neither a queue of our own making counts as the authority's normal
-//! time, nor a permanently slower authority as an overloaded one. Calls that started before a fall do not
-//! affect the limit after it: a burst of failures counts once.
+//! The limit grows by one after `limit` good answers if it was reached in that time. It falls to seven tenths when
+//! the authority signals overload, or when answers take clearly longer than they do under little load. The response
+//! time under little load is measured again and again. Therefore a delay that our own calls cause never becomes the
+//! normal time, and an authority that has become slower for good does not count as overloaded. Calls that started
+//! before a fall do not affect the limit after it, so a burst of failures counts once.
 
 use std::time::Duration;
 
@@ -13,49 +13,51 @@ use jiff::Timestamp;
 
 /// The limit at the start of a process.
 const START: u32 = 16;
-/// With at most this many concurrent calls the response time is the authority's own. Slowness alone never
-/// lowers the limit below this.
+/// Up to this many concurrent calls our load does not slow the authority down, so slowness alone never lowers the
+/// limit below it.
 const UNLOADED_CALLS: u32 = 4;
-/// The fewest successes that a mean is taken of.
+/// The smallest number of successes from which a mean time is computed, except in a measurement.
 const SAMPLES_MIN: u32 = 16;
-/// Successes in a measurement. It is small because other calls wait meanwhile.
+/// The number of successes in a measurement. It is small because few concurrent calls are allowed during a
+/// measurement.
 const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
-/// A measurement without enough successes ends after this many answers of any kind.
+/// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
-/// Means taken before the unloaded time is measured again.
+/// After this many means the time under little load is measured again.
 const MEASURE_EVERY: u32 = 64;
-/// Tolerance of a mean above the usual time, in microseconds: quick answers vary by more than half.
+/// A mean counts as too slow only if it exceeds twice the usual time by more than this, in microseconds. The reason
+/// is that very short times vary by more than half.
 const SLACK_US: u64 = 50_000;
-/// The longest pause that one answer can impose on the whole operation.
+/// The longest pause that one answer can impose on all calls of the operation.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
-/// Load information from a finished call.
+/// What a finished call says about the authority's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoadSignal {
-    /// The call succeeded within this time.
+    /// The call succeeded and took this long.
     Succeeded(Duration),
-    /// The authority refused. A refusal counts as success, but is too quick to measure the time that work
-    /// takes.
+    /// The authority refused. A refusal counts as success, but it comes too quickly to show how long the authority
+    /// works on a call.
     Answered,
-    /// Says nothing about load.
+    /// The call says nothing about load.
     Neutral,
     Overloaded,
-    /// HTTP 429, with the requested wait.
+    /// The authority answered HTTP 429. The value is the wait that it asked for, if any.
     Throttled(Option<Duration>),
 }
 
-/// Returned by `start` and passed to `settle` when the call ends.
+/// `start` returns this value. The caller passes it to `settle` when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallStart {
     epoch: u64,
 }
 
-/// The answers since the last mean.
+/// The successes since the last mean was computed.
 #[derive(Debug, Default)]
 struct SampleWindow {
     samples: u32,
     micros: u64,
-    /// The highest number of concurrent calls.
+    /// The highest number of concurrent calls in this window.
     peak: u32,
 }
 
@@ -64,23 +66,24 @@ pub(crate) struct AdaptiveLimit {
     max: u32,
     bound: u32,
     in_flight: u32,
-    /// Grows with every fall of the limit.
+    /// Grows when the limit falls and when a measurement starts. Calls from an earlier epoch do not affect the limit.
     epoch: u64,
-    /// Good answers since the last change or chance to grow, and whether the limit was reached meanwhile.
+    /// The number of good answers since the limit last changed or could have grown, and whether the limit was reached
+    /// since then.
     good: u32,
     reached: bool,
     window: SampleWindow,
     /// The mean time of a success under little load, in microseconds.
     usual: Option<u64>,
-    /// Answers since the measurement began; `None` while none runs.
+    /// The number of answers since the measurement began; `None` if no measurement is running.
     measuring: Option<u32>,
-    /// Means since the last measurement.
+    /// The number of means since the last measurement.
     unmeasured: u32,
     not_before: Option<Timestamp>,
 }
 
 impl AdaptiveLimit {
-    /// Allows at most `max` concurrent calls, and at least one. Starts with a measurement.
+    /// Allows at most `max` concurrent calls, but always at least one. Starts with a measurement.
     pub(crate) fn new(max: u32) -> Self {
         let max = max.max(1);
         Self {
@@ -98,12 +101,12 @@ impl AdaptiveLimit {
         }
     }
 
-    /// The number of concurrent calls allowed now.
+    /// The number of concurrent calls that are allowed now.
     pub(crate) fn capacity(&self) -> u32 {
         if self.measuring.is_some() { self.bound.min(UNLOADED_CALLS) } else { self.bound }
     }
 
-    /// The part of the capacity that one account may use.
+    /// The number of concurrent calls that one account may make.
     pub(crate) fn share(&self) -> u32 {
         share(self.capacity())
     }
@@ -112,19 +115,18 @@ impl AdaptiveLimit {
         self.in_flight
     }
 
-    /// Returns the rest of a pause of the whole operation.
+    /// Returns the rest of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn held(&self, now: Timestamp) -> Option<Duration> {
         Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
     }
 
-    /// Returns the end of the pause. An end further away than the longest pause predates a clock that was set
-    /// back and is ignored.
+    /// Returns the end of the pause. Ignores an end that is further away than the longest pause, because it was
+    /// computed before the clock was set back.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
         let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
         self.not_before.filter(|moment| now < *moment && *moment <= latest)
     }
 
-    /// Starts a call.
     pub(crate) fn start(&mut self) -> CallStart {
         self.in_flight = self.in_flight.saturating_add(1);
         self.reached |= self.in_flight >= self.share();
@@ -132,7 +134,7 @@ impl AdaptiveLimit {
         CallStart { epoch: self.epoch }
     }
 
-    /// Takes the signal of a finished call.
+    /// Takes a finished call's signal and adjusts the limit.
     pub(crate) fn settle(&mut self, call: CallStart, signal: LoadSignal, now: Timestamp) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let LoadSignal::Throttled(Some(wait)) = signal {
@@ -143,7 +145,7 @@ impl AdaptiveLimit {
             return;
         }
         match signal {
-            // If calls fail or hang, more than one must still be possible.
+            // Even if calls fail or hang, several concurrent calls must stay possible.
             LoadSignal::Overloaded => self.fall(UNLOADED_CALLS),
             LoadSignal::Throttled(_) => self.fall(1),
             LoadSignal::Neutral => self.measured(),
@@ -169,7 +171,7 @@ impl AdaptiveLimit {
         self.window = SampleWindow { peak, ..SampleWindow::default() };
     }
 
-    /// Counts a good answer. A limit that was not reached does not grow.
+    /// Counts a good answer. The limit grows only if it was reached.
     fn on_success(&mut self) {
         if self.measuring.is_some() {
             return self.measured();
@@ -185,7 +187,8 @@ impl AdaptiveLimit {
         self.reached = false;
     }
 
-    /// Counts an answer of a measurement. It ends even if nothing succeeds.
+    /// Counts an answer of a running measurement. After enough answers the measurement ends even if no call
+    /// succeeded.
     fn measured(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;
@@ -214,8 +217,8 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// Uses a mean taken under little load as the usual time. Otherwise lowers the limit if the mean is too far
-    /// above it.
+    /// If the mean was taken under little load, it becomes part of the usual time. If not, and if the mean is far
+    /// above the usual time, the limit falls.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {
             self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
@@ -226,7 +229,7 @@ impl AdaptiveLimit {
         }
         self.unmeasured += 1;
         let tolerated = |usual: u64| usual.saturating_mul(2).saturating_add(SLACK_US);
-        // Slowness below the limit is not caused by our concurrency.
+        // If fewer calls run than are allowed, our concurrency is not the cause of the slowness.
         if peak >= share(self.bound) && self.usual.is_some_and(|usual| mean > tolerated(usual)) {
             self.fall(UNLOADED_CALLS);
         }
@@ -237,8 +240,8 @@ impl AdaptiveLimit {
     }
 }
 
-/// Seven eighths of the capacity, so that one account whose calls hang leaves room for others. For an account
-/// that is alone this is nearly all.
+/// Returns seven eighths of the capacity, so that an account whose calls hang leaves room for other accounts. An
+/// account that is alone loses little.
 fn share(capacity: u32) -> u32 {
     if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
 }
@@ -265,13 +268,13 @@ mod tests {
         }
     }
 
-    /// Starts as many concurrent calls as allowed.
+    /// Starts as many concurrent calls as are allowed and ends each with the same signal. Returns the new capacity.
     fn full_round(limit: &mut AdaptiveLimit, signal: LoadSignal) -> u32 {
         round(limit, limit.capacity(), signal);
         limit.capacity()
     }
 
-    /// Returns a limit of this capacity after its first measurement.
+    /// Returns a limit of this capacity that has finished its first measurement.
     fn measured(capacity: u32) -> AdaptiveLimit {
         let mut limit = AdaptiveLimit::new(10_000);
         for _ in 0..MEASUREMENT / UNLOADED_CALLS {
@@ -382,7 +385,7 @@ mod tests {
         for (took_ms, after) in [(100, 17), (250, 17), (251, 11), (30_000, 11)] {
             let mut limit = measured(16);
             let slow = LoadSignal::Succeeded(Duration::from_millis(took_ms));
-            // The round raises the limit too; the mean is taken with one more answer.
+            // The 16th good answer raises the limit to 17, so the mean is computed only after the 17th answer.
             let calls_started: Vec<_> = (0..17).map(|_| limit.start()).collect();
             for call in calls_started {
                 limit.settle(call, slow, at(0));
@@ -474,13 +477,14 @@ mod tests {
         assert_eq!(limit.held(at(0)), None);
     }
 
-    /// A server that handles `capacity` concurrent calls, 100 ms each. It queues or rejects the rest.
+    /// A server that handles `capacity` concurrent calls, each in 100 ms. It queues or rejects further calls.
     struct Server {
         capacity: usize,
         rejects: bool,
     }
 
-    /// Calls a server without a pause. Returns the lowest and highest limit of the second half.
+    /// Makes `calls` calls to the server without a pause. Returns the lowest and the highest limit during the second
+    /// half of the calls.
     fn simulate(server: &Server, limit: &mut AdaptiveLimit, calls: u32) -> (u32, u32) {
         let mut free = vec![0_u64; server.capacity];
         let mut running = BinaryHeap::new();

@@ -1,10 +1,11 @@
 //! A circuit breaker as a pure state machine: methods take the time as an argument.
 //!
-//! It opens for everybody when at least half of at least 20 calls within 30 s failed and the failures come from
-//! several accounts, or when the authority does not pass the liveness check that is made in case of doubt. If
-//! only one or two accounts called, it opens for them alone: they may be the cause.
+//! The breaker opens for everybody when at least half of at least 20 calls within 30 s failed and several accounts
+//! had failures. It also opens for everybody when the cause of the failures is in doubt and the authority fails the
+//! liveness check. If only one or two accounts called and all of them fail, it opens for these accounts alone, since
+//! they may be the cause.
 //!
-//! A probe that is answered closes it (`open_breaker`). Calls that say nothing about health (duplicates,
+//! A probe that is answered closes the breaker (`open_breaker`). Calls that say nothing about health (duplicates,
 //! throttling) are not counted.
 
 use std::time::Duration;
@@ -19,27 +20,27 @@ use crate::authority::admission::open_breaker::{
 use crate::authority::operation::Operation;
 
 const CALLS_MIN: u32 = 20;
-/// Failures of this many accounts are the authority's, if they are at least half of the accounts that called.
+/// If this many accounts fail, and they are at least half of the accounts that called, the authority is at fault.
 const ACCOUNTS_MIN: usize = 3;
 /// The shortest time between two liveness checks.
 const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// Health information from a finished call.
+/// What a finished call says about the authority's health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallVerdict {
-    /// The authority answered, with success or refusal.
+    /// The authority answered. A refusal is an answer too.
     Answered,
     Failed,
     /// The answer says nothing about the authority's health.
     Neutral,
 }
 
-/// The state as operators see it.
+/// The breaker's state as operators see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
     Closed,
     Open,
-    /// Open, with a probe in flight.
+    /// The breaker is open, and a probe is in flight.
     HalfOpen,
 }
 
@@ -53,44 +54,44 @@ impl BreakerState {
     }
 }
 
-/// One breaker, observed.
+/// A snapshot of one breaker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakerView {
     pub operation: Operation,
     pub state: BreakerState,
-    /// The callers whose calls would be rejected now: none while a probe is due.
+    /// The callers whose calls the breaker would reject now. While a probe is due, it rejects nobody.
     pub held: HeldCallers,
-    /// True if it is open for everybody: the authority fails, and not only for the documents of some.
+    /// True if the breaker is open for everybody: the authority fails, and not only for some documents.
     pub is_outage: bool,
-    /// When it last opened or closed; `None` if it never did.
+    /// When the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
-    /// Calls within the last 30 s, and the failed ones among them.
+    /// The number of calls within the last 30 s, and how many of these calls failed.
     pub calls: u32,
     pub failures: u32,
-    /// When the next probe may start; `None` while closed or probing.
+    /// When the next probe may start; `None` if the breaker is closed or a probe is in flight.
     pub next_probe_at: Option<Timestamp>,
-    /// When a call was last answered; `None` if none was since the start of the process.
+    /// When a call was last answered; `None` if no call was answered since the process started.
     pub answered_at: Option<Timestamp>,
-    /// When a call last failed while the breaker was open for everybody; `None` if none did.
+    /// When a call last failed while the breaker was open for everybody; `None` if no call did.
     pub failed_at: Option<Timestamp>,
-    /// Openings since the start of the process.
+    /// How often the breaker opened since the process started.
     pub openings: u64,
 }
 
-/// The conclusion from the calls of the window.
+/// The conclusion that the calls of the last 30 s allow.
 enum Evidence {
     /// Too few calls failed.
     None,
     /// Many calls failed, but a few documents may be the cause.
     Doubt,
-    /// Every account that called fails, but they are few.
+    /// Every account that called fails, but only one or two accounts called.
     AllOfFew(Vec<CallerAccount>),
     Several(Vec<CallerAccount>),
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// `None` while closed.
+    /// `None` if the breaker is closed.
     open: Option<OpenBreaker>,
     since: Option<Timestamp>,
     answered_at: Option<Timestamp>,
@@ -101,8 +102,8 @@ pub(crate) struct Breaker {
 }
 
 impl Breaker {
-    /// Returns how long a call would be held back; `None` if it, or a probe, would be let through. Changes
-    /// nothing.
+    /// Returns how long this call would be held back; `None` if it would be let through, be it as a probe. Does not
+    /// change the breaker.
     pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         let open = self.open.as_ref()?;
         if open.lets_pass(origin.account) {
@@ -114,7 +115,7 @@ impl Breaker {
         open.held(self.window.has_failed(origin, now), now)
     }
 
-    /// Decides about a call. A probe must be settled afterwards.
+    /// Decides about a call. If it becomes a probe, the caller must pass the result to `settle`.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
         if let Some(wait) = self.held(origin, now) {
             return BreakerDecision::Held(wait);
@@ -125,7 +126,7 @@ impl Breaker {
         }
     }
 
-    /// Takes the verdict of an admitted call. Returns true if it opened or closed the breaker.
+    /// Records the verdict of an admitted call. Returns true if the verdict opened or closed the breaker.
     pub(crate) fn settle(
         &mut self,
         origin: &CallOrigin,
@@ -155,14 +156,14 @@ impl Breaker {
         }
     }
 
-    /// A call timed out in the queue. If nothing was answered lately, that counts as a failure: otherwise a few
-    /// calls that all hang would never open the breaker. Returns true if this opened it.
+    /// Records that a call waited too long in the queue. This counts as a failure if no call was answered lately:
+    /// without this rule, a few calls that all hang would never open the breaker. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.total(now).answered == 0 && self.fail(origin, now)
     }
 
-    /// Returns true if the caller should run a liveness check now: many calls failed, and a few accounts or
-    /// documents may be the cause. True at most once every 5 s.
+    /// Returns true if the caller should make a liveness check now, because many calls failed and a few accounts or
+    /// documents may be the cause. Returns true at most once every 5 s.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
             || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())
@@ -173,7 +174,7 @@ impl Breaker {
         true
     }
 
-    /// Takes the result of a liveness check. Returns true if it opened the breaker for everybody.
+    /// Records the result of a liveness check. Returns true if the result opened the breaker for everybody.
     pub(crate) fn on_liveness(&mut self, is_alive: bool, now: Timestamp) -> bool {
         if is_alive || !self.is_in_doubt(now) {
             return false;
@@ -183,7 +184,6 @@ impl Breaker {
         true
     }
 
-    /// The state, as of `now`.
     pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
         let total = self.window.total(now);
         let open = self.open.as_ref();
@@ -217,7 +217,8 @@ impl Breaker {
         }
     }
 
-    /// Counts a failure. A late failure of a call from before the opening changes nothing.
+    /// Records a failed call. Returns true if the failure opened the breaker. Once the breaker is open for everybody,
+    /// further failures do not change its state.
     fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.record_failure(origin, now);
         let has_changed = !self.is_outage() && self.judge(now);
@@ -303,7 +304,7 @@ mod tests {
         CallerAccount::Taxpayer(TaxpayerId(i64::from(taxpayer)))
     }
 
-    /// Returns a call of a taxpayer about a new document.
+    /// Returns a call of this taxpayer about a document that no other call concerns.
     fn fresh(taxpayer: u32) -> CallOrigin {
         let irn = format!("INV{}", IRNS.fetch_add(1, Ordering::Relaxed));
         CallOrigin::new(account(taxpayer), Some(&irn))
@@ -320,7 +321,7 @@ mod tests {
         decision
     }
 
-    /// Makes calls of this many taxpayers in turns, each about another document.
+    /// Makes `calls` calls, each about another document. The taxpayers take turns.
     fn run_of(taxpayers: u32, breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
         for number in 0..calls {
             call(breaker, &fresh(number % taxpayers), verdict, now);
@@ -470,7 +471,7 @@ mod tests {
         assert!(!opened().should_check_liveness(at(0)), "several failed: that is clear");
     }
 
-    /// Returns a breaker after many failures of a single document.
+    /// Returns a breaker that has seen many failures of one and the same document.
     fn doubtful() -> Breaker {
         let mut breaker = Breaker::default();
         let origin = fresh(1);

@@ -1,7 +1,7 @@
-//! The breakers of one client, shared: a lock around each state machine.
+//! The breakers of one client. All calls of the client share them, so each breaker has a lock.
 //!
-//! A permit dropped without a verdict (its caller was cancelled) counts for nothing; if it was a probe, another
-//! may start.
+//! A permit that is dropped without a verdict, because its caller was cancelled, does not count as a call. If the
+//! permit was for a probe, another probe may start.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,13 +15,12 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
 use crate::domain::kernel::clock::SharedClock;
 
-/// One breaker per operation.
 pub(crate) struct Breakers {
     clock: SharedClock,
     machines: [Mutex<Breaker>; Operation::ALL.len()],
 }
 
-/// Permission of the breaker for one call.
+/// Permission of the breaker for one call. Dropping it passes the verdict to the breaker.
 pub(crate) struct BreakerPermit {
     breakers: Arc<Breakers>,
     operation: Operation,
@@ -36,7 +35,7 @@ impl Breakers {
         Arc::new(Self { clock, machines })
     }
 
-    /// Returns the permission, or the time to wait.
+    /// Returns the permission for one call, or the time that the call must wait.
     pub(crate) fn admit(
         self: &Arc<Self>,
         operation: Operation,
@@ -50,22 +49,21 @@ impl Breakers {
         Ok(BreakerPermit { breakers, operation, origin, decision, verdict: CallVerdict::Neutral })
     }
 
-    /// Returns how long a call would be held back. Changes nothing.
+    /// Returns how long a call would be held back. Does not change the breaker.
     pub(crate) fn held(&self, operation: Operation, origin: &CallOrigin) -> Option<Duration> {
         self.lock(operation).held(origin, self.now())
     }
 
-    /// Returns true if any caller is held back.
+    /// Returns true if the operation's breaker holds back any caller.
     pub(crate) fn holds_any(&self, operation: Operation) -> bool {
         self.lock(operation).view(operation, self.now()).held != HeldCallers::Nobody
     }
 
-    /// Returns true if the caller should run a liveness check now.
+    /// Returns true if the caller should make a liveness check now.
     pub(crate) fn should_check_liveness(&self, operation: Operation) -> bool {
         self.lock(operation).should_check_liveness(self.now())
     }
 
-    /// Takes the result of a liveness check.
     pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
         let changed = self.lock(operation).on_liveness(is_alive, self.now());
         self.announce(operation, changed);
@@ -76,7 +74,7 @@ impl Breakers {
         Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()
     }
 
-    /// A call timed out in the queue.
+    /// Records that a call waited too long in the queue.
     pub(crate) fn on_wait_timeout(&self, operation: Operation, origin: &CallOrigin) {
         let changed = self.lock(operation).on_wait_timeout(origin, self.now());
         self.announce(operation, changed);
@@ -118,7 +116,7 @@ impl BreakerPermit {
         matches!(self.decision, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
     }
 
-    /// Reports the result of the call.
+    /// Reports the result of the call to the breaker.
     pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>) {
         self.verdict = verdict(result);
     }
@@ -130,7 +128,8 @@ impl Drop for BreakerPermit {
     }
 }
 
-/// A refusal is an answer, and so is an offline party. Throttling and ambiguous words say nothing about health.
+/// A refusal counts as an answer, and so does the message that the customer's access point is offline. Throttling and
+/// ambiguous words say nothing about the authority's health.
 fn verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
     match result {
         Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {
@@ -164,7 +163,7 @@ mod tests {
     const FAILED: Result<(), AuthorityFailure> =
         Err(AuthorityFailure::Retryable { reason: Cause::ConnectionReset });
 
-    /// Returns a call of a taxpayer about its only document.
+    /// Returns a call of this taxpayer. All calls of one taxpayer concern the same document.
     fn origin(taxpayer: i64) -> CallOrigin {
         CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
     }

@@ -1,7 +1,8 @@
-//! The adaptive limits of one client, shared: for each operation a queue in front of as many slots as its limit has.
+//! The adaptive limits of one client, which all its calls share. For each operation there are as many slots as its
+//! limit allows, and a queue for them.
 //!
-//! A slot is a guard: it returns however the call ends, and also when its caller leaves the queue. No account may
-//! take every slot, so that calls that hang leave one for the others.
+//! A slot is a guard: it becomes free however its call ends, and also if the caller gives up before it takes the
+//! slot. No account may have every slot, so if the calls of one account hang, other accounts can still call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,20 +18,19 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
 use crate::domain::kernel::clock::SharedClock;
 
-/// The limit of one operation, observed.
+/// A snapshot of the limit of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitView {
     pub operation: Operation,
-    /// Concurrent calls allowed now.
+    /// The number of concurrent calls that are allowed now.
     pub limit: u32,
     pub in_flight: u32,
-    /// Calls queued for a slot.
+    /// The number of calls that wait for a slot.
     pub waiting: usize,
-    /// The end of the pause that the authority asked for.
+    /// The end of the pause that the authority asked for; `None` if there is no pause.
     pub held_until: Option<Timestamp>,
 }
 
-/// The limit and the queue of each operation.
 pub(crate) struct CallLimits {
     clock: SharedClock,
     states: [Mutex<LimitState>; Operation::ALL.len()],
@@ -39,22 +39,22 @@ pub(crate) struct CallLimits {
 struct LimitState {
     limit: AdaptiveLimit,
     queue: WaitQueue<Sender<AdmissionSlot>>,
-    /// Slots in use, in total and by account. After the limit fell they may exceed it.
+    /// The slots in use, in total and by account. They may exceed the limit for a while after the limit fell.
     used: u32,
     used_by: HashMap<CallerAccount, u32>,
 }
 
-/// Room for one call.
+/// The right to make one call. Dropping the slot frees it for the next queued call.
 pub(crate) struct AdmissionSlot {
     limits: Arc<CallLimits>,
     operation: Operation,
     account: CallerAccount,
-    /// Present once the call started.
+    /// `None` until the call starts.
     started: Option<CallStart>,
     signal: LoadSignal,
 }
 
-/// A queued call. Dropping it leaves the queue.
+/// A queued call. Dropping this value removes the call from the queue.
 struct QueuedCall {
     limits: Arc<CallLimits>,
     operation: Operation,
@@ -63,7 +63,7 @@ struct QueuedCall {
 }
 
 impl CallLimits {
-    /// Allows at most `max` concurrent calls of an operation.
+    /// Allows at most `max` concurrent calls of each operation.
     pub(crate) fn new(max: u32, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self { clock, states: std::array::from_fn(|_| Mutex::new(LimitState::new(max))) })
     }
@@ -81,7 +81,7 @@ impl CallLimits {
         slot.await.ok()
     }
 
-    /// Returns the rest of the pause that the authority asked for.
+    /// Returns the rest of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn held(&self, operation: Operation) -> Option<Duration> {
         self.lock(operation).limit.held(self.clock.now())
     }
@@ -108,13 +108,13 @@ impl CallLimits {
     ) -> Option<(QueuedCall, Receiver<AdmissionSlot>)> {
         let (sender, receiver) = oneshot::channel();
         let joined = self.lock(operation).queue.join(account, sender)?;
-        // Dropping the sender fails the displaced call.
+        // The displaced call fails because its sender is dropped.
         drop(joined.displaced);
         let queued = QueuedCall { limits: Arc::clone(self), operation, account, number: joined.number };
         Some((queued, receiver))
     }
 
-    /// Returns a slot that is counted as used already.
+    /// Makes the guard of a slot. The caller must have counted the slot as used.
     fn new_slot(self: &Arc<Self>, operation: Operation, account: CallerAccount) -> AdmissionSlot {
         AdmissionSlot {
             limits: Arc::clone(self),
@@ -135,8 +135,8 @@ impl LimitState {
         Self { limit: AdaptiveLimit::new(max), queue: WaitQueue::new(), used: 0, used_by: HashMap::new() }
     }
 
-    /// Takes a free slot if the account may have one more. A free slot with calls queued is one that none of them
-    /// may have.
+    /// Takes a free slot, unless the account has its full share. If calls are queued although a slot is free, then
+    /// their accounts have their full share, so this call overtakes nobody.
     fn try_acquire(&mut self, account: CallerAccount) -> bool {
         let used = self.used_by.get(&account).copied().unwrap_or_default();
         if self.used >= self.limit.capacity() || used >= self.limit.share() {
@@ -146,7 +146,8 @@ impl LimitState {
         true
     }
 
-    /// Takes a free slot for the next queued call.
+    /// Takes a free slot for the next queued call. Returns the call's account and the sender that hands over the
+    /// slot.
     fn serve_next(&mut self) -> Option<(CallerAccount, Sender<AdmissionSlot>)> {
         if self.used >= self.limit.capacity() {
             return None;
@@ -177,7 +178,7 @@ impl LimitState {
 }
 
 impl AdmissionSlot {
-    /// Starts the call. Until then it does not count as in flight.
+    /// Starts the call. It counts as in flight only from now on.
     pub(crate) fn start(&mut self) {
         self.started = Some(self.limits.lock(self.operation).limit.start());
     }
@@ -188,7 +189,7 @@ impl AdmissionSlot {
     }
 }
 
-/// A call dropped before its end gives no signal.
+/// Frees the slot and hands free slots to queued calls. A call that is dropped before its end gives no signal.
 impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);
@@ -199,7 +200,7 @@ impl Drop for AdmissionSlot {
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
         for (account, sender) in served {
-            // If the receiver is gone, the slot is dropped and returns through this function.
+            // If the receiver is gone, `send` returns the slot. Dropping that slot runs this function again.
             drop(sender.send(self.limits.new_slot(self.operation, account)));
         }
     }
@@ -211,10 +212,10 @@ impl Drop for QueuedCall {
     }
 }
 
-/// A refusal counts as success, and so does an offline party. "Busy" counts as overload only for reads: for claims and
-/// effects it may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
-/// resolve them. A request that never arrived, an unreadable answer, and faults of our keys or address say nothing
-/// about load; the breaker judges those.
+/// A refusal counts as success, and so does the message that the customer's access point is offline. "Busy" counts as
+/// overload only for reads. For claims and effects "busy" may also mean duplicate, and a wave of duplicates after a
+/// restart must not throttle the calls that resolve them. A request that never arrived, an unreadable answer, a
+/// refused key and a redirect say nothing about load; the breaker judges these.
 fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadSignal {
     let reason = match result {
         Ok(_) => return LoadSignal::Succeeded(took),
@@ -336,7 +337,7 @@ mod tests {
         let mut second = Box::pin(limits.acquire(OPERATION, ONE));
         assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         drop(held);
-        // It has received the slot and is dropped before it polls again.
+        // The first call has received the slot, but is dropped before it is polled again.
         drop(first);
         assert!(second.now_or_never().is_some());
         assert_eq!(view(&limits), (1, 0, 0));

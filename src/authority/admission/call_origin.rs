@@ -1,5 +1,5 @@
-//! The account and the document of a call. Breakers and queues keep accounts apart, so that one account's calls
-//! cannot block the others'.
+//! The account and the document of a call. Breakers and queues treat accounts separately, so that the calls of one
+//! account cannot block another account.
 
 use crate::domain::access::caller::Caller;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -10,7 +10,7 @@ pub enum CallerAccount {
     /// This service itself: the polling of the transit list and the copies of the reference lists.
     Service,
     Taxpayer(TaxpayerId),
-    /// An integrator that acts for none of its taxpayers.
+    /// An integrator whose call is not on behalf of any taxpayer.
     Integrator(IntegratorId),
 }
 
@@ -23,11 +23,10 @@ impl From<Caller> for CallerAccount {
     }
 }
 
-/// The account and the document of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallOrigin {
     pub(crate) account: CallerAccount,
-    /// `None` for a call that concerns no document.
+    /// `None` if the call concerns no document.
     pub(crate) irn: Option<Box<str>>,
 }
 

@@ -1,5 +1,5 @@
-//! Counters of upstream calls, per operation and outcome. They only grow; the metrics page reads them. A
-//! cancelled call is not counted.
+//! Counters of calls to the authority, per operation and outcome. The counters only grow, and the metrics page shows
+//! them. A cancelled call is not counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
-    /// Every outcome, in the order of its discriminant.
+    /// Every outcome, in the order of the discriminants, so that `outcome as usize` is its index.
     pub const ALL: [Self; 9] = [
         Self::Succeeded,
         Self::Refused,
@@ -35,7 +35,7 @@ impl CallOutcome {
         Self::QueueFull,
     ];
 
-    /// The name in metrics and logs.
+    /// The outcome's name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",
@@ -71,7 +71,7 @@ pub struct CallStats {
     pub operation: Operation,
     pub outcome: CallOutcome,
     pub calls: u64,
-    /// Their total time.
+    /// The total duration of these calls.
     pub duration: Duration,
 }
 
@@ -81,7 +81,6 @@ struct Cell {
     micros: AtomicU64,
 }
 
-/// One cell per operation and outcome.
 #[derive(Debug, Default)]
 pub(crate) struct CallCounters([[Cell; CallOutcome::ALL.len()]; Operation::ALL.len()]);
 

@@ -1,7 +1,7 @@
 //! The calls of one operation within the last 30 s, counted by account. Methods take the time as an argument.
 //!
-//! A failure counts once for an IRN: a document that makes the authority fail says nothing about the authority,
-//! however often it is sent. Repetitions are counted separately.
+//! A failure counts only once for each IRN: a document that makes the authority fail says nothing about the
+//! authority's health, however often it is sent. Repeated failures of an IRN are counted separately.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,18 +10,19 @@ use jiff::Timestamp;
 use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
 
 const WINDOW_S: i64 = 30;
-/// How long a failed IRN is remembered.
+/// How long a failed IRN is remembered, in seconds.
 const FAILED_FOR_S: i64 = 600;
-/// The largest number of failed IRNs remembered. Failures of further ones count as repetitions.
+/// The largest number of failed IRNs that are remembered. When it is reached, a failure of a new IRN counts as a
+/// repetition.
 const IRNS_MAX: usize = 10_000;
 
-/// The calls of one account, or of all.
+/// The number of calls of one account, or of all accounts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CallCounts {
     pub(crate) answered: u32,
-    /// Failures, each IRN once.
+    /// The number of failures, where each IRN counts once.
     pub(crate) failed: u32,
-    /// Failures of IRNs that had failed before.
+    /// The number of failures of IRNs that had failed before.
     pub(crate) repeated: u32,
 }
 
@@ -34,7 +35,7 @@ impl CallCounts {
         self.failed.saturating_add(self.repeated)
     }
 
-    /// Returns true if at least half of the calls failed, each IRN counted once.
+    /// Returns true if at least half of the calls failed, where each failed IRN counts once.
     pub(crate) fn mostly_failed(self) -> bool {
         self.failed > 0 && self.failed >= self.answered
     }
@@ -46,15 +47,15 @@ impl CallCounts {
     }
 }
 
-/// When a call about an IRN failed, in seconds.
+/// The times at which calls about one IRN failed, in Unix seconds.
 #[derive(Debug, Clone, Copy)]
 struct FailedIrn {
-    /// When its failure was last counted.
+    /// The last failure that was counted as new and not as a repetition.
     counted: i64,
     last: i64,
 }
 
-/// The calls of one second.
+/// The number of calls in one second.
 #[derive(Debug)]
 struct SecondCounts {
     number: i64,
@@ -85,13 +86,14 @@ impl CallWindow {
         self.record(origin.account, counts, now);
     }
 
-    /// Returns true if a call about this document failed lately and none was answered since.
+    /// Returns true if a call about this document failed in the last ten minutes and no later call about it was
+    /// answered.
     pub(crate) fn has_failed(&self, origin: &CallOrigin, now: Timestamp) -> bool {
         let failed = origin.irn.as_ref().and_then(|irn| self.failed_irns.get(irn));
         failed.is_some_and(|failed| is_within(FAILED_FOR_S, failed.last, now.as_second()))
     }
 
-    /// Takes note that a call about this document was answered.
+    /// Forgets the failures of this document, because a call about it was answered.
     pub(crate) fn forget(&mut self, origin: &CallOrigin) {
         if let Some(irn) = &origin.irn {
             self.failed_irns.remove(irn);
@@ -114,7 +116,7 @@ impl CallWindow {
         accounts
     }
 
-    /// Forgets the calls. Failed IRNs stay known: they still count once.
+    /// Forgets the counted calls, but not the failed IRNs: a failure that was already counted must not count again.
     pub(crate) fn clear(&mut self) {
         self.seconds.clear();
     }
@@ -141,7 +143,8 @@ impl CallWindow {
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Records a failure of an IRN. Returns false if one was counted within the window already.
+    /// Records a failure of an IRN. Returns false if it is a repetition: a failure of this IRN was already counted in
+    /// the window, or too many IRNs are remembered.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
@@ -156,7 +159,8 @@ impl CallWindow {
     }
 }
 
-/// A second in the future predates a clock that was set back and does not count.
+/// Returns true if `second` is one of the last `length` seconds. A second in the future does not count: it was
+/// recorded before the clock was set back.
 fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }

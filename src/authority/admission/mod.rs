@@ -1,5 +1,5 @@
-//! Decides which calls are made, and when: a concurrency limit that adapts to the authority, a fair queue in front of
-//! it, and a circuit breaker, each per operation. State machines are pure and take the time as an argument.
+//! Decides which calls are made, and when. Each operation has a concurrency limit that adapts to the authority, a
+//! fair queue for that limit, and a circuit breaker. The state machines are pure and take the time as an argument.
 
 pub(super) mod adaptive_limit;
 pub(super) mod breaker;

@@ -1,8 +1,8 @@
-//! An open breaker: whose calls it holds back, and which call is the next probe. Methods take the time as an
+//! An open breaker: which callers it holds back, and which call is the next probe. Methods take the time as an
 //! argument.
 //!
-//! Probes run one at a time, spaced. A document that has already failed probes last. While few accounts failed, the
-//! other accounts probe sooner, in addition.
+//! Only one probe runs at a time, with a pause between probes. A document that has already failed waits longer before
+//! it may probe. While few accounts failed, the accounts without failures make additional, earlier probes.
 
 use std::time::Duration;
 
@@ -13,26 +13,26 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// The extra wait before a document that has already failed may probe, so that other documents probe first.
+/// How much longer a document that has already failed waits before it may probe. Other documents then probe first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
-/// The time between two probes of accounts that have not failed.
+/// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
-/// While at most this many accounts failed, the others probe early.
+/// Accounts without failures may probe early while at most this many accounts failed.
 const EARLY_PROBE_ACCOUNTS_MAX: usize = 16;
 
-/// The decision about one call.
+/// The breaker's decision about one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BreakerDecision {
     Call,
     /// The breaker is open, and this call tests the authority.
     Probe,
-    /// A probe in addition to the regular one, by an account that has not failed.
+    /// A probe in addition to the regular probe, by an account that has not failed.
     EarlyProbe,
-    /// No call before this time has passed.
+    /// The call must wait this long.
     Held(Duration),
 }
 
-/// The callers whose calls are held back.
+/// The callers whose calls an open breaker holds back at a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeldCallers {
     Nobody,
@@ -40,26 +40,25 @@ pub enum HeldCallers {
     Everybody,
 }
 
-/// The callers that an open breaker holds back.
+/// The callers for which the breaker is open.
 #[derive(Debug)]
 pub(crate) enum OpenScope {
     Accounts(Vec<CallerAccount>),
     Everybody(Option<EarlyProbes>),
 }
 
-/// Probes of accounts that have not failed.
+/// The state of the early probes, which accounts without failures make in addition to the regular probes.
 #[derive(Debug)]
 pub(crate) struct EarlyProbes {
     failed: Vec<CallerAccount>,
     next_at: Timestamp,
 }
 
-/// An open breaker.
 #[derive(Debug)]
 pub(crate) struct OpenBreaker {
     pub(crate) scope: OpenScope,
     next_probe_at: Timestamp,
-    /// When the probe in flight started.
+    /// When the probe in flight started; `None` if no probe is in flight.
     pub(crate) probing_since: Option<Timestamp>,
 }
 
@@ -73,7 +72,7 @@ impl OpenBreaker {
         matches!(&self.scope, OpenScope::Accounts(held) if !held.contains(&account))
     }
 
-    /// Returns the early probes if this account may make them.
+    /// Returns the state of the early probes; `None` if this account may not make any.
     pub(crate) fn early(&self, account: CallerAccount) -> Option<&EarlyProbes> {
         match &self.scope {
             OpenScope::Everybody(Some(early)) if !early.failed.contains(&account) => Some(early),
@@ -102,8 +101,8 @@ impl OpenBreaker {
         }
     }
 
-    /// Records the end of a call that left the breaker open. A regular probe schedules the next one. A failed
-    /// call ends the early probes of its account.
+    /// Records the end of a call. The end of a regular probe schedules the next regular probe. An account whose call
+    /// failed may no longer make early probes.
     pub(crate) fn probed(
         &mut self,
         account: CallerAccount,
@@ -142,7 +141,7 @@ impl OpenBreaker {
 }
 
 impl EarlyProbes {
-    /// Returns `None` if many accounts failed: then the authority is certainly at fault.
+    /// Returns `None` if many accounts failed, because then the authority is certainly at fault.
     pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }
@@ -151,7 +150,7 @@ impl EarlyProbes {
         wait(now, self.next_at, EARLY_PROBE_EVERY)
     }
 
-    /// Adds a failed account, which then may not probe early. Returns `None` if too many accounts failed.
+    /// Adds an account that failed, so that it may no longer probe early. Returns `None` if too many accounts failed.
     fn without(mut self, account: CallerAccount) -> Option<Self> {
         if !self.failed.contains(&account) {
             self.failed.push(account);
@@ -168,8 +167,8 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`; `None` if it is due. A moment further away than the longest wait was
-/// computed before the clock was set back, and is due too.
+/// Returns the time until `then`; `None` if `then` is past. If `then` is further away than `longest`, it was computed
+/// before the clock was set back and counts as past.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

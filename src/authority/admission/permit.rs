@@ -1,9 +1,11 @@
-//! Admission of calls: a slot under the operation's limit first, then the permission of its breaker.
+//! Admits calls: a call needs a slot under its operation's limit first, and then the permission of the operation's
+//! breaker.
 //!
-//! The breaker decides last, so that a probe is a call and not a queued one, and so that no call admitted before it
-//! opened is made afterwards. It is also checked before and during the wait: when it opens, or when the authority asks
-//! for a pause, queued calls fail at once. A finished call settles with the breaker before it frees its slot, so that
-//! the next call sees the new state. Slots and permissions are guards: dropping them returns them.
+//! The breaker decides last. So a probe is always a call that is really made, never one that still waits in the
+//! queue; and no call that was queued before the breaker opened is made afterwards. The breaker is also checked
+//! before and during the wait: when it opens, or when the authority asks for a pause, queued calls fail at once. A
+//! finished call reports to the breaker before it frees its slot, so that the next call sees the breaker's new state.
+//! Slots and permissions are guards: dropping them returns them.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -20,30 +22,30 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
 use crate::domain::kernel::clock::SharedClock;
 
-/// The longest pause, as requested by the authority, that a call waits out.
+/// The longest pause, as the authority asked for it, that a call waits out. During a longer pause calls fail at once.
 const PAUSE_WAITED_MAX: Duration = Duration::from_secs(2);
-/// When to try again after the queue was full.
+/// The Retry-After of a call that failed because the queue was full.
 const AFTER_QUEUE_FULL: Duration = Duration::from_secs(5);
 
 pub(crate) struct CallAdmission {
     pub(crate) breakers: Arc<Breakers>,
     limits: Arc<CallLimits>,
-    /// Wakes queued calls of an operation, so that they check the breaker again.
+    /// Wakes the queued calls of an operation, so that they check the breaker again.
     wakeups: [Notify; Operation::ALL.len()],
     wait_max: Duration,
 }
 
-/// Permission to make one call.
 pub(crate) struct CallPermit {
     admission: Arc<CallAdmission>,
     operation: Operation,
-    /// Settled before `slot`.
+    /// Must be settled before `slot`, so that the next call sees the breaker's new state.
     breaker: Option<BreakerPermit>,
     slot: Option<AdmissionSlot>,
 }
 
 impl CallAdmission {
-    /// Admits at most `max_concurrent` calls of an operation; each waits at most `wait_max`.
+    /// Admits at most `max_concurrent` concurrent calls of each operation. A call waits for its slot at most
+    /// `wait_max`.
     pub(crate) fn new(max_concurrent: u32, wait_max: Duration, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
             breakers: Breakers::new(clock.clone()),
@@ -61,7 +63,7 @@ impl CallAdmission {
         self.limits.views()
     }
 
-    /// Waits for permission to call. On failure no call was made.
+    /// Waits for the permission to call. If this fails, no call was made.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         operation: Operation,
@@ -77,7 +79,7 @@ impl CallAdmission {
         Ok(CallPermit { admission: Arc::clone(self), operation, breaker: Some(breaker), slot: Some(slot) })
     }
 
-    /// Waits for a slot and keeps it during the rest of a short pause.
+    /// Waits for a slot. If a short pause is in force, keeps the slot until the pause ends.
     async fn acquire_slot(
         self: &Arc<Self>,
         operation: Operation,
@@ -120,7 +122,8 @@ impl CallAdmission {
         }
     }
 
-    /// Returns a pause short enough to wait out, or the failure if waiting is pointless.
+    /// Returns the pause in force if it is short enough to wait out. Fails if it is too long or if the breaker holds
+    /// the call back.
     fn check(&self, operation: Operation, origin: &CallOrigin) -> Result<Option<Duration>, AuthorityFailure> {
         if let Some(retry_after) = self.breakers.held(operation, origin) {
             return Err(AuthorityFailure::BreakerOpen { retry_after });
@@ -133,7 +136,7 @@ impl CallAdmission {
         }
     }
 
-    /// A call waited `wait_max` in vain. That may open the breaker.
+    /// Records that a call waited `wait_max` and got no slot. This may open the breaker.
     fn on_wait_timeout(&self, operation: Operation, origin: &CallOrigin) {
         self.breakers.on_wait_timeout(operation, origin);
         self.notify_if_held(operation);
@@ -146,12 +149,12 @@ impl CallAdmission {
         }
     }
 
-    /// Returns true if the caller should check now that the authority is alive.
+    /// Returns true if the caller should make a liveness check now.
     pub(crate) fn should_check_liveness(&self, operation: Operation) -> bool {
         self.breakers.should_check_liveness(operation)
     }
 
-    /// Takes the result of that check.
+    /// Takes the result of the check that `should_check_liveness` asked for.
     pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
         self.breakers.on_liveness(operation, is_alive);
         self.notify_if_held(operation);
@@ -163,7 +166,7 @@ impl CallAdmission {
 }
 
 impl CallPermit {
-    /// Reports the result and the duration of the call.
+    /// Reports the result and the duration of the call to the breaker and the limit.
     pub(crate) fn settle<T>(mut self, result: &Result<T, AuthorityFailure>, took: Duration) {
         if let Some(breaker) = self.breaker.take() {
             breaker.settle(result);
@@ -211,7 +214,7 @@ mod tests {
 
     static TAXPAYERS: AtomicI64 = AtomicI64::new(1);
 
-    /// Returns a call of a new taxpayer.
+    /// Returns a call of a taxpayer that has made no other call.
     fn origin() -> CallOrigin {
         let taxpayer = TAXPAYERS.fetch_add(1, Ordering::Relaxed);
         CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
@@ -233,7 +236,7 @@ mod tests {
         admission.breaker_views()[OPERATION as usize].state
     }
 
-    /// Fails calls until one more failure opens the breaker.
+    /// Makes calls that fail, until a single further failure would open the breaker.
     async fn one_failure_before_opening(admission: &Arc<CallAdmission>) {
         for _ in 0..19 {
             admission.acquire(OPERATION, origin()).await.unwrap().settle(&DOWN, Duration::ZERO);
@@ -241,7 +244,7 @@ mod tests {
         assert_eq!((view(admission).limit, state(admission)), (1, BreakerState::Closed));
     }
 
-    /// Queues `count` calls.
+    /// Starts `count` calls and waits until all of them are in the queue. Returns their tasks.
     async fn queued(
         admission: &Arc<CallAdmission>,
         count: usize,
@@ -429,7 +432,7 @@ mod tests {
     async fn waiting_does_not_count_towards_the_call_timeout() {
         let busy = BusyServer::new(1, Duration::from_millis(600), false, CONFIRMED);
         let server = Server::start(Behaviour::Busy(busy.clone())).await;
-        // The client waits one second for a slot, and then one second for the answer.
+        // The client waits at most one second for a slot, and then at most one second for the answer.
         let authority = server.limited_authority(1);
         let (first, second) = tokio::join!(authority.confirm("A"), authority.confirm("B"));
         assert!(first.is_ok() && second.is_ok(), "{second:?}");
@@ -448,7 +451,7 @@ mod tests {
         assert!(authority.limits().iter().all(|view| view.in_flight == 0));
     }
 
-    /// Calls until it succeeds, as a run does. Returns the number of tries.
+    /// Repeats the call until it succeeds, as a run does. Returns the number of tries.
     async fn persist(authority: &Authority, number: u32) -> u32 {
         for tries in 1.. {
             match authority.confirm(&format!("IRN-{number}")).await {

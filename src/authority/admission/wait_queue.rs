@@ -1,17 +1,18 @@
-//! The queue for slots of one operation. Accounts take turns: the account with the fewest slots goes first,
-//! then the one served longest ago; within an account, first come, first served.
+//! The queue for slots of one operation. The account with the fewest slots is served first. Of accounts with equally
+//! many slots, the account that was served longest ago is served first. Within an account, the oldest waiter is
+//! served first.
 //!
-//! The queue is bounded, per account and in total: a call behind so many others would hardly be served in time,
-//! and each holds a document in memory. A full queue makes room for an account with few calls at the cost of
-//! the one with the most.
+//! The queue is bounded, per account and in total: a call behind too many others would hardly be served in time, and
+//! each waiting call holds a document in memory. If the queue is full, a call of an account with few waiters
+//! displaces the newest waiter of the account with the most.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::authority::admission::call_origin::CallerAccount;
 
-/// The longest queue of one operation.
+/// The largest number of calls that may wait for one operation.
 pub(crate) const WAITING_MAX: usize = 1_000;
-/// The longest queue of one account.
+/// The largest number of calls of one account that may wait for one operation.
 pub(crate) const WAITING_PER_ACCOUNT_MAX: usize = WAITING_MAX / 4;
 
 #[derive(Debug)]
@@ -23,17 +24,17 @@ struct Waiter<T> {
 /// The result of joining the queue.
 #[derive(Debug)]
 pub(crate) struct Joined<T> {
-    /// Identifies the waiter to `leave`.
+    /// The waiter's number, by which `leave` finds it.
     pub(crate) number: u64,
-    /// The waiter that was displaced to make room.
+    /// The waiter that had to leave the full queue for the new waiter.
     pub(crate) displaced: Option<T>,
 }
 
 #[derive(Debug)]
 pub(crate) struct WaitQueue<T> {
-    /// No queue in it is empty.
+    /// The waiters of each account that has any, the oldest first.
     accounts: HashMap<CallerAccount, VecDeque<Waiter<T>>>,
-    /// The same accounts, in the order of their turns.
+    /// The same accounts, the account that was served longest ago first.
     turns: VecDeque<CallerAccount>,
     waiting: usize,
     next_number: u64,
@@ -48,7 +49,7 @@ impl<T> WaitQueue<T> {
         self.waiting
     }
 
-    /// Returns `None` if there is no room.
+    /// Adds a waiter. Returns `None` if there is no room.
     pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<Joined<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
         if own >= WAITING_PER_ACCOUNT_MAX {
@@ -65,7 +66,7 @@ impl<T> WaitQueue<T> {
         Some(Joined { number, displaced })
     }
 
-    /// Removes a waiter, unless it was served.
+    /// Removes a waiter. Does nothing if the waiter was served already.
     pub(crate) fn leave(&mut self, account: CallerAccount, number: u64) {
         let Some(queue) = self.accounts.get_mut(&account) else { return };
         let Ok(index) = queue.binary_search_by_key(&number, |waiter| waiter.number) else { return };
@@ -73,8 +74,8 @@ impl<T> WaitQueue<T> {
         self.removed(account);
     }
 
-    /// Removes and returns the next waiter. `slots` returns the number of slots that an account has; `None` if
-    /// it may have no more.
+    /// Removes and returns the waiter to serve next. `slots` returns the number of slots that an account has, or
+    /// `None` if the account may have no more.
     pub(crate) fn next(
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<u32>,
@@ -89,7 +90,7 @@ impl<T> WaitQueue<T> {
         Some((account, waiter))
     }
 
-    /// Removes the last waiter of the account with the most, if that has more than `most`.
+    /// Removes the newest waiter of the account with the most waiters, if that account has more than `most`.
     fn displace(&mut self, most: usize) -> Option<T> {
         let longest = self.accounts.iter().max_by_key(|(_, queue)| queue.len());
         let account = *longest.filter(|(_, queue)| queue.len() > most)?.0;
@@ -116,7 +117,7 @@ mod tests {
         CallerAccount::Taxpayer(TaxpayerId(id))
     }
 
-    /// Serves the whole queue while no account has a slot.
+    /// Serves the whole queue and returns the waiters in the order in which they were served. No account has a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| queue.next(|_| Some(0))).map(|(_, waiter)| waiter).collect()
     }

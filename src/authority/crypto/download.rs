@@ -1,7 +1,8 @@
 //! Decrypts downloaded documents: AES-256 in CFB-128 without padding.
 //!
-//! The key is `pub` followed by the first dash group of the API key. There is no authentication tag: with a
-//! wrong key the plain text is no JSON object, and that is a separate error.
+//! The key is the field `pub` followed by the first group of the API key, which ends at the first dash. The
+//! encryption has no authentication tag. With a wrong key the plain text is not a JSON object, and that is an error
+//! of its own.
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::authority::crypto::keys::CryptoError;
 
-/// URL-safe base64, padded or not.
+/// URL-safe base64, with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -25,15 +26,15 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 pub struct EncryptedDocument {
     /// The initialisation vector: 16 bytes in hexadecimal.
     pub iv_hex: String,
-    /// The first 24 characters of the key.
+    /// The first 24 characters of the key that decrypts the document.
     #[serde(rename = "pub")]
     pub public_part: String,
-    /// The document, encrypted, in URL-safe base64.
+    /// The encrypted document in URL-safe base64.
     pub data: String,
 }
 
 impl EncryptedDocument {
-    /// Decrypts the document. `api_key` is the `x-api-key` that it was downloaded with.
+    /// Decrypts the document. `api_key` must be the `x-api-key` of the request that downloaded the document.
     pub fn decrypt(&self, api_key: &SecretString) -> Result<Value, CryptoError> {
         let iv = hex::decode(self.iv_hex.trim()).map_err(|_| CryptoError::Iv)?;
         let iv: [u8; 16] = iv.try_into().map_err(|_| CryptoError::Iv)?;
@@ -72,7 +73,7 @@ mod tests {
         }
     }
 
-    /// NIST SP 800-38A, F.3.17 (CFB128-AES256), its first two blocks.
+    /// Checks the first two blocks of the published example NIST SP 800-38A, F.3.17 (CFB128-AES256).
     #[test]
     fn the_mode_is_the_published_one() {
         let key = hex::decode("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4").unwrap();

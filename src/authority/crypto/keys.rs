@@ -1,7 +1,7 @@
-//! The key file of the authority: the RSA public key and the certificate that QR texts are made from.
+//! The authority's key file: the RSA public key and the certificate from which QR texts are made.
 //!
-//! Two forms are in use: a PEM block followed by the certificate as base64 text, and JSON
-//! `{ "public_key": base64 of the PEM, "certificate": base64 }`.
+//! A key file has one of two forms: a PEM block with the certificate as base64 text before or after the block, or
+//! JSON `{ "public_key": base64 of the PEM, "certificate": base64 }`.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-/// The object identifier of RSA keys and its empty parameters, in DER (RFC 8017, A.1).
+/// The algorithm identifier of RSA keys in DER: an object identifier and empty parameters (RFC 8017, A.1).
 const RSA_ALGORITHM: [u8; 15] =
     [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 
-/// A fault of a key file, or of something encrypted.
+/// A fault of a key file, a QR text or a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CryptoError {
     #[error("the key file is neither PEM followed by a certificate nor JSON with public_key and certificate")]
@@ -42,7 +42,7 @@ pub enum CryptoError {
 /// A parsed key file.
 #[derive(Clone)]
 pub struct CryptoKeys {
-    /// `SubjectPublicKeyInfo`, in DER.
+    /// The public key as `SubjectPublicKeyInfo` in DER.
     public_key: Vec<u8>,
     certificate: String,
 }
@@ -54,7 +54,7 @@ struct JsonForm {
 }
 
 impl CryptoKeys {
-    /// Reads a key file of either form.
+    /// Parses a key file: a PEM block and a certificate, or JSON.
     pub fn parse(file: &[u8]) -> Result<Self, CryptoError> {
         let text = std::str::from_utf8(file).map_err(|_| CryptoError::KeyFileForm)?;
         let text = text.trim_start_matches('\u{feff}').trim();
@@ -84,7 +84,7 @@ impl fmt::Debug for CryptoKeys {
     }
 }
 
-/// The PEM block and the certificate of the JSON form.
+/// Returns the PEM block and the certificate of a key file in the JSON form.
 fn json_form(text: &str) -> Result<(String, String), CryptoError> {
     let form: JsonForm =
         strict_json::from_untrusted(text.as_bytes()).map_err(|_| CryptoError::KeyFileForm)?;
@@ -96,7 +96,7 @@ fn json_form(text: &str) -> Result<(String, String), CryptoError> {
     Ok((pem, form.certificate))
 }
 
-/// The PEM block, and the text around it.
+/// Returns the PEM block and the text around the block, which is the certificate.
 fn pem_form(text: &str) -> Option<(String, String)> {
     let start = text.find("-----BEGIN")?;
     let last_line = start + text[start..].find("-----END")?;
@@ -104,7 +104,7 @@ fn pem_form(text: &str) -> Option<(String, String)> {
     Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
 }
 
-/// Returns the block's key as `SubjectPublicKeyInfo`; wraps the key of an `RSA PUBLIC KEY` block into one.
+/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. Wraps the bare key of an `RSA PUBLIC KEY` block.
 fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;
@@ -118,7 +118,7 @@ fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     }
 }
 
-/// A DER element: tag, length, content.
+/// Returns a DER element: tag, length, content.
 fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
     let significant: Vec<u8> = length.into_iter().skip_while(|byte| *byte == 0).collect();

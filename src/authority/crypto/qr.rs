@@ -1,6 +1,6 @@
-//! The text of the QR code: the IRN, the moment and the certificate, encrypted for the authority.
+//! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority.
 //!
-//! It differs each time because the padding is random: make it once and store it.
+//! The padding is random, so each encryption gives another text. Callers therefore make the text once and store it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::authority::crypto::keys::{CryptoError, CryptoKeys};
 
-/// The plain text, in the order the authority gives.
+/// The QR code's text before encryption. The authority prescribes the order of the fields.
 #[derive(Serialize)]
 struct PlainText<'a> {
     irn: &'a str,
@@ -17,7 +17,7 @@ struct PlainText<'a> {
 }
 
 impl CryptoKeys {
-    /// The base64 text of the printed QR: RSA PKCS#1 v1.5 over `{"irn":"<irn>.<unix
+    /// Returns the base64 text that is printed as QR code: RSA PKCS#1 v1.5 over `{"irn":"<irn>.<unix
     /// seconds>","certificate":"…"}`.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());

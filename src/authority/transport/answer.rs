@@ -1,4 +1,4 @@
-//! The envelope of the authority's answers, and the sentence of it that is worth showing.
+//! The envelope of the authority's answers, and the choice of the sentence in it that is shown to callers.
 //!
 //! The reason for a failure may be in `message`, `error` (a string), `error.public_message`, `error.details` or
 //! `error.errors[]`; any of them may be absent. Source: the authority's envelope, `{ code, data, message,
@@ -6,10 +6,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// The longest sentence that is passed on, in characters.
+/// The longest sentence that is shown to callers, in characters.
 const SENTENCE_CHARS_MAX: usize = 2_000;
 
-/// Sentences without information, in lower case and without a full stop.
+/// Sentences that give no reason, in lower case and without a full stop.
 const EMPTY_PHRASES: [&str; 9] = [
     "",
     "error",
@@ -22,7 +22,7 @@ const EMPTY_PHRASES: [&str; 9] = [
     "something went wrong",
 ];
 
-/// The envelope, each part unchanged; absent parts are null.
+/// The parts of an envelope, unchanged. An absent part is null.
 #[derive(Debug, Default)]
 pub(crate) struct AuthorityAnswer {
     pub(crate) data: Value,
@@ -31,19 +31,19 @@ pub(crate) struct AuthorityAnswer {
 }
 
 impl AuthorityAnswer {
-    /// Reads an envelope. Returns `None` if the text is no JSON object.
+    /// Parses an envelope. Returns `None` if the text is no JSON object.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let mut envelope: Map<String, Value> = strict_json::from_untrusted(body).ok()?;
         let mut part = |name: &str| envelope.remove(name).unwrap_or_default();
         Some(Self { data: part("data"), message: part("message"), error: part("error") })
     }
 
-    /// Returns an answer that says no.
     pub(crate) fn not_ok() -> Self {
         Self { data: json!({ "ok": false }), ..Self::default() }
     }
 
-    /// Returns the sentence to show: preferably one that names a field, then one with information, then any.
+    /// Returns the sentence to show to callers: a sentence that names a field, or else one that gives a reason, or
+    /// else any.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
         let chosen = candidates
@@ -57,24 +57,24 @@ impl AuthorityAnswer {
         )
     }
 
-    /// Returns true if any of its texts contains these lower-case words.
+    /// Returns true if any text of the answer contains `words`, which must be in lower case.
     pub(crate) fn contains(&self, words: &str) -> bool {
         self.candidates().iter().any(|text| normalised(text).contains(words))
     }
 
-    /// Returns true if it concerns a field of the request.
+    /// Returns true if the answer concerns a field of the request.
     pub(crate) fn names_field(&self) -> bool {
         let is_request = |path: &str| path.split('.').next().is_some_and(|first| first.ends_with("request"));
         let is_listed = self.fields().iter().any(|fault| !fault.field.is_empty());
         is_listed || self.candidates().iter().find_map(|text| field_path_in(text)).is_some_and(is_request)
     }
 
-    /// Returns true if it gives no reason at all.
+    /// Returns true if the answer contains no text that could be a reason.
     pub(crate) fn is_wordless(&self) -> bool {
         self.candidates().is_empty()
     }
 
-    /// Returns every text that may be the reason, the most specific first.
+    /// Returns every text of the answer that may be the reason, the most specific text first.
     fn candidates(&self) -> Vec<String> {
         let listed = self.fields().iter().map(FieldFault::sentence).collect::<Vec<_>>().join("; ");
         let error = |name: &str| self.error.get(name);
@@ -108,7 +108,7 @@ struct FieldFault {
 }
 
 impl FieldFault {
-    /// Both parts in one sentence; a message that names its field is used alone.
+    /// Returns field and message as one sentence. If the message begins with the field, returns the message alone.
     fn sentence(&self) -> String {
         if self.field.is_empty() || self.message.starts_with(&self.field) {
             return self.message.clone();
@@ -117,7 +117,7 @@ impl FieldFault {
     }
 }
 
-/// A string unchanged, or a list of strings in one line.
+/// Returns the text of a string, or the texts of a list joined by semicolons.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
@@ -129,7 +129,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// An object of texts by field, in one line.
+/// Returns the texts of an object, each after its field name, joined by semicolons.
 fn pairs_of(value: &Value) -> Option<String> {
     let text = |(field, value): (&String, &Value)| Some(format!("{field}: {}", text_of(value)?));
     let texts: Vec<String> = value.as_object()?.iter().filter_map(text).collect();
@@ -144,7 +144,8 @@ fn normalised(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Returns the first word that is a dotted, lower-case path of names and indexes.
+/// Returns the first word of the text that is the path of a field: lower-case names with dots and indexes, such as
+/// `invoice.lines[0].price`.
 fn field_path_in(text: &str) -> Option<&str> {
     text.split_whitespace().map(|word| word.trim_end_matches(':')).find(|word| is_field_path(word))
 }

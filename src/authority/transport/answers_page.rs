@@ -1,5 +1,5 @@
-//! The table of the authority's answers in `docs/operations.md`. It is written from the tables of `classify`;
-//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` writes it anew.
+//! Checks that the table of the authority's answers in `docs/operations.md` agrees with the tables of `classify`.
+//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` writes the table anew.
 
 use std::fmt::Write as _;
 
@@ -98,7 +98,7 @@ fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str 
     }
 }
 
-/// The statuses and the words of a class, as in the tables.
+/// Describes the answers of one class: the statuses, and the words that an answer must contain.
 fn answer(meaning: AnswerClass) -> String {
     let statuses = STATUSES.iter().filter(|(.., of)| *of == meaning);
     let statuses: Vec<_> = statuses.map(|(first, last, _)| span(*first, *last)).collect();

@@ -1,6 +1,7 @@
-//! Classifies an answer, or the lack of one. The rules are data: three tables, read from the top.
+//! Classifies an answer, or the lack of an answer. The rules are three tables (`CLASSES`, `STATUSES`, `PHRASES`), and
+//! the first matching row applies.
 //!
-//! An unreadable answer says nothing, whatever its status: an effect may have happened.
+//! An answer that cannot be read proves nothing, whatever its status: the call may have taken effect.
 
 use serde_json::Value;
 
@@ -9,18 +10,18 @@ use crate::authority::transport::answer::AuthorityAnswer;
 use crate::authority::transport::exchange::RawResponse;
 use crate::authority::transport::failure::{AuthorityFailure, Cause, CauseKind};
 
-/// The consequence of a cause for a call.
+/// The effect that a failed call may have had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureClass {
-    /// It certainly changed nothing.
+    /// The call certainly changed nothing.
     Retryable,
-    /// It may have taken effect.
+    /// The call may have taken effect.
     Unknown,
 }
 
 use FailureClass::{Retryable, Unknown};
 
-/// A cause, and its class for a read, for a claim of an IRN, and for an effect.
+/// The class of each cause for a read, for a claim of an IRN and for an effect, in this order.
 pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
     (CauseKind::TimedOut, [Retryable, Retryable, Unknown]),
@@ -33,7 +34,7 @@ pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Redirected, [Retryable, Retryable, Retryable]),
 ];
 
-/// The meaning of an answer.
+/// The meaning of an answer, judged by status and words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerClass {
     Success,
@@ -48,7 +49,7 @@ pub(crate) enum AnswerClass {
     Refused,
 }
 
-/// First status, last status, meaning. The first row that contains the status applies.
+/// Each row is a range of statuses (first, last) and its meaning. The first row that contains the status applies.
 pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (200, 299, AnswerClass::Success),
     (300, 399, AnswerClass::Redirected),
@@ -60,7 +61,8 @@ pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (400, 499, AnswerClass::Refused),
 ];
 
-/// Lower-case words that change the meaning of a refusal, for one or all operations and under these statuses.
+/// A row of `PHRASES`: lower-case words that change the meaning of an answer with one of these statuses. `operation`
+/// is `None` if the words count for all operations.
 pub(crate) struct AnswerPhrase {
     pub(crate) words: &'static str,
     pub(crate) operation: Option<Operation>,
@@ -68,8 +70,8 @@ pub(crate) struct AnswerPhrase {
     pub(crate) meaning: AnswerClass,
 }
 
-/// Said of a duplicate and by a busy server alike: any wording of "try again" counts, unless the answer names a
-/// field.
+/// The statuses with which the authority says "try again". It says so of a duplicate and also when it is busy, so any
+/// such wording is ambiguous unless the answer names a field.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }
@@ -82,7 +84,7 @@ pub(crate) const PHRASES: [AnswerPhrase; 9] = [
         statuses: &[400],
         meaning: AnswerClass::KeyRefused,
     },
-    // Said when an earlier try that seemed lost took effect.
+    // The authority says this if an earlier try took effect although its answer was lost.
     AnswerPhrase {
         words: "already transmitted",
         operation: Some(Operation::Transmit),
@@ -103,7 +105,7 @@ pub(crate) const PHRASES: [AnswerPhrase; 9] = [
     busy("please retry"),
 ];
 
-/// Returns the failure of `operation` for this cause.
+/// Returns the failure that this cause means for a call of `operation`.
 pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailure {
     let column = match operation.nature() {
         EffectKind::Read => 0,
@@ -118,9 +120,9 @@ pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailur
     }
 }
 
-/// Returns the answer of a success, or the failure that the response means.
+/// Returns the answer if the call succeeded, or else the failure that the response means.
 ///
-/// A failed health check is an answer too: the system is down.
+/// A health check that gets a 5xx has succeeded: its answer is that the system is down.
 pub(crate) fn classify_response(
     operation: Operation,
     response: &RawResponse,
@@ -172,12 +174,12 @@ fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) 
     PHRASES.iter().find(said).map_or(meaning, |row| row.meaning)
 }
 
-/// Returns true if the data is the usual `{ "ok": true }`.
+/// Returns true if the answer's data is the usual `{ "ok": true }`.
 pub(crate) fn says_ok(answer: &AuthorityAnswer) -> bool {
     answer.data.get("ok") == Some(&Value::Bool(true))
 }
 
-/// Returns true if the data is the explicit `{ "ok": false }`.
+/// Returns true if the answer's data is `{ "ok": false }`. Data without `ok` does not count.
 pub(crate) fn says_not_ok(answer: &AuthorityAnswer) -> bool {
     answer.data.get("ok") == Some(&Value::Bool(false))
 }
@@ -210,7 +212,7 @@ mod tests {
         cause.map_or_else(|| class.to_owned(), |kind| format!("{class} {kind:?}"))
     }
 
-    /// Returns how a read, a claim and an effect fail against a server of this behaviour.
+    /// Returns the failures of a read, a claim and an effect, called on a server that behaves like this.
     async fn classes(reaction: Behaviour) -> [String; 3] {
         let stalls = matches!(reaction, Behaviour::Stall | Behaviour::BytesThenStall(_));
         let server = Server::start(reaction).await;
@@ -304,7 +306,7 @@ mod tests {
             ),
             (failure(r#""the document is odd""#), same("refused")),
             (reply(400, sentence), same("refused")),
-            // An unknown route carries no error.
+            // The authority's answer for an unknown route has no `error`.
             (reply(404, r#"{"code":404,"message":"route not found"}"#), same("not found")),
         ])
         .await;

@@ -1,7 +1,7 @@
-//! One HTTP exchange: sends a request and returns the bounded response, or the cause that there is none.
+//! One HTTP exchange: sends a request and returns the response, or the cause why there is none. The response's size
+//! is limited.
 //!
-//! The distinction that matters is between causes where nothing was sent and causes where something may have
-//! been.
+//! The important distinction is whether nothing was sent, or whether the authority may have received the request.
 
 use std::error::Error as _;
 use std::io;
@@ -15,10 +15,9 @@ use crate::authority::transport::failure::Cause;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::retry_after::RetryAfter;
 
-/// The longest body read, in bytes; the product list is the authority's longest.
+/// The longest response body that is read, in bytes. The authority's longest list is that of products.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A complete response.
 #[derive(Debug)]
 pub(crate) struct RawResponse {
     pub(crate) status: u16,
@@ -26,7 +25,8 @@ pub(crate) struct RawResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends the request and reads the response to its end. `timeout` is the client's own, named in the cause.
+/// Sends the request and reads the whole response. `timeout` is the timeout that the client applies; here it only
+/// goes into the cause.
 pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,
@@ -39,7 +39,7 @@ pub(crate) async fn exchange(
     Ok(RawResponse { status, retry_after, body })
 }
 
-/// Returns the body, or `None` if it exceeds the limit.
+/// Returns the response's body, or `None` if the body exceeds the limit.
 async fn body(mut response: Response, timeout: Duration) -> Result<Option<Vec<u8>>, Cause> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(&error, timeout))? {
@@ -67,7 +67,8 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     }
 }
 
-/// Returns true if TLS failed: its library reports invalid data, or an early end, inside I/O errors.
+/// Returns true if the TLS handshake failed. The TLS library reports this as invalid data or an early end within an
+/// I/O error.
 fn is_handshake(error: &reqwest::Error) -> bool {
     fn tells(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
@@ -77,7 +78,7 @@ fn is_handshake(error: &reqwest::Error) -> bool {
     sources.any(|source| source.downcast_ref().is_some_and(tells))
 }
 
-/// Returns the wait that the headers ask for.
+/// Returns how long the response's Retry-After asks to wait.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let date = headers.get(DATE).and_then(|date| date.to_str().ok());
     let asked = RetryAfter::parse(headers.get(RETRY_AFTER)?.to_str().ok()?, date)?;

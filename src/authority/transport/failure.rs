@@ -1,15 +1,16 @@
 //! The failures of a call, distinguished by what the caller may do next.
 //!
-//! `Refused` and `NotFound` are the authority's decision about this document. `Retryable` and `Throttled`
-//! certainly changed nothing. `BreakerOpen`, `RateLimited` and `QueueFull` are ours: no request was sent.
-//! `Unknown` may have taken effect: ask `confirm` before sending again.
+//! `Refused` and `NotFound` are the authority's decision about this document. After `Retryable` and `Throttled` the
+//! authority has certainly changed nothing. `BreakerOpen`, `RateLimited` and `QueueFull` are decisions of this
+//! service, which sent no request. After `Unknown` the call may have taken effect: ask `confirm` before sending
+//! again.
 
 use std::time::Duration;
 
-/// Why a call did not succeed. Its text is a sentence that may be shown to the caller.
+/// The reason why a call did not succeed. Its text is a sentence that may be shown to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorityFailure {
-    /// The authority refused the document. `message` is its own sentence.
+    /// The authority refused the document. `message` is the authority's sentence.
     #[error("{message}")]
     Refused {
         /// The HTTP status, 400 to 499.
@@ -19,28 +20,29 @@ pub enum AuthorityFailure {
     /// The authority does not know this IRN, or has not signed it.
     #[error("{message}")]
     NotFound { message: String },
-    /// Nothing happened: the same call may be made again later.
+    /// The call changed nothing and may be made again later.
     #[error("{reason}")]
     Retryable { reason: Cause },
-    /// HTTP 429.
+    /// The authority answered HTTP 429.
     #[error("the authority asks to be called less often{}", again_in(*.retry_after))]
     Throttled { retry_after: Option<Duration> },
     /// The call may have taken effect.
     #[error("{reason}; whether the call took effect is not known")]
     Unknown { reason: Cause },
-    /// The call was not made, because too many before it failed. Does not count as an attempt.
+    /// The call was not made because too many earlier calls failed. Does not count as an attempt.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
-    /// The call was not made, because the authority asked for fewer of its kind. Does not count as an attempt.
+    /// The call was not made because the authority asked for fewer calls of this operation. Does not count as an
+    /// attempt.
     #[error("calls of this kind are held back because the authority asks to be called less often{}", again_in(Some(*.retry_after)))]
     RateLimited { retry_after: Duration },
-    /// The call was not made, because the queue for its operation was full or too slow. Does not count as an
-    /// attempt.
+    /// The call was not made because the operation's queue was full, or because the call waited too long in it. Does
+    /// not count as an attempt.
     #[error("more calls of this kind wait than the authority bears at a time{}", again_in(Some(*.retry_after)))]
     QueueFull { retry_after: Duration },
 }
 
-/// Why there is no usable answer.
+/// The reason why a call has no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     #[error("the authority could not be reached: {problem}")]
@@ -49,27 +51,27 @@ pub enum Cause {
     TimedOut { after: Duration },
     #[error("the authority closed the connection before it had answered")]
     ConnectionReset,
-    /// No JSON, not the expected shape, or longer than the limit.
+    /// The answer is not JSON, has not the expected shape, or is longer than the limit.
     #[error("the authority gave an answer that cannot be read (HTTP {status})")]
     Malformed { status: u16 },
-    /// A 5xx or 408.
+    /// The authority answered a 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// Words that mean a duplicate or a busy server, or that an earlier try took effect.
+    /// The answer's words mean a duplicate or a busy server, or that an earlier try took effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
-    /// The receiving access point is offline; the invoice stays signed.
+    /// The customer's access point is offline. The invoice stays signed.
     #[error("{message}")]
     Offline { message: String },
-    /// Our credentials are at fault, never the document.
+    /// The authority refused our credentials. This says nothing about the document.
     #[error("the authority does not accept this service's credentials: {message}")]
     KeyRefused { message: String },
-    /// A redirect, which is never followed: the base URL is at fault.
+    /// The authority answered with a redirect, which is never followed. The configured base URL is wrong.
     #[error("the authority points to another address (HTTP {status}), which is not followed")]
     Redirected { status: u16 },
 }
 
-/// A [`Cause`] without its details.
+/// The kind of a [`Cause`], without details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CauseKind {
     Unreachable,
@@ -84,7 +86,7 @@ pub enum CauseKind {
 }
 
 impl AuthorityFailure {
-    /// Returns the wait that the authority, or our own admission, asks for.
+    /// Returns how long the authority, or this service's own admission, asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } => *retry_after,
@@ -95,17 +97,18 @@ impl AuthorityFailure {
         }
     }
 
-    /// Returns true if a request was sent: a call that was held back does not count.
+    /// Returns true if a request was sent. A call that this service held back is no attempt.
     pub fn counts_as_attempt(&self) -> bool {
         !matches!(self, Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. })
     }
 
-    /// Returns true if the authority decided, so that the same call would fail in the same way again.
+    /// Returns true if the authority has decided: the same call would fail in the same way again.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::NotFound { .. })
     }
 
-    /// Returns true on a timeout, which the reference endpoints answer with 504 instead of 502.
+    /// Returns true if the authority did not answer in time. The endpoints of reference lists then answer 504 instead
+    /// of 502.
     pub fn timed_out(&self) -> bool {
         matches!(self.cause().map(Cause::kind), Some(CauseKind::TimedOut))
     }

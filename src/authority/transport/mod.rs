@@ -1,4 +1,4 @@
-//! One HTTP exchange with the authority: the request, the answer, and the class of failure if there is none.
+//! One HTTP exchange with the authority: the request, the answer, and the classification of failures.
 
 pub(super) mod answer;
 #[cfg(test)]

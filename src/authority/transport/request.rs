@@ -1,6 +1,6 @@
 //! A request to the authority before it is sent.
 //!
-//! Text from outside becomes one path segment or one query value, and cannot escape it.
+//! Text from outside is encoded as one path segment or one query value, so it cannot change the rest of the path.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -8,22 +8,21 @@ use url::form_urlencoded::Serializer;
 
 use crate::authority::operation::Operation;
 
-/// The operation, its path and its body.
 #[derive(Debug)]
 pub(crate) struct AuthorityRequest<'a> {
     pub(crate) operation: Operation,
     pub(crate) method: Method,
-    /// The path below the root, encoded, with its query: `/api/v1/invoice/transmit/pull?confirmed=false`.
+    /// The encoded path below the root, with its query: `/api/v1/invoice/transmit/pull?confirmed=false`.
     pub(crate) path: String,
     pub(crate) body: Option<&'a Value>,
-    /// The IRN it concerns, for the log and the breaker.
+    /// The IRN that the request concerns. The log and the breaker use it.
     pub(crate) irn: Option<&'a str>,
-    /// Reference lists are requested without the keys.
+    /// False for reference lists, which are requested without the API keys.
     pub(crate) with_keys: bool,
 }
 
 impl<'a> AuthorityRequest<'a> {
-    /// A request for `path`, which is relative to `/api/v1` and encoded already.
+    /// Makes a request for `path`, which is relative to `/api/v1` and already encoded.
     pub(crate) fn new(operation: Operation, method: Method, path: &str) -> Self {
         let path = format!("/api/v1{path}");
         Self { operation, method, path, body: None, irn: None, with_keys: true }
