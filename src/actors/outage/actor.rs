@@ -1,4 +1,4 @@
-//! Runs the detector and the notifier periodically. They run independently, so that the end of an outage is detected
+//! Runs the detector and the notifier periodically. The two run independently, so that the end of an outage is detected
 //! while taxpayers are still being notified of its start.
 
 use std::time::Duration;
@@ -10,22 +10,22 @@ use crate::actors::outage::{OutageDetector, OutageNotifier};
 use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::authority::Authority;
 
-/// How often to observe the breakers. Breakers that open within one interval are reported together.
+/// The interval at which the breakers are observed. Breakers that open within one interval are reported together.
 const OBSERVE_EVERY: Duration = Duration::from_secs(1);
-/// The pause between two batches, which leaves the database free for others.
+/// The pause between two batches of notifications. It leaves the database free for other work.
 const BATCH_PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs the detector and the notifier.
+/// Runs the detector and the notifier as two tasks.
 pub struct OutageActor {
     detector: OutageDetector,
     authority: Authority,
     notifier: OutageNotifier,
-    /// Its own address keeps the actor alive, because nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 
 impl OutageActor {
-    /// Runs under supervision on the background arbiter.
+    /// Starts the actor under supervision on the background arbiter.
     pub fn start(
         detector: OutageDetector,
         authority: Authority,

@@ -1,5 +1,6 @@
-//! Turns this process's observations of the authority into outages. It first decides without a lock if anything
-//! changes, because mostly nothing does; then again under the lane's lock, on the current row.
+//! Turns this process's observations of the authority into outages. The detector first checks without a lock whether an
+//! observation changes the stored outage, because most observations change nothing. If it does, the detector locks the
+//! lane, reads the outage again and decides on the current row.
 
 use jiff::SignedDuration;
 
@@ -11,7 +12,7 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::operations::outages;
 
-/// The only lane of its kind.
+/// The key of the only lane of kind `Outage`.
 const LANE: &str = "authority";
 
 /// Records the outages that this process observes.
@@ -19,18 +20,19 @@ const LANE: &str = "authority";
 pub struct OutageDetector {
     pub store: Store,
     pub clock: SharedClock,
-    /// How long no call may fail before an outage is over: `authority.outage_clear_after_s`.
+    /// An outage is over when no call has failed for this long (`authority.outage_clear_after_s`).
     pub quiet: SignedDuration,
 }
 
 impl OutageDetector {
-    /// Observes the breakers of the authority.
+    /// Records what the breakers of the authority show now.
     pub(super) async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
         let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
         self.observe(&calls, async || authority.alive().await).await
     }
 
-    /// Records observations. Probes the authority only for an outage without recent calls.
+    /// Records an observation of these calls. Calls `alive` to probe the authority only if an outage is open and its
+    /// operations had no recent calls.
     pub(super) async fn observe(
         &self,
         calls: &[OperationCalls],

@@ -1,9 +1,9 @@
 //! Outages of the authority: detected by every replica, recorded once, and sent to every taxpayer that subscribes.
 //!
-//! - An outage is a row. Writers hold the lane, and a unique index allows one open outage at a time.
-//! - An outage has no owner: if a replica dies, any other one ends the outage.
-//! - The row holds the progress of the notifications. An event and its delivery rows are one commit of the taxpayer,
-//!   so commands that are repeated after a crash add nothing.
+//! - An outage is a row in the database. Writers lock the lane, and a unique index allows one open outage at a time.
+//! - No replica owns an outage: if the replica that recorded an outage dies, any other replica ends the outage.
+//! - The row stores the progress of the notifications. The taxpayer's actor commits an event together with its
+//!   deliveries, so a notification that is repeated after a crash adds nothing.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,5 +1,6 @@
-//! Notifies subscribed taxpayers of outages, in batches, through their actors. One replica does it, and its progress is
-//! stored after each batch. A taxpayer that cannot be notified does not delay others and is tried again.
+//! Notifies subscribed taxpayers of outages, in batches and through the taxpayers' actors. One replica does this at a
+//! time and stores its progress after each batch. A taxpayer that cannot be notified does not delay other taxpayers,
+//! and is notified later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +16,10 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::outages::{self, OutageEvent};
 
-/// Taxpayers of one batch, notified concurrently. Small, to leave actors and database free for requests.
+/// The maximum number of taxpayers in one batch. They are notified concurrently. The number is small, to leave actors
+/// and database free for requests.
 const BATCH_MAX: u64 = 32;
-/// Delay before taxpayers that could not be notified are tried again.
+/// The delay before taxpayers that could not be notified are tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
@@ -25,13 +27,13 @@ pub struct OutageNotifier {
     pub store: Store,
     pub clock: SharedClock,
     pub taxpayers: Arc<TaxpayerHandle>,
-    /// The name of this process in the lease.
+    /// The owner name that this process writes into its leases.
     pub owner: String,
     pub lease: Duration,
 }
 
 impl OutageNotifier {
-    /// Notifies one batch. Returns true if another batch is due at once.
+    /// Notifies one batch of taxpayers if an outage is to be notified. Returns true if another batch is due at once.
     pub async fn notify_due(&self) -> Result<bool, StoreError> {
         if !lanes::any_due(&self.store, LaneKind::Outage).await? {
             return Ok(false);
@@ -43,7 +45,7 @@ impl OutageNotifier {
             None => None,
         };
         match self.finish(&lease, batch).await {
-            // Another replica has taken the lease over; repeating our notifications adds nothing.
+            // Another replica has taken over the lease and repeats our notifications, which adds no events.
             Err(StoreError::Stale) => Ok(false),
             ended => ended,
         }
@@ -110,7 +112,7 @@ fn is_transient(failure: &TaxpayerError) -> bool {
     }
 }
 
-/// Outages on real databases: detected by one or several replicas, notified exactly once.
+/// Tests on real databases: one or several replicas detect an outage, and each taxpayer is notified exactly once.
 #[cfg(test)]
 mod tests {
     use jiff::{SignedDuration, Timestamp};
@@ -134,7 +136,7 @@ mod tests {
     const STARTED: &str = "authority.outage-started";
     const ENDED: &str = "authority.outage-ended";
 
-    /// A replica: its own actors on a database that replicas may share.
+    /// A replica with actors of its own. Several replicas may share one database.
     struct Replica {
         detector: OutageDetector,
         notifier: OutageNotifier,
@@ -184,7 +186,7 @@ mod tests {
             self.detector.observe(&[sighting], async || panic!("no probe is needed")).await.unwrap();
         }
 
-        /// Observes closed breakers without calls.
+        /// Observes that no breaker has seen a call. A probe of the authority returns `is_alive`.
         async fn observe_nothing(&self, is_alive: bool) {
             self.detector.observe(&[], async || is_alive).await.unwrap();
         }
@@ -218,7 +220,7 @@ mod tests {
         Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()))
     }
 
-    /// A taxpayer's event log without its webhook events. Checks the hash chain.
+    /// Returns a taxpayer's event log without its `WebhookUpdated` events, and checks the hash chain.
     async fn log(test: &TestStore, id: i64) -> Vec<Event> {
         let mut log = events::owned_by_after(&test.store, TaxpayerId(id), 0, 10_000).await.unwrap();
         let mut head = LogHead::default();
@@ -308,7 +310,7 @@ mod tests {
             replica.subscribe(1, &[STARTED]).await;
             replica.subscribe(2, &[STARTED]).await;
             replica.observe_failure().await;
-            // The process dies after it notified the first taxpayer and before it stored its progress.
+            // As if the process died after it had notified the first taxpayer and before it stored its progress.
             let notice = last(&test).await.notice().unwrap();
             let twice = [notice.clone(), notice.clone()]
                 .map(|notice| replica.notifier.taxpayers.notify_outage(TaxpayerId(1), notice));
@@ -334,7 +336,7 @@ mod tests {
             other.notify_all().await;
             let (found, total) = outages::page(&test.store, Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!((found.len(), total), (1, 1));
-            // The first replica is gone; another one restarts with closed breakers.
+            // The first replica observes nothing more. A restarted replica begins with closed breakers.
             let restarted = Replica::new(&test, "three", &clock);
             clock.advance(Duration::from_secs(90));
             restarted.observe_nothing(true).await;
@@ -395,7 +397,7 @@ mod tests {
             replica.observe_failure().await;
             replica.clock.advance(Duration::from_secs(90));
             replica.observe_answer().await;
-            // The next outage starts before the notifications.
+            // The next outage starts before the taxpayer was notified of the first one.
             replica.clock.advance(Duration::from_secs(1));
             replica.observe_failure().await;
             replica.notify_all().await;

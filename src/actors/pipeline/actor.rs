@@ -1,5 +1,5 @@
-//! The actor of a run: a thin shell around the runner. Supervision handles its panics; the lane of a run whose step failed is
-//! released.
+//! The actor of a run: a thin wrapper around the runner. Supervision handles panics of the actor. If a step could not
+//! be run, the lane is released and the run continues later.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::domain::kernel::ids::CommandId;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 
-/// Runs the next step of the lane's run.
+/// The command to run the next step of the run whose lane is leased.
 #[derive(Debug)]
 pub struct Advance(pub Lease);
 
-/// The actors of active runs, by the key of their lane.
+/// The actors of active runs, by the key of the run's lane.
 pub type PipelineActors = Registry<String, Advance, WorkStatus>;
 
 struct PipelineActor {
@@ -57,7 +57,8 @@ impl PipelineActor {
     }
 }
 
-/// A run whose crash could not be counted waits until its lease expires: it must not run uncounted.
+/// Counts a crash for the lane's run. If counting fails, the run waits until its lease expires, because it must not run
+/// before the crash is counted.
 async fn counted(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
     match deps.count_crash(lease).await {
         Ok(()) => WorkStatus::More,
@@ -69,7 +70,7 @@ async fn counted(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
     }
 }
 
-/// Creates the registry of the pipeline's actors and its dispatcher.
+/// Creates the registry of the run actors and the dispatcher that sends lanes to them.
 pub fn dispatcher(
     deps: Arc<PipelineDeps>,
     config: DispatcherConfig,

@@ -1,5 +1,5 @@
-//! The steps that are blocked by a breaker at present, for all taxpayers or for some. Runs whose next step is blocked are
-//! skipped. When a probe of the breaker is due, the first run to call acts as the probe.
+//! The steps that a breaker blocks at present, for all taxpayers or for some. The dispatcher skips runs whose next step
+//! is blocked. When a breaker is due for a probe, the next call of a run serves as the probe.
 
 use jiff::Timestamp;
 
@@ -8,19 +8,17 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
 use crate::store::lanes::fair_queue::BlockedStep;
 
-/// Returns the blocked steps.
 pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
     let views = authority.breakers();
     Step::ALL.iter().filter_map(|step| blocked_step(*step, view_of(&views, *step)?)).collect()
 }
 
-/// True if a step is blocked for a taxpayer.
 pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> bool {
     let views = authority.breakers();
     view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
-/// Returns when a taxpayer may call a step: now, or at the breaker's next probe.
+/// Returns when a taxpayer may call a step: now, or at the breaker's next probe if the step is blocked.
 pub(super) fn available_at(
     authority: &Authority,
     step: Step,
@@ -60,7 +58,7 @@ fn view_of(views: &[BreakerView], step: Step) -> Option<&BreakerView> {
     views.iter().find(|view| view.operation == call_of(step))
 }
 
-/// The authority's operation of a step.
+/// Returns the authority's operation that a step calls.
 fn call_of(step: Step) -> Operation {
     match step {
         Step::IrnCheck => Operation::ValidateIrn,

@@ -1,5 +1,5 @@
-//! Counts a crash of the process for the step of a run that was active then. After two crashes the step is not called again:
-//! the run is paused and an operator decides.
+//! Counts a crash of the process for the run whose step was active at the crash. After two crashes the step is not
+//! called again: the run is paused, and an operator decides.
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::pipeline::runner::{PipelineDeps, RunError, owner_and_run};
@@ -13,7 +13,7 @@ use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::runs;
 
 impl PipelineDeps {
-    /// Counts a crash for the run of a lane, if it is still open, and resets the crash mark of the lane.
+    /// Counts a crash for the lane's run, if the run is still open, and resets the crash count of the lane.
     pub(super) async fn count_crash(&self, lease: &Lease) -> Result<(), StoreError> {
         let Some((taxpayer, id)) = owner_and_run(&lease.key) else { return Ok(()) };
         let tx = self.store.begin().await?;

@@ -1,4 +1,5 @@
-//! The handle of the pipeline: starts runs and waits for them, and relays calls that need no run.
+//! The handle of the pipeline: starts runs for callers and waits for them. It also relays calls to the authority that
+//! need no run.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::store::db::connections::Store;
 use crate::store::invoices;
 use crate::store::runs;
 
-/// How often a waiting caller polls for a run that ended on another replica.
+/// A waiting caller reads the run at this interval, because the run may end on another replica.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub struct PipelineHandle {
@@ -32,15 +33,15 @@ pub struct PipelineHandle {
     pub backlog: QueueEstimator,
 }
 
-/// The authority's answer to a receipt.
+/// The authority's answer to the confirmation of a receipt.
 #[derive(Debug, Clone)]
 pub struct ReceiptConfirmation {
-    /// The authority's message if the receipt had been confirmed before.
+    /// The authority's message if the receipt had already been confirmed before.
     pub already: Option<String>,
     pub confirmation: Confirmation,
 }
 
-/// Why a relayed call has no answer.
+/// Why a relayed call returned no answer of the authority.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     #[error(transparent)]
@@ -52,7 +53,8 @@ pub enum RelayError {
 }
 
 impl PipelineHandle {
-    /// Starts or joins a run and waits for its end, at most for `patience`. The returned run may still be open.
+    /// Starts the run of a request, or joins the run if it exists already. Waits until the run has ended, but at most
+    /// for `patience`, so the returned run may still be open.
     pub async fn perform(
         &self,
         taxpayer: TaxpayerId,
@@ -63,17 +65,18 @@ impl PipelineHandle {
         let deadline = Instant::now() + patience;
         let place = self.waiters.join(id);
         loop {
-            // Listening starts before the read, so that no change is missed between the two.
+            // Listening starts before the read, so that no change between the read and the wait is missed.
             let changed = pin!(place.changed());
             let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
-                // Another request has sent other content for this IRN: its outcome does not answer this one.
+                // Another request has replaced the content under this IRN, so the outcome of the run does not answer
+                // this request.
                 return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
             }
             if run.is_settled() || Instant::now() >= deadline {
                 return Ok(run);
             }
-            // Dropped while waiting: its document may be large.
+            // The run is dropped before the wait, because its document may be large.
             drop(run);
             let next_look = deadline.min(Instant::now() + LOOK_EVERY);
             let _ = timeout_at(next_look, changed).await;
@@ -85,21 +88,21 @@ impl PipelineHandle {
         found.map_err(TaxpayerError::Store)?.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }
 
-    /// Returns the authority's state of an invoice.
+    /// Asks the authority for the state of an invoice.
     pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
         Ok(self.authority_for(taxpayer).confirm(irn.as_str()).await?)
     }
 
-    /// Returns the decrypted document of a signed invoice.
+    /// Downloads the authority's copy of a signed invoice and returns the decrypted document.
     pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
         let document = self.authority_for(taxpayer).download(irn.as_str()).await?;
         Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
-    /// Relays a payment status to the authority and stores it, as a run, so that a crash between the two leaves neither
-    /// without the other. Fails before the run starts if the authority is out or does not know the invoice.
+    /// Relays a payment status to the authority and stores it. A run does both, so that after a crash neither is done
+    /// without the other. Fails before the run starts if the authority is unavailable or does not know the invoice.
     pub async fn update_payment(
         &self,
         taxpayer: TaxpayerId,
@@ -118,7 +121,8 @@ impl PipelineHandle {
         self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer))
     }
 
-    /// The authority knows one spelling of an IRN: that of its submission or of the stored invoice.
+    /// Returns the IRN in the spelling that the authority knows: that of the submission, else that of the stored
+    /// invoice, else that of `irn`.
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let (reader, key) = (self.store.reader(), irn.key());
         let runs =
@@ -131,7 +135,7 @@ impl PipelineHandle {
         Ok(stored.map_err(TaxpayerError::Store)?.map_or_else(|| irn.clone(), |invoice| invoice.irn))
     }
 
-    /// Confirms the receipt of a transmission. The authority accepts it any number of times.
+    /// Confirms the receipt of a transmission. The authority accepts repeated confirmations.
     pub async fn confirm_receipt(
         &self,
         taxpayer: TaxpayerId,
@@ -145,8 +149,8 @@ impl PipelineHandle {
         Ok(ReceiptConfirmation { already: answer.already.then_some(answer.message), confirmation })
     }
 
-    /// Returns the run of an operation for an IRN. If no operation is named: the run of Transmit, else of Submit, else the
-    /// latest of the others.
+    /// Returns the run of an operation for an IRN. If no operation is given, returns the run of Transmit, else the run
+    /// of Submit, else the run of another operation that was updated last.
     pub async fn run(
         &self,
         taxpayer: TaxpayerId,

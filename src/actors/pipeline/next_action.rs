@@ -1,5 +1,5 @@
 //! Decides what follows the outcome of a step: a refusal, a retry, a wait until calls are possible, or a pause for an
-//! operator. Schedules are data (`pipeline.*` in config.toml); time and jitter are arguments.
+//! operator. The retry schedule is configuration (`pipeline.*` in config.toml); time and jitter are arguments.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::actors::pipeline::step_executor::{ExecutedStep, ExecutionResult, Step
 use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
-/// Returns the result of the run's present step.
+/// Turns the outcome of the run's present step into the step's result.
 pub(super) fn next_action(
     outcome: ExecutionResult,
     run: &Run,

@@ -1,7 +1,8 @@
-//! The position of a run in the queue and its predicted end at the present throughput. Runs are claimed round-robin between
-//! taxpayers, so each other taxpayer delays a run by at most as many runs as there are rounds until its turn.
+//! Estimates the position of a run in the queue, and the time of its end at the present throughput. Runs are claimed
+//! round-robin between taxpayers, one run of each taxpayer per round. So each other taxpayer delays a run by at most
+//! one run for each round until the run is claimed.
 //!
-//! The counts are at most a second old. The result is an estimate; nothing depends on it.
+//! The counts of queued runs are at most a second old. The result is only an estimate, and nothing depends on it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,25 +21,24 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::fair_queue;
 
-/// How long counts are reused.
+/// Loaded queue counts are reused for this long.
 const FRESH: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePosition {
-    /// 1 is the next run.
+    /// The position in the queue. The run that is claimed next has position 1.
     pub position: u64,
-    /// When the run is expected to end.
+    /// The time at which the run is expected to end.
     pub predicted_clear_at: Timestamp,
 }
 
-/// The number of due runs by taxpayer, and of processes that work on them.
+/// The number of due runs of each taxpayer, and the number of processes that work on runs.
 #[derive(Debug, Default)]
 struct QueueCounts {
     due: HashMap<i64, u64>,
     processes: u64,
 }
 
-/// Estimates queue positions.
 pub struct QueueEstimator {
     store: Store,
     authority: Authority,
@@ -52,7 +52,7 @@ impl QueueEstimator {
         Self { store, authority, clock, throughput: Arc::default(), seen: Mutex::default() }
     }
 
-    /// Returns the position of a run; None if it does not continue by itself.
+    /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step.
     pub async fn position(&self, run: &Run) -> Result<Option<QueuePosition>, StoreError> {
         let Some(step) = run.next_step().filter(|_| run.state.is_open()) else { return Ok(None) };
         let counts = self.counts().await?;
@@ -82,7 +82,8 @@ impl QueueEstimator {
     }
 }
 
-/// Counts the taxpayer's own more urgent runs, and of each other taxpayer at most one run a round until then.
+/// Returns the position of a run that waits for `own` more urgent runs of the same taxpayer. Each other taxpayer adds
+/// at most one run for each round until then.
 fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
     let turns = own + 1;
     due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))

@@ -1,5 +1,5 @@
-//! Resolves the unknown outcome of a call, now or from an earlier process. A signature under an IRN counts as this run's only if
-//! the authority's copy contains what was sent.
+//! Resolves the unknown outcome of a call that this process or an earlier one has made. A signature under the IRN
+//! counts as the signature of this run only if the authority's copy contains the content that the run has sent.
 
 use serde_json::Value;
 
@@ -9,17 +9,18 @@ use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
-/// How it became known that an effect happened, or None if it did not.
+/// How it became known that the effect of a call happened, or None if the effect did not happen.
 pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {
-    /// Asks if an effect has happened.
+    /// Asks the authority for the state of the run's invoice. `happened` decides whether that state shows the effect.
     pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&RemoteStatus) -> bool) -> Resolution {
         let status = self.probe_status(run, happened).await.map_err(StepError::Call)?;
         Ok(status.map(|status| status.by))
     }
 
-    /// Asks if the authority has signed what the run sent. A signature of other content is a refusal.
+    /// Asks whether the authority has signed the document of this run. If it has signed other content under the IRN,
+    /// the step is refused.
     pub(super) async fn signed(&self, run: &Run) -> Resolution {
         let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
             return Ok(None);
@@ -49,7 +50,8 @@ impl StepExecutor<'_> {
     }
 }
 
-/// True if the signed document has other dates than the sent one. Equal dates prove nothing.
+/// True if the dates of the signed document differ from those of the run's document. Equal dates do not prove that the
+/// contents are equal.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
     signed_copy::agrees(&run.document, dates.0, dates.1) == Some(false)
@@ -62,8 +64,8 @@ fn unreadable(reason: &str) -> StepError {
     ))
 }
 
-/// Returns how the outcome was resolved. If the effect did not happen or its state is unknown, the failure stands: the
-/// authority is asked again before the next call.
+/// Returns how the outcome of a call became known. If the effect did not happen, or if that is still not known, returns
+/// the failure of the call: the authority is asked again before the next call.
 pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
     match known {
         Ok(Some(by)) => Ok(by),
@@ -167,7 +169,8 @@ mod tests {
         data(DOWNLOAD, &json!({ "iv_hex": "00", "pub": PUBLIC_PART, "data": "AAAA" }))
     }
 
-    /// What a step comes to, in a word, and the paths that were called.
+    /// Executes a step against a server with these answers. Returns the result as a short text, and the paths that were
+    /// called.
     async fn call(
         test: &TestStore,
         run: &Run,
@@ -205,7 +208,8 @@ mod tests {
         stores().await.swap_remove(0)
     }
 
-    /// The signature's own answer is lost in every one of them.
+    /// The server closes the connection without an answer to the call to sign, unless a case has an answer for that
+    /// path.
     #[tokio::test]
     async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
         let test = one_store().await;
@@ -243,7 +247,7 @@ mod tests {
         }
     }
 
-    /// The first question is answered by a replica that lags behind.
+    /// The first `confirm` is answered by a replica of the authority that does not know the signature yet.
     #[tokio::test]
     async fn a_refusal_is_checked_if_the_document_may_be_signed_already() {
         let test = one_store().await;

@@ -1,5 +1,5 @@
-//! Drives a run step by step. The intent of a step is stored before its call and the outcome after it, so the process may die
-//! at any line: the next holder of the lane continues from what is stored.
+//! Drives a run step by step. The intent of a step is stored before the step's call, and the outcome is stored after
+//! it. So the process may die at any point: the next holder of the lane continues from the stored state.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub struct PipelineDeps {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
-    /// If None, the provisional QR code stays.
+    /// The keys that encrypt the QR codes. If None, an invoice keeps its provisional QR code.
     pub keys: Option<CryptoKeys>,
     pub retry: RetryPolicy,
     pub clock: SharedClock,
@@ -54,11 +54,11 @@ impl RunError {
 
 enum NextStep {
     Call(StepIntent),
-    /// The step ended processes before and must not be called again.
+    /// The process crashed repeatedly during this step, so the step must not be called again.
     Quarantined(Run, Step),
 }
 
-/// A step about to be called.
+/// A step that is about to be called and whose intent is stored.
 struct StepIntent {
     run: Run,
     step: Step,
@@ -67,7 +67,7 @@ struct StepIntent {
 }
 
 impl PipelineDeps {
-    /// Runs the next step of the lane's run. The lane is released with the last outcome.
+    /// Runs the next step of the lane's run. The transaction that stores the run's last outcome also releases the lane.
     pub(super) async fn run_step(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let Some((taxpayer, run)) = owner_and_run(&lease.key) else {
             self.drop_lane(lease).await?;
@@ -84,7 +84,8 @@ impl PipelineDeps {
         Ok(if run.state == RunState::Running { WorkStatus::More } else { WorkStatus::Released })
     }
 
-    /// Stores which step is about to be called. Returns None and releases the lane if there is none.
+    /// Stores that the run's next step is about to be called. If the run has no next step, releases the lane and
+    /// returns None.
     async fn record_intent(
         &self,
         lease: &Lease,
@@ -93,7 +94,7 @@ impl PipelineDeps {
     ) -> Result<Option<NextStep>, StoreError> {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
-        // The content of a run is replaced only under the taxpayer's lock.
+        // Takes the taxpayer's lock, because the content of a run is replaced only under this lock.
         lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
         lanes::fence(&tx, lease).await?;
         let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
@@ -134,7 +135,8 @@ impl PipelineDeps {
         Ok(run)
     }
 
-    /// A deferred run whose step is blocked keeps its position in the queue: it is due as soon as the step is unblocked.
+    /// A deferred run whose step is blocked keeps its position in the queue: the run is due as soon as the step is
+    /// unblocked.
     fn keep_position(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
         match verdict {
             StepResult::Deferred { error, .. }

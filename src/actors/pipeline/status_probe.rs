@@ -1,5 +1,5 @@
-//! Asks the authority for the state of an invoice: by `confirm` first and, if that gives no answer, by a search. A search may
-//! lag behind, so a missing row proves nothing.
+//! Asks the authority for the state of an invoice: by `confirm` first and, if that gives no answer, by a search. The
+//! search may not show recent changes yet, so a missing row proves nothing.
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use crate::authority::{AuthorityFailure, Confirmation, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
-/// The authority's state of a signed IRN. None means not known.
+/// The state that the authority reports for a signed IRN. None means that the authority's answer does not contain the
+/// field.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteStatus {
     pub(super) by: ResolvedBy,
@@ -31,7 +32,8 @@ impl From<Confirmation> for RemoteStatus {
 }
 
 impl RemoteStatus {
-    /// Reads a row of a search. The transmission is given by a flag or by the entry status.
+    /// Reads a row of the authority's search. The flag `transmitted` says whether the invoice was transmitted; if it is
+    /// missing, the word in `entry_status` says so.
     fn of_row(row: &Value) -> Self {
         let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
         let by_word = match text("entry_status").as_deref() {
@@ -50,7 +52,8 @@ impl RemoteStatus {
 }
 
 impl StepExecutor<'_> {
-    /// Returns the state if the effect happened, None if it did not. Fails if neither source answered: nothing is known then.
+    /// Returns the authority's state if it shows the effect, and None if the effect did not happen. Fails if `confirm`
+    /// gave no answer and the search does not show the effect, because then nothing is known.
     pub(super) async fn probe_status(
         &self,
         run: &Run,
@@ -67,7 +70,7 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Returns the search row of the run's IRN, if there is one.
+    /// Returns the state from the search row with the run's IRN, if there is such a row.
     async fn search(&self, run: &Run) -> Option<RemoteStatus> {
         let business_id = self.business_id(run).await?;
         let irn = run.irn.as_str();
@@ -77,7 +80,7 @@ impl StepExecutor<'_> {
         page.items.iter().find(is_ours).map(RemoteStatus::of_row)
     }
 
-    /// The taxpayer's id with the authority: that of the document, else the stored one.
+    /// Returns the taxpayer's business id with the authority: from the run's document, else from the stored taxpayer.
     async fn business_id(&self, run: &Run) -> Option<String> {
         if let Some(named) = run.document.get("business_id").and_then(Value::as_str) {
             return Some(named.to_owned());

@@ -1,5 +1,5 @@
-//! Executes one step: makes the call and interprets its answer. If the outcome of a call with an effect is unknown, now or from
-//! an earlier process, the authority is asked before the call is made again.
+//! Executes one step: calls the authority and interprets the answer. If the outcome of a call with an effect is
+//! unknown, the authority is asked for it before the call is repeated. An earlier process may have made that call.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -18,18 +18,18 @@ pub(super) enum ExecutedStep {
         by: ResolvedBy,
         qr_code: Option<String>,
     },
-    /// The authority had this state already; nothing was sent.
+    /// The authority already had the wanted state, so nothing was sent.
     Unchanged(ResolvedBy),
 }
 
 /// Why a step failed.
 #[derive(Debug)]
 pub(super) enum StepError {
-    /// Refused by the authority, or locally before anything was sent.
+    /// The authority refused the step, or the step was refused locally before anything was sent.
     Refused(String),
     Health,
     AccessPoint(String),
-    /// An operator must look into it.
+    /// The step cannot continue before an operator has looked into it.
     NeedsOperator(String),
     Call(AuthorityFailure),
 }
@@ -46,7 +46,6 @@ impl From<AuthorityFailure> for StepError {
 
 pub(super) type ExecutionResult = Result<ExecutedStep, StepError>;
 
-/// Executes the steps of runs.
 pub(super) struct StepExecutor<'a> {
     pub(super) authority: &'a Authority,
     pub(super) keys: Option<&'a CryptoKeys>,
@@ -54,7 +53,8 @@ pub(super) struct StepExecutor<'a> {
 }
 
 impl StepExecutor<'_> {
-    /// Executes a step of a run. `resuming` means that it may have been called before with an unknown outcome.
+    /// Executes a step of a run. `resuming` means that the step may have been called before and that the outcome of
+    /// that call is unknown.
     pub(super) async fn call(
         &self,
         run: &Run,
@@ -64,7 +64,7 @@ impl StepExecutor<'_> {
     ) -> ExecutionResult {
         match step {
             Step::IrnCheck => self.irn_check(run).await,
-            // A document that the authority has signed needs no check.
+            // A document that the authority has already signed needs no check.
             Step::DataCheck if run.was_asked_about() => Ok(done()),
             Step::DataCheck => answered(self.authority.validate(&run.document).await),
             Step::Sign => self.sign(run, resuming || run.was_asked_about(), now).await,
@@ -80,8 +80,9 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// The authority answers a signed IRN and a busy moment with the same words. What it has signed may be this very
-    /// document, in an earlier life of this run; the steps after it know that by how this one was resolved.
+    /// Checks the IRN. The authority gives the same answer for a signed IRN as for a busy moment. So after this answer
+    /// it is asked whether it has signed this document, which an earlier attempt of the run may have sent. The steps
+    /// after this one learn from `resolved_by` that the document is signed.
     async fn irn_check(&self, run: &Run) -> ExecutionResult {
         let text =
             |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -98,8 +99,9 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// The QR code is made first: an IRN that has none must not be signed. A refusal of what may be signed already is
-    /// no answer yet: the authority may have signed it and say so in words of its own.
+    /// Makes the QR code before the signature, because an IRN for which no QR code can be made must not be signed. If
+    /// `is_asked_first` is true, the document may already be signed. The authority is then asked before the call, and
+    /// again after a refusal, because that refusal may only mean that the document is signed.
     async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> ExecutionResult {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
@@ -119,7 +121,8 @@ impl StepExecutor<'_> {
         Ok(ExecutedStep::Done { by, qr_code })
     }
 
-    /// Signed it is; whether the authority says so is a matter of time, and no answer to it refuses the invoice.
+    /// Waits until the authority knows the signature. The invoice is already signed at this step, so no answer here
+    /// refuses the invoice.
     async fn confirm(&self, run: &Run) -> ExecutionResult {
         let unheard =
             || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
@@ -129,7 +132,7 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Asks first if the transmission has happened: then the receiver's reachability no longer matters.
+    /// Asks first whether the transmission has happened. If so, the reachability of the receiver no longer matters.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.happened(run, was_sent).await? {
             Some(by) => Ok(known(by)),
@@ -145,7 +148,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// A refusal says nothing of the document, which it does not hold: it is as good as down.
+    /// A refused health check counts as "down": the call contains no document, so the refusal cannot be about the
+    /// document.
     async fn health(&self) -> ExecutionResult {
         match self.authority.system_healthy().await {
             Ok(true) => Ok(done()),
@@ -180,13 +184,15 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// The authority keeps one report for an IRN, the last, and nothing can be asked about it. So what is unknown
-    /// is sent again as it was: the content of a run cannot change once it may have been sent.
+    /// The authority keeps only the last report for an IRN and offers no way to ask for it. So a report with an unknown
+    /// outcome is sent again. Its content is the same as before, because the content of a run cannot change once it may
+    /// have been sent.
     async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
         reported(self.authority.report(&run.document).await, resuming)
     }
 
-    /// What stands already is not sent: the authority would refuse it.
+    /// If the authority already has the wanted payment status, nothing is sent, because the authority would refuse the
+    /// call.
     async fn update_payment(&self, run: &Run, resuming: bool) -> ExecutionResult {
         let unreadable = || StepError::Refused("the run holds no payment status".to_owned());
         let wanted = RelayedPayment::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
@@ -209,7 +215,7 @@ fn was_sent(status: &RemoteStatus) -> bool {
     status.transmitted == Some(true)
 }
 
-/// What was signed and is not known any more will not be known by waiting.
+/// Turns "not found" into a refusal: the invoice was signed before, so the authority will not find it later either.
 fn not_found_is_final(trouble: StepError) -> StepError {
     match trouble {
         StepError::Call(AuthorityFailure::NotFound { message }) => StepError::Refused(message),
@@ -217,7 +223,7 @@ fn not_found_is_final(trouble: StepError) -> StepError {
     }
 }
 
-/// Where an earlier try may have arrived, the word that it has is as good as a yes.
+/// If an earlier call may have arrived (`resuming`), the refusal "already reported" counts as success.
 fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {

@@ -1,5 +1,5 @@
-//! The throughput of runs in this process: the best of the last time windows in which a run ended. Windows without an ended run
-//! are ignored, so an outage or a quiet night does not lower it.
+//! Measures the throughput of this process: the number of ended runs in the best of the last time windows. Windows in
+//! which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 const WINDOW_S: i64 = 5;
-/// Ten minutes.
+/// The number of windows that are kept: ten minutes if a run ended in each of them.
 const WINDOWS_MAX: usize = 120;
-/// Runs per window before any was measured: ten a second.
+/// The assumed number of ended runs per window before the first run has ended: ten runs a second.
 const AT_FIRST: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ struct ThroughputWindow {
     ended: u64,
 }
 
-/// Counts ended runs by window.
+/// The number of ended runs in each of the last windows.
 #[derive(Debug, Default)]
 pub struct Throughput(Mutex<VecDeque<ThroughputWindow>>);
 
@@ -37,7 +37,7 @@ impl Throughput {
         }
     }
 
-    /// Returns the time that `runs` take if `processes` work at this throughput.
+    /// Returns the time that `runs` runs take if `processes` processes work on them, each at this throughput.
     pub fn time_for(&self, runs: u64, processes: u64) -> Duration {
         let best = self.windows().iter().map(|window| window.ended).max().unwrap_or(AT_FIRST);
         let millis = runs.saturating_mul(WINDOW_S.unsigned_abs() * 1_000);
