@@ -1,4 +1,4 @@
-//! The command line: arguments to values, nothing else. The calls are implemented in `app`.
+//! The command line: parses arguments into values and does nothing else. The commands are implemented in `app`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,78 +16,78 @@ use crate::domain::kernel::codes::Subscription;
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(name = "einvoice", version, disable_help_subcommand = true)]
 pub struct Arguments {
-    /// The settings file; without it ./config.toml, if there is one.
+    /// The settings file. Without this option ./config.toml is read, if it exists.
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     #[command(subcommand)]
     call: Option<Call>,
 }
 
-/// One call of the program.
+/// The command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Call {
-    /// Runs the service until it is stopped; the default call.
+    /// Runs the service until it is stopped. This is the default command.
     Serve,
-    /// Walks one invoice from creation to its webhook, on a temporary database, and prints each exchange.
+    /// Takes one invoice from creation to its webhooks, on a temporary database, and prints each exchange.
     Demo {
-        /// A fault to inject on the way.
+        /// A fault that the simulated authority injects into the demo.
         #[arg(long, value_enum)]
         fault: Option<DemoFault>,
     },
-    /// Brings the schema of the database up to date.
+    /// Brings the database schema up to date.
     Migrate,
-    /// Integrators, who act for taxpayers.
+    /// Manages integrators, who act for taxpayers.
     #[command(subcommand)]
     Integrator(IntegratorCall),
-    /// Operators of this deployment.
+    /// Manages the operators of this deployment.
     #[command(subcommand)]
     Operator(OperatorCall),
-    /// Taxpayers.
+    /// Manages taxpayers.
     #[command(subcommand)]
     Taxpayer(TaxpayerCall),
     /// Runs the simulator of the tax authority alone.
     Sandbox {
-        /// The address and port to listen on; without it `sandbox.bind` of the settings.
+        /// The address and port to listen on. Without this option the setting `sandbox.bind` is used.
         #[arg(long, value_name = "ADDR")]
         bind: Option<SocketAddr>,
-        /// The seed of all randomness: the same seed, the same run.
+        /// The seed of all random decisions. Two runs with the same seed and the same calls behave alike.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
-    /// The settings.
+    /// Shows the settings.
     #[command(subcommand)]
     Config(ConfigCall),
-    /// Prints the document of the API (`OpenAPI` 3.1).
+    /// Prints the description of the HTTP API, as an `OpenAPI` 3.1 document.
     Openapi,
-    /// Compares our ledger of one day with the authority's. Prints a line of JSON for each finding, then a
-    /// summary. Exits 0 if no finding is left to an operator, 1 if one is, 2 if the authority could not be
-    /// asked.
+    /// Compares one day of a taxpayer's invoices with the authority's ledger. Prints one line of JSON for each
+    /// finding, then one for the summary. Exits with 0 if no finding is left to an operator, with 1 if at least one
+    /// is, and with 2 if the authority could not be asked.
     Reconcile {
         #[arg(long, value_name = "ID")]
         taxpayer: i64,
-        /// The day, as YYYY-MM-DD, in the authority's time zone.
+        /// The day to compare, as YYYY-MM-DD, in the authority's time zone.
         #[arg(long, value_name = "DAY")]
         day: Date,
     },
-    /// The sealed secrets of the database.
+    /// Manages the sealed secrets in the database.
     #[command(subcommand)]
     Secrets(SecretsCall),
-    /// Checks that no event of a taxpayer was changed or lost, and with checkpoints also that none was
-    /// rewritten.
+    /// Checks that no event was changed or lost. With checkpoints, also checks that no event chain was rewritten
+    /// together with its hashes.
     Verify {
-        /// The taxpayer; all of them by default.
+        /// The id of the taxpayer to check; all taxpayers by default.
         #[arg(long, value_name = "ID")]
         taxpayer: Option<i64>,
-        /// Signed checkpoints to compare with.
+        /// The file with the signed checkpoints to compare with.
         #[arg(long, value_name = "FILE")]
         checkpoints: Option<PathBuf>,
-        /// The public key of the checkpoints, as printed by `checkpoint`; by default that of
-        /// `checkpoints.key_file`.
+        /// The public key that verifies the checkpoints, as `checkpoint` prints it. By default the public half of the
+        /// key in `checkpoints.key_file`.
         #[arg(long, value_name = "KEY", requires = "checkpoints")]
         public_key: Option<String>,
     },
-    /// Signs the heads of the event chains that have grown, appends them to `checkpoints.file`, and prints
-    /// where that ends as one line of JSON.
+    /// Signs the heads of the event chains that have grown and appends them to `checkpoints.file`. Prints the number
+    /// and hash of the file's last line as one line of JSON.
     Checkpoint,
 }
 
@@ -104,25 +104,25 @@ pub enum IntegratorCall {
     },
     #[command(flatten)]
     Keys(KeyCall),
-    /// Revokes all keys of an integrator at once and prints how many as one line of JSON.
+    /// Revokes all keys of an integrator at once. Prints the number of revoked keys as one line of JSON.
     Revoke {
         id: i64,
-        /// Revokes also the keys of the taxpayers that it onboarded.
+        /// Also revokes the keys of the taxpayers that the integrator onboarded.
         #[arg(long)]
         taxpayer_keys: bool,
     },
 }
 
-/// Key commands that integrators and operators share.
+/// The key commands that exist for integrators and for operators.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum KeyCall {
     /// Prints all accounts of this kind with their keys as one line of JSON.
     List,
-    /// Gives an account a new key and prints { id, `api_key` } as one line of JSON; the old key is refused at once or
-    /// after an overlap.
+    /// Gives an account a new key and prints { id, `api_key` } as one line of JSON. The old key is refused at once,
+    /// or after the overlap.
     Rotate {
         id: i64,
-        /// How long the old key stays valid, in seconds; 7 days at most.
+        /// How long the old key stays valid, in seconds; at most 7 days.
         #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=OVERLAP_S_MAX))]
         overlap_s: u64,
         #[command(flatten)]
@@ -133,10 +133,11 @@ pub enum KeyCall {
 /// The terms of a new key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct KeyArguments {
-    /// `full`, or `read_only` for a key that changes nothing; by default that of the replaced key.
+    /// The scope of the new key: `full`, or `read_only` for a key that cannot change anything. By default the scope
+    /// of the replaced key.
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<KeyScope>,
-    /// When the key ends, as RFC 3339; never by default.
+    /// When the key expires, as an RFC 3339 time. By default the key never expires.
     #[arg(long, value_name = "TIME")]
     pub expires_at: Option<Timestamp>,
 }
@@ -154,7 +155,7 @@ pub enum OperatorCall {
     },
     #[command(flatten)]
     Keys(KeyCall),
-    /// Revokes all keys of an operator at once and prints how many as one line of JSON.
+    /// Revokes all keys of an operator at once. Prints the number of revoked keys as one line of JSON.
     Revoke { id: i64 },
 }
 
@@ -170,18 +171,19 @@ pub enum TaxpayerCall {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum SecretsCall {
-    /// Seals everything with the current encryption key and prints counts as one line of JSON. Exits 1 if
-    /// something is left. It may run beside the service and be repeated.
+    /// Seals every secret in the database with the current encryption key and prints counts as one line of JSON.
+    /// Exits with 1 if some secrets could not be resealed. The command may run beside the service and may be
+    /// repeated.
     Reseal,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ConfigCall {
-    /// Prints the effective settings, secrets masked.
+    /// Prints the effective settings, with masked secrets.
     Check,
 }
 
-/// A fault to inject into a demo.
+/// A fault that the simulated authority injects into the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DemoFault {
     /// The authority accepts the invoice and drops the connection before it answers.
@@ -189,7 +191,7 @@ pub enum DemoFault {
 }
 
 impl KeyArguments {
-    /// Returns the terms, with how long the old key stays valid.
+    /// Returns the terms of the new key. `overlap_s` is how long the old key stays valid, in seconds.
     pub fn into_terms(self, overlap_s: u64) -> KeyTerms {
         let Self { scope, expires_at } = self;
         KeyTerms { scope, expires_at, overlap: Duration::from_secs(overlap_s) }
@@ -197,7 +199,7 @@ impl KeyArguments {
 }
 
 impl Arguments {
-    /// Returns the call and the settings file.
+    /// Returns the command, `serve` by default, and the path of the settings file, if given.
     pub fn into_parts(self) -> (Call, Option<PathBuf>) {
         (self.call.unwrap_or(Call::Serve), self.config)
     }

@@ -1,9 +1,9 @@
-//! The settings. `config.toml` at the root of the repository is their manual and, compiled in, their defaults;
-//! a file and then the environment override them.
+//! The settings. `config.toml` at the root of the repository documents them, and is compiled in as their defaults. A
+//! settings file overrides the defaults, and the environment overrides both.
 //!
-//! Every field has the name of its key, unit included. Loaded settings are complete and within their limits:
-//! `config/limits.rs` holds the allowed values, `config/deployment.rs` the requirements of a deployment.
-//! Deliberately absent: conversions to types of higher layers.
+//! Every field has the name of its key in the file, unit included. Loaded settings are complete and within their
+//! limits: `config/limits.rs` holds the allowed values, `config/deployment.rs` the rules that concern several
+//! settings. Deliberately absent: conversions to types of higher layers.
 
 mod deployment;
 mod fault;
@@ -32,11 +32,11 @@ pub use form::NetworkEntry;
 
 use crate::domain::integration::network::AllowedNetwork;
 
-/// The manual, and the defaults.
+/// The documented defaults of all settings, in TOML.
 pub const DEFAULTS: &str = include_str!("../config.toml");
-/// The file that is read by default, if it exists.
+/// The settings file that is read, if it exists, when no other file is named.
 const FILE: &str = "config.toml";
-/// The SQLite database in `data_dir`.
+/// The file name of the SQLite database in `data_dir`.
 const DATABASE_FILE: &str = "einvoice.db";
 
 const POSTGRES_PORT: u16 = 5_432;
@@ -102,8 +102,8 @@ pub enum ForwardedHeader {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// Secret because it may hold a password. Empty means the file in `data_dir`: use
-    /// [`Settings::database_url`].
+    /// The URL is secret because it may contain a password. Empty means the SQLite file in `data_dir`, so read the
+    /// URL with [`Settings::database_url`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
     pub url: SecretString,
     pub writer_connections_max: u32,
@@ -116,9 +116,9 @@ pub struct DatabaseSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthorityMode {
-    /// The embedded simulator.
+    /// The simulator of the authority, embedded in this process.
     Sandbox,
-    /// The one at `base_url`.
+    /// The authority at `base_url`.
     Remote,
 }
 
@@ -127,7 +127,7 @@ pub enum AuthorityMode {
 pub struct AuthoritySettings {
     pub mode: AuthorityMode,
     pub allow_remote_in_development: bool,
-    /// Present in mode remote.
+    /// Always present if `mode` is remote.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::url_or_nothing")]
     pub base_url: Option<Url>,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
@@ -136,7 +136,8 @@ pub struct AuthoritySettings {
     pub api_secret: SecretString,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub extra_ca_file: Option<PathBuf>,
-    /// Empty: each taxpayer's own business id is used.
+    /// The entity id to ask the authority about when a taxpayer is verified. If it is empty, the taxpayer's business
+    /// id is used.
     pub entity_id: String,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
@@ -177,7 +178,7 @@ pub struct DeadlinesSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcileSettings {
-    /// 0: on demand only.
+    /// The interval in seconds; 0 means on demand only.
     pub every_s: u64,
     pub days: u32,
 }
@@ -185,7 +186,7 @@ pub struct ReconcileSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhooksSettings {
-    /// As written; [`Settings::allowed_networks`] resolves it for the environment.
+    /// The entries as written in the settings. [`Settings::allowed_networks`] resolves them for the environment.
     pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
@@ -198,17 +199,18 @@ pub struct WebhooksSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretsSettings {
-    /// Base64 of 32 bytes, or empty before [`Settings::with_local_secrets`].
+    /// The key that seals and opens secrets: 32 bytes in base64. In development it may be empty until
+    /// [`Settings::with_local_secrets`] sets it.
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub encryption_key: SecretString,
-    /// Older keys, which only open.
+    /// Older encryption keys, which still open sealed secrets but seal no new ones.
     #[serde(deserialize_with = "form::secrets", serialize_with = "form::masked_list")]
     pub encryption_keys: Vec<SecretString>,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub contact_password: SecretString,
 }
 
-/// 0 lifts a limit.
+/// The rate limits. 0 means that there is no limit.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimitSettings {
@@ -236,12 +238,14 @@ pub struct MetricsSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointsSettings {
-    /// `None` disables checkpoints; in development [`Settings::with_local_secrets`] sets a file in `data_dir`.
+    /// The file that checkpoints are appended to. `None` disables checkpoints. In development
+    /// [`Settings::with_local_secrets`] sets a file in `data_dir`.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub file: Option<PathBuf>,
-    /// 0: on demand only.
+    /// The interval in seconds; 0 means on demand only.
     pub every_s: u64,
-    /// Present if `file` is; in development created with it.
+    /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the key
+    /// if none is set.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub key_file: Option<PathBuf>,
 }
@@ -288,18 +292,19 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// Text on a terminal, JSON elsewhere.
+    /// Text if standard error is a terminal, JSON otherwise.
     Auto,
     Text,
     Json,
 }
 
 impl Settings {
-    /// Reads the defaults, then `file` or `./config.toml` if it exists, then the variables of `environment`
-    /// that begin with `EINVOICE__`.
+    /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables in
+    /// `environment` that begin with `EINVOICE__`. A later source overrides an earlier one.
     ///
     /// # Errors
-    /// Returns all faults of the file and the variables; if there are none, those of the deployment as a whole.
+    /// Returns all faults of the file and the variables. If there are none, returns the faults of the settings as a
+    /// whole.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -311,18 +316,20 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The database to open: `database.url`, or the SQLite file in `data_dir`.
+    /// Returns the URL of the database to open: the setting `database.url`, or the SQLite file in `data_dir` if it is
+    /// empty.
     pub fn database_url(&self) -> SecretString {
         if !self.database.url.expose_secret().is_empty() {
             return self.database.url.clone();
         }
         let path = self.data_dir.join(DATABASE_FILE).to_string_lossy().into_owned();
-        // These three would end the path of a URL or begin an escape.
+        // In a URL these three characters would end the path or begin an escape, so they are escaped.
         let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
         format!("sqlite://{escaped}").into()
     }
 
-    /// The database without user, password and parameters: a file, or a host, its port and the database's name.
+    /// Returns a description of the database without user, password and parameters: the path of the file, or host,
+    /// port and database name.
     pub fn database_place(&self) -> String {
         let url = self.database_url();
         let text = url.expose_secret();
@@ -336,7 +343,7 @@ impl Settings {
         format!("{host}:{}{}", url.port().unwrap_or(POSTGRES_PORT), url.path())
     }
 
-    /// Networks that webhooks may call although they are not public.
+    /// Returns the networks that webhooks may call although they are not public.
     pub fn allowed_networks(&self) -> Vec<AllowedNetwork> {
         self.webhooks
             .allowed_networks
@@ -345,7 +352,7 @@ impl Settings {
             .collect()
     }
 
-    /// The settings in the form of `config.toml`, with `***` for each secret that is set.
+    /// Returns the settings in the format of `config.toml`, with `***` in place of each secret that is set.
     pub fn masked(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| format!("# the settings cannot be shown: {error}\n"))
     }

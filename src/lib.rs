@@ -1,8 +1,8 @@
 //! An e-invoicing relay between taxpayers and a national tax authority.
 //!
-//! Layers, from the bottom: `domain` (pure), `config` and `telemetry`, then `store`, `authority` and `webhook`
-//! (the outside), `actors`, `http`, then `app` and `cli` on top. A file imports only from lower layers;
-//! `tests/tidy.rs` checks it.
+//! The layers, from the bottom: `domain` (pure); `config` and `telemetry`; `store`, `authority` and `webhook` (the
+//! outside world); `actors`; `http`; `app` and `cli`. A file imports only from lower layers and its own;
+//! `tests/tidy.rs` checks this rule.
 
 pub mod actors;
 pub mod app;

@@ -1,7 +1,8 @@
-//! The program: reads its arguments and settings, makes one call, and reports the result by its exit code.
+//! The program: reads the arguments and the settings, runs one command, and reports the result by the exit code.
 //!
-//! 0 is success, 1 a failed call, 2 unusable arguments or settings. Errors are one sentence on standard error;
-//! standard output holds answers only. `reconcile` exits 1 if findings are listed, and 2 if it has no answer.
+//! The exit code is 0 for success, 1 for a failed command, 2 for unusable arguments or settings. Errors are one
+//! sentence on standard error; standard output is only for results. `reconcile` exits with 1 if findings are left to
+//! an operator, and with 2 if the day could not be compared.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -29,19 +30,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const FAILED: u8 = 1;
 const UNUSABLE: u8 = 2;
 
-/// The output of a successful call, if any.
+/// The text that a successful command prints on standard output, if any; or why the command failed.
 type CallResult = Result<Option<String>, ExitFailure>;
 
-/// Why the program fails, and its exit code.
+/// Why the program fails, as a sentence, and its exit code.
 struct ExitFailure {
     code: u8,
     sentence: String,
 }
 
 fn main() -> ExitCode {
-    // Files written here are for this user alone: the database, its secrets, checkpoints.
+    // Only this user may read the files that the process creates: the database, the secrets and the checkpoints.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    // Clap prints help and errors, and ends the program itself: with 0, or with 2.
+    // For help and for invalid arguments, clap prints the text and ends the program itself, with exit code 0 or 2.
     let (call, file) = Arguments::parse().into_parts();
     match run(call, file.as_deref()).and_then(print) {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,7 +53,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// A key that could not be printed is lost: that is a failure, not a panic.
+/// Prints the result. If this fails, the command fails without a panic, because a new API key that was not printed is
+/// lost.
 fn print(answer: Option<String>) -> Result<(), ExitFailure> {
     let Some(answer) = answer else { return Ok(()) };
     writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| failed(&error))
@@ -71,7 +73,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
     if call == Call::Serve {
         settings.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     }
-    // A demo leaves no trace here: it has its own directory, and creates its secrets there.
+    // The demo creates its secrets in its own temporary directory, so `data_dir` is left untouched.
     let settings = match call {
         Call::Demo { .. } => settings,
         _ => settings.with_local_secrets().map_err(|fault| unusable(&fault))?,
@@ -143,7 +145,7 @@ async fn keys(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value,
     }
 }
 
-/// The environment; settings read only their own variables. Text that is not Unicode is never an allowed value.
+/// Returns all environment variables. In a value that is not Unicode, the invalid parts become U+FFFD.
 fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
@@ -153,12 +155,12 @@ fn no_output<E: Error>(done: Result<(), E>) -> CallResult {
     done.map(|()| None).map_err(|error| failed(&error))
 }
 
-/// One line of JSON.
+/// Turns the result of a command into one line of JSON.
 fn json_line<E: Error>(answer: Result<Value, E>) -> CallResult {
     answer.map(|answer| Some(answer.to_string())).map_err(|error| failed(&error))
 }
 
-/// Findings are printed in either case.
+/// Prints all findings, then succeeds only if no finding is left to an operator.
 fn reconciled<E: Error>(done: Result<app::Reconciled, E>) -> CallResult {
     let found = done.map_err(|error| unusable(&error))?;
     print(Some(found.to_string()))?;
@@ -182,7 +184,7 @@ fn unusable(error: &dyn Error) -> ExitFailure {
     ExitFailure { code: UNUSABLE, sentence: sentence(error) }
 }
 
-/// The error and its causes, without repetitions.
+/// Returns the error and its causes as one sentence. A cause whose words are already in the sentence is left out.
 fn sentence(error: &dyn Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();

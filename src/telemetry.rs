@@ -1,4 +1,5 @@
-//! Logging: lines of text or JSON on standard error. Standard output is for answers.
+//! Logging: lines of text or JSON on standard error. Nothing is logged to standard output, which is for the results
+//! of commands.
 
 use std::io::{IsTerminal as _, stderr};
 
@@ -7,20 +8,21 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::config::{LogFormat, LogLevel, LogSettings};
 
-/// The variable with a detailed filter, which overrides the setting.
+/// The environment variable with a detailed log filter, which overrides the setting `log.level`.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Crates that are quieter at level `info`; `actix_http` is off, because it reports any malformed request of a
-/// stranger as an error.
+/// Filters for verbose crates at level `info`. `actix_http` is switched off, because it logs every malformed request
+/// of a stranger as an error.
 const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
-/// Starts logging. A second call, as in tests, changes nothing.
+/// Starts logging. Further calls, as in tests, change nothing.
 pub fn init(log: &LogSettings) {
     let detail = std::env::var(VARIABLE).unwrap_or_default();
     let (filter, complaint) = filter(log.level, &detail);
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     let is_terminal = stderr().is_terminal();
-    // Fails if logging was started before, by us or by our caller; that one stays.
+    // This fails if logging was already started, by this function or by a test; the first configuration stays in
+    // force.
     let started = if is_json(log.format, is_terminal) {
         lines.json().flatten_event(true).try_init()
     } else {
@@ -39,11 +41,11 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
     }
 }
 
-/// Returns the filter, and the fault of `detail` if it is not used.
+/// Returns the log filter. If `detail` is not a valid filter, `level` alone applies and the reason is returned too.
 fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
     let by_level = || {
         let ours = EnvFilter::default().add_directive(threshold(level).into());
-        // Their routine messages do not concern an operator of this service.
+        // Operators of this service do not need the routine messages of these crates.
         let quiet =
             QUIET.iter().filter(|_| level == LogLevel::Info).filter_map(|directive| directive.parse().ok());
         quiet.fold(ours, EnvFilter::add_directive)

@@ -1,5 +1,5 @@
-//! Requirements on the settings as a whole: a remote authority needs its address and keys, and production
-//! accepts neither development secrets nor settings that leave the service open.
+//! Checks the settings as a whole. A remote authority needs its address and keys. Production accepts neither
+//! development secrets nor settings that leave the service open.
 
 use std::net::IpAddr;
 
@@ -12,9 +12,11 @@ use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{AuthorityMode, Environment, Settings};
 
-/// The shortest key or secret of the authority; a shorter one is a placeholder.
+/// The shortest API key or secret of the authority that production accepts, in characters. Anything shorter is a
+/// placeholder.
 const KEY_CHARS_MIN: usize = 8;
-/// The shortest token in the path of notices, which outsiders may try to guess.
+/// The shortest notification token that production accepts, in characters. The token is part of a URL that outsiders
+/// may try to guess.
 const TOKEN_CHARS_MIN: usize = 16;
 
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
@@ -106,7 +108,7 @@ impl DeploymentChecks {
         );
     }
 
-    /// Refuses unsafe values.
+    /// Refuses settings that would make a production deployment unsafe.
     fn check_production_is_safe(&mut self, settings: &Settings) {
         self.require(
             is_protected(settings.database.url.expose_secret()),
@@ -157,13 +159,13 @@ fn has(secret: &SecretString, chars_min: usize) -> bool {
     secret.expose_secret().chars().count() >= chars_min
 }
 
-/// Returns true if nobody on the network can read or impersonate the database connection.
+/// Returns true if nobody on the network can read the database connection or impersonate the database.
 pub(super) fn is_protected(database: &str) -> bool {
     let Ok(url) = Url::parse(database) else { return true };
     if !matches!(url.scheme(), "postgres" | "postgresql") {
         return true;
     }
-    // As in the driver: the last one applies.
+    // If a parameter occurs several times, the last value applies, as in the database driver.
     let last = |names: &[&str]| {
         url.query_pairs()
             .filter(|(name, _)| names.contains(&name.as_ref()))
@@ -198,7 +200,8 @@ mod tests {
     use super::*;
     use crate::config::tests::{faults_of_environment, from_environment, production, variables};
 
-    /// Returns the faults of production settings without one variable and with another.
+    /// Loads valid production settings without the variable `without` and with the variable `with`. Returns the
+    /// faults.
     fn faults_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
         let mut pairs = production();
         pairs.retain(|(name, _)| *name != without);
@@ -214,7 +217,7 @@ mod tests {
         from_environment(&pairs);
     }
 
-    /// Returns the variables that the image sets.
+    /// Returns the settings variables in the Dockerfile, with their values.
     fn variables_of_image() -> Vec<(&'static str, &'static str)> {
         let lines = include_str!("../../Dockerfile").lines().filter(|line| !line.starts_with('#'));
         let words = lines.flat_map(str::split_whitespace);

@@ -1,15 +1,14 @@
-//! Faults of settings, as sentences for the user who starts the program. No sentence contains a secret.
+//! Faults of settings, as sentences for the person who starts the program. No sentence contains a secret.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The source of a value.
+/// The place that a setting's value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingSource {
-    /// The defaults.
     Defaults,
     File(PathBuf),
-    /// An environment variable.
+    /// The environment variable with this name.
     Variable(String),
 }
 
@@ -23,7 +22,6 @@ impl fmt::Display for SettingSource {
     }
 }
 
-/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingFault {
     #[error("the settings file {} cannot be read: {reason}", file.display())]
@@ -40,7 +38,7 @@ pub enum SettingFault {
     Unfit(String),
 }
 
-/// Settings that the program does not start with: one or more faults.
+/// All faults of the settings, at least one. The program does not start with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFault(pub Vec<SettingFault>);
 
@@ -57,7 +55,7 @@ impl fmt::Display for ConfigFault {
 impl std::error::Error for ConfigFault {}
 
 impl ConfigFault {
-    /// Succeeds if there are no faults.
+    /// Returns an error with these faults, or success if the list is empty.
     pub(super) fn unless_empty(faults: Vec<SettingFault>) -> Result<(), Self> {
         if faults.is_empty() { Ok(()) } else { Err(Self(faults)) }
     }
@@ -69,7 +67,7 @@ impl From<config::ConfigError> for ConfigFault {
     }
 }
 
-/// `data_dir` cannot hold the secrets.
+/// Why the secrets of a development machine could not be read from or written to `data_dir`.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalSecretFault {
     #[error("`data_dir`: {} cannot be read or written: {reason}", path.display())]

@@ -1,4 +1,5 @@
-//! The form of values in the file: empty text if absent, `***` for a secret that is shown.
+//! Reads and writes values in the format of the settings file: empty text means that a value is absent, and a secret
+//! is shown as `***`.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,14 +22,14 @@ const LOOPBACK: [IpNet; 2] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128)),
 ];
-/// The largest offset in use is +14:00.
+/// The largest offset from UTC that is in use anywhere is +14:00.
 const OFFSET_HOURS_MAX: i32 = 14;
 
-/// An entry of `webhooks.allowed_networks`.
+/// One entry of the setting `webhooks.allowed_networks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum NetworkEntry {
-    /// Loopback in development, nothing in production.
+    /// Allows loopback addresses in development, and nothing in production.
     LoopbackInDevelopment,
     Network(AllowedNetwork),
 }
@@ -125,7 +126,7 @@ pub(super) fn masked_list<S: Serializer>(secrets: &[SecretString], to: S) -> Res
     to.collect_seq(secrets.iter().map(|_| MASK))
 }
 
-/// A URL without its password, which may follow the user's name or be a parameter.
+/// Writes a URL with its password masked. The password may follow the user's name or be a query parameter.
 pub(super) fn masked_url<S: Serializer>(url: &SecretString, to: S) -> Result<S::Ok, S::Error> {
     let text = url.expose_secret();
     let shown = match Url::parse(text) {
@@ -155,7 +156,7 @@ pub(super) fn offset<'de, D: Deserializer<'de>>(from: D) -> Result<Offset, D::Er
     parse_offset(&text).ok_or_else(|| D::Error::custom("no offset from UTC"))
 }
 
-/// `+01:00`, `-03:30` or `Z`.
+/// Parses an offset from UTC, such as `+01:00`, `-03:30` or `Z`.
 pub(super) fn parse_offset(text: &str) -> Option<Offset> {
     if text == "Z" {
         return Some(Offset::UTC);

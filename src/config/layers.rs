@@ -1,8 +1,8 @@
-//! Merges defaults, file and environment. Each layer is checked by itself, key by key, before it overrides the
-//! one below.
+//! Merges the defaults, the settings file and the environment, in this order of precedence from low to high. The
+//! values of the file and of the environment are checked one by one before they override anything.
 //!
-//! A variable of a text setting is used as it is, so that a key of digits stays text; other variables are read
-//! as TOML.
+//! If a setting is text, its environment variable is used as it is, so that a key of digits stays text. The other
+//! variables are read as TOML.
 
 use std::path::Path;
 
@@ -14,17 +14,17 @@ use super::DEFAULTS;
 use super::fault::{ConfigFault, SettingFault, SettingSource};
 use super::limits;
 
-/// The prefix of variables that are settings.
+/// Environment variables with this prefix are settings.
 const PREFIX: &str = "EINVOICE__";
 const SEPARATOR: &str = "__";
 
-/// Merges all layers.
+/// Merges the defaults, the file and the environment. The error lists the faults of the file and the environment.
 pub(super) fn merged<T: DeserializeOwned>(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<T, ConfigFault> {
     let mut checked = LayerChecks::new()?;
-    // Passed as text, because the crate drops empty lists of a table.
+    // A layer is passed as text, because the `config` crate drops empty lists when it is given a table.
     let source = |text: &str| File::from_str(text, FileFormat::Toml);
     let mut config = Config::builder().add_source(source(DEFAULTS));
     if let Some(path) = file {
@@ -35,7 +35,7 @@ pub(super) fn merged<T: DeserializeOwned>(
     Ok(config.build()?.try_deserialize()?)
 }
 
-/// The faults so far, and the defaults that layers are checked against.
+/// Checks the file and the environment against the defaults, which contain every known setting. Collects the faults.
 struct LayerChecks {
     defaults: Table,
     faults: Vec<SettingFault>,
@@ -78,7 +78,8 @@ impl LayerChecks {
         all
     }
 
-    /// Returns the known settings of this layer with allowed values.
+    /// Returns the settings of this layer that are known and have allowed values. Records a fault for each of the
+    /// others.
     fn layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (name, value) in layer {
@@ -135,7 +136,7 @@ impl LayerChecks {
         self.faults.push(SettingFault::NotAllowed { key, origin: origin.clone(), allowed, found });
     }
 
-    /// Reports a key that is no setting.
+    /// Records a fault for a key that is not a setting.
     fn unknown(&mut self, key: String, origin: &SettingSource) {
         let (sections, single): (Vec<_>, Vec<_>) =
             self.defaults.iter().partition(|(_, value)| value.is_table());
@@ -147,7 +148,8 @@ impl LayerChecks {
     }
 }
 
-/// Returns the value of a variable. Text that is no TOML stays text, which its setting then refuses.
+/// Returns the value of a variable. Text that is not valid TOML stays text; the check of a setting that is not text
+/// then refuses it.
 fn variable(key: &str, text: String) -> Value {
     if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);
@@ -155,7 +157,7 @@ fn variable(key: &str, text: String) -> Value {
     text.trim().parse().unwrap_or(Value::String(text))
 }
 
-/// The reason is the parser's message without the quoted line, which may contain a secret.
+/// Parses TOML. The fault has the parser's message without the quoted line, because the line may contain a secret.
 fn parse(text: &str, origin: &SettingSource) -> Result<Table, SettingFault> {
     text.parse().map_err(|error: toml::de::Error| {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The allowed values of each setting, and the sentence for a value that is not allowed.
+//! The allowed values of each setting, and a description of these values for error messages.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -17,12 +17,12 @@ const YEAR_H: i64 = 365 * 24;
 const MONTH_S: i64 = 31 * DAY_S;
 const GIB: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1_000_000;
-/// The length of the key that seals secrets, in bytes.
+/// The length of an encryption key, in bytes.
 const ENCRYPTION_KEY_BYTES: usize = 32;
-/// The shortest password of a contact, as in the API.
+/// The shortest password of a contact, in characters; the HTTP API has the same limit.
 const PASSWORD_CHARS_MIN: usize = 12;
 
-/// Settings whose value is never shown.
+/// The settings whose values are secret and never shown.
 const SECRETS: [&str; 7] = [
     "database.url",
     "authority.api_key",
@@ -33,21 +33,20 @@ const SECRETS: [&str; 7] = [
     "secrets.contact_password",
 ];
 
-/// The allowed values of a setting.
 #[derive(Debug, Clone)]
 pub(super) enum Allowed {
     Flag,
     Number(RangeInclusive<i64>),
-    /// One or more.
+    /// A list of at least one number in this range.
     Numbers(RangeInclusive<i64>),
     Word(&'static [&'static str]),
-    /// Text that passes a test, and its description.
+    /// Text that passes the test. The second value describes the allowed text.
     Text(fn(&str) -> bool, &'static str),
-    /// A list of such texts, which may be empty.
+    /// A list of texts that each pass the test. The list may be empty. The second value describes the allowed texts.
     Texts(fn(&str) -> bool, &'static str),
 }
 
-/// Every setting, in the order of the manual.
+/// The allowed values of every setting, in the order of `config.toml`.
 pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("environment", Allowed::Word(&["development", "production"])),
     ("data_dir", Allowed::Text(|text| !text.is_empty(), "a directory")),
@@ -137,7 +136,7 @@ const SEGMENT: &str = "letters, digits, `-`, `.`, `_` and `~`, or empty";
 const HEADER: &str = "visible ASCII characters without spaces, or empty";
 const FILE: &str = "the path of a file that exists, or empty";
 
-/// Returns the allowed values of the setting with this full name.
+/// Returns the allowed values of a setting. `key` is the full name, such as `http.bind`.
 pub(super) fn allowed_for(key: &str) -> Option<&'static Allowed> {
     TABLE.iter().find(|(name, _)| *name == key).map(|(_, allowed)| allowed)
 }
@@ -164,12 +163,12 @@ impl Allowed {
         }
     }
 
-    /// Returns true if a variable is used as text; others are read as TOML.
+    /// Returns true if an environment variable for this setting is used as text instead of being read as TOML.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Word(_) | Self::Text(..))
     }
 
-    /// The description after "must be".
+    /// Returns the description of the allowed values, to follow the words "must be".
     pub(super) fn sentence(&self) -> String {
         let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {

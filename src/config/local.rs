@@ -1,5 +1,5 @@
-//! Secrets that a development machine creates for itself: once, each in a file of `data_dir` that only its
-//! owner can read. Later and concurrent starts use the same ones.
+//! Secrets that a development machine creates for itself. Each secret is created once, in a file of `data_dir` that
+//! only the owner of the file can read. Later and concurrent starts use the same secrets.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -15,18 +15,20 @@ use toml::Value;
 use super::fault::LocalSecretFault;
 use super::{AuthorityMode, Environment, Settings, limits};
 
-/// Makes a secret from random bytes.
+/// A function that encodes random bytes as a secret.
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`. In development sets every missing secret to the value kept there, created when it is
-    /// first needed. Production has all of them already.
+    /// Creates `data_dir`. In development, also sets every secret that is not configured to the value stored in
+    /// `data_dir`, and creates this value if it does not exist yet. In production nothing else is needed, because all
+    /// secrets are configured.
     ///
     /// # Errors
-    /// If `data_dir` cannot be written to, or a file there does not hold a secret.
+    /// Returns an error if `data_dir` cannot be written to, or if a file in `data_dir` does not contain a valid
+    /// secret.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
-        // It holds the database and the secrets: nobody else may read it.
+        // The directory contains the database and the secrets, so only its owner may read it.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
         made.map_err(|reason| LocalSecretFault::Unusable { path: dir.clone(), reason })?;
         restrict_to_owner(&dir);
@@ -38,7 +40,8 @@ impl Settings {
         })?;
         fill(&mut self.secrets.contact_password, "secrets.contact_password", &dir, short)?;
         fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
-        // A remote authority issues these; the simulator accepts any, the key as a UUID.
+        // A remote authority issues the API key and secret. The simulator accepts whatever is configured; the key
+        // must be a UUID.
         if self.authority.mode == AuthorityMode::Sandbox {
             fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
             fill(&mut self.authority.api_secret, "authority.api_secret", &dir, long)?;
@@ -53,7 +56,8 @@ impl Settings {
     }
 }
 
-/// Restricts files of an earlier version to their owner; new files are created so.
+/// Lets only the owner read the database and lock files that an earlier version of the program created. New files are
+/// created that way.
 fn restrict_to_owner(dir: &Path) {
     for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
         let path = dir.join(name);
@@ -78,7 +82,8 @@ fn uuid(chance: [u8; 32]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
-/// Sets a missing secret from the file of its name: `encryption_key` for `secrets.encryption_key`.
+/// Sets a secret that is not configured from the file in `dir` that has the last part of the setting's name, such as
+/// `encryption_key` for `secrets.encryption_key`. Creates the file if it does not exist.
 fn fill(
     secret: &mut SecretString,
     key: &'static str,
@@ -103,14 +108,14 @@ fn fill(
     Ok(())
 }
 
-/// Returns the content of the file. A new file appears complete or not at all, and the first of two writers
-/// wins.
+/// Returns the content of the file, and creates the file first if it does not exist. The file is created completely
+/// or not at all. If two processes create it at the same time, both use the first version.
 fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         read => return read,
     }
-    // A temporary file has mode 0600 from the start.
+    // The temporary file is created with mode 0600, so nobody else can ever read it.
     let mut file = NamedTempFile::new_in(dir)?;
     writeln!(file, "{}", make())?;
     file.as_file().sync_all()?;

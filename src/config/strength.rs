@@ -1,12 +1,12 @@
-//! Detects keys and passwords that anybody would try first, such as typed placeholders. It cannot prove that a
-//! secret is random.
+//! Detects keys and passwords that an attacker would try first, such as typed placeholders. The checks cannot prove
+//! that a secret is random.
 
-/// 32 random bytes practically always have at least this many different values.
+/// A key of 32 random bytes practically always has at least this many different byte values.
 const DISTINCT_BYTES_MIN: usize = 10;
 const DISTINCT_CHARS_MIN: usize = 5;
-/// Characters besides well-known words that make a secret strong enough.
+/// If the letters of a secret form only well-known words, the secret needs at least this many digits.
 const OTHER_CHARS_MIN: usize = 12;
-/// Words of such secrets.
+/// Well-known words that guessable secrets are made of.
 const WORDS: [&str; 28] = [
     "password",
     "passwort",
@@ -38,13 +38,13 @@ const WORDS: [&str; 28] = [
     "prod",
 ];
 
-/// Returns true if the bytes of a key follow a pattern.
+/// Returns true if a binary key has few different bytes or is a sequence, so that it cannot be random.
 pub(super) fn is_patterned(key: &[u8]) -> bool {
     distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
 }
 
-/// Returns true if a secret has few different characters, is a sequence, or consists of well-known words with
-/// little else.
+/// Returns true if a secret has few different characters, is a sequence, or consists of well-known words and too few
+/// digits.
 pub(super) fn is_guessable(secret: &str) -> bool {
     if distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
         return true;
@@ -65,7 +65,7 @@ fn distinct(bytes: &[u8]) -> usize {
     seen.len()
 }
 
-/// Returns true if three of four steps lead to the same or a neighbouring byte, as in `aabbcc` and
+/// Returns true if at least three of four bytes are equal or next to the byte before, as in `aabbcc` and
 /// `1234567890`.
 fn is_sequence(bytes: &[u8]) -> bool {
     let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
@@ -74,7 +74,7 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn is_made_of_words(letters: &str) -> bool {
-    // Ends of the prefixes that consist of words.
+    // The lengths of prefixes that consist of whole words, still to be continued.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {

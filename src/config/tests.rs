@@ -1,4 +1,4 @@
-//! Tests of the settings as a whole: sources, precedence, and the sentences about faults.
+//! Tests of loading the settings: their sources, the order of precedence, and the sentences about faults.
 
 use std::io::Write as _;
 
@@ -26,14 +26,14 @@ pub(super) fn faults_of_environment(pairs: &[(&str, &str)]) -> String {
     Settings::load(None, variables(pairs)).unwrap_err().to_string()
 }
 
-/// Returns the fault of a file, with FILE for its name.
+/// Loads a settings file with this text and returns the faults, with `FILE` in place of the path.
 fn said_of_file(text: &str) -> String {
     let file = file(text);
     let said = Settings::load(Some(file.path()), variables(&[])).unwrap_err().to_string();
     said.replace(&file.path().display().to_string(), "FILE")
 }
 
-/// Returns every full name of a settings text.
+/// Returns the full names, such as `http.bind`, of all settings in a TOML text.
 fn keys(text: &str) -> Vec<String> {
     let table: Table = text.parse().unwrap();
     let of_section = |(name, value): (String, toml::Value)| match value {

@@ -1,4 +1,5 @@
-//! Warnings about settings that the program starts with: shown by `config check`, and logged at each start.
+//! Warnings about settings that the program accepts although they are risky. `config check` shows the warnings, and
+//! `serve` logs them at each start.
 
 use secrecy::ExposeSecret;
 
@@ -6,7 +7,7 @@ use super::deployment::is_protected;
 use super::{AuthorityMode, Environment, LogLevel, Settings};
 
 impl Settings {
-    /// Returns sentences about settings that leave something open.
+    /// Returns one sentence for each risky setting.
     pub fn warnings(&self) -> Vec<String> {
         let mut found = match self.environment {
             Environment::Development => self.warnings_of_development(),
