@@ -1,5 +1,7 @@
-//! The result of one attempt at a delivery: an outcome and the facts for the log of attempts. Deliberately absent:
-//! the next attempt. `schedule` has its delay, and the caller decides if there is one.
+//! The result of one attempt at a delivery: the outcome, and the facts that the log of attempts stores.
+//!
+//! The next attempt is deliberately not decided here: `schedule` gives its delay, and the caller decides whether to
+//! make it.
 
 use std::error::Error;
 use std::io;
@@ -11,57 +13,56 @@ use crate::webhook::http::connect_policy::AddressesRefused;
 use crate::webhook::http::destination::UrlFault;
 use crate::webhook::http::phases::PhaseTimes;
 
-/// The result of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
     pub outcome: AttemptOutcome,
-    /// The HTTP status, if there was a response.
+    /// `None` if there was no response.
     pub status: Option<u16>,
     pub duration: Duration,
     pub phases: PhaseTimes,
-    /// The Retry-After of the response.
+    /// The Retry-After header of the response.
     pub retry_after: Option<RetryAfter>,
-    /// The start of the response body, as text.
+    /// The first bytes of the response body, as text.
     pub response_head: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// A 2xx. The body does not matter, not even if it broke off.
+    /// The status was 2xx. The body does not matter: it may even have broken off.
     Delivered,
-    /// 410: the receiver wants no more messages.
+    /// The status was 410: the receiver wants no more messages.
     Gone,
-    /// Any other status, including redirects.
+    /// The status was neither 2xx nor 410. Redirects count as rejected too.
     Rejected(u16),
-    /// Any status but a 2xx, with the header that asks not to send this message again.
+    /// The status was not 2xx, and the response had the header that asks us not to send this message again.
     Aborted(u16),
-    /// A 2xx whose body does not confirm the message in the terms of its format.
+    /// The status was 2xx, but the body does not confirm the message in the data format of the endpoint.
     NotAccepted(u16),
-    /// Not sent: the request could not be authenticated.
+    /// The request was not sent, because it could not be authenticated.
     Unauthenticated(AuthFault),
-    /// No response before the timeout.
+    /// There was no response before the timeout.
     TimedOut,
-    /// No response.
+    /// There was no response, because the request failed at this step.
     Unreachable(TransportFault),
-    /// Not sent: the policy refuses the URL or every address of its host.
+    /// The request was not sent, because the policy refuses the URL or every address of the host.
     Forbidden(UrlFault),
 }
 
-/// The step at which a request failed before its response.
+/// The step at which a request without a response failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TransportFault {
-    /// The name does not resolve.
+    /// The name of the host does not resolve.
     Dns,
-    /// No TCP connection.
+    /// No TCP connection could be made.
     Connect,
-    /// A TCP connection, but no trusted TLS.
+    /// A TCP connection was made, but no trusted TLS connection on it.
     Tls,
     /// The connection was cut, or the response was not HTTP.
     Reset,
 }
 
 impl AttemptResult {
-    /// An attempt without a response.
+    /// Builds the result of an attempt that got no response.
     pub fn unanswered(outcome: AttemptOutcome) -> Self {
         Self {
             outcome,
@@ -77,17 +78,17 @@ impl AttemptResult {
         self.outcome == AttemptOutcome::Delivered
     }
 
-    /// True if the receiver wants no more messages at all.
+    /// Returns true if the receiver wants no more messages at all, by status 410.
     pub fn is_gone(&self) -> bool {
         matches!(self.outcome, AttemptOutcome::Gone | AttemptOutcome::Aborted(410))
     }
 }
 
 impl AttemptOutcome {
-    /// The name of `Aborted`.
+    /// The name of the outcome `Aborted`.
     pub const ABORTED: &str = "aborted";
 
-    /// The name in metrics and in the log of attempts.
+    /// Returns the name of the outcome in metrics and in the log of attempts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -104,7 +105,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// A sentence for the owner of the endpoint; `None` if the message was delivered.
+    /// Explains the failure to the owner of the endpoint in one sentence. `None` if the message was delivered.
     pub fn failure(self) -> Option<String> {
         let sentence = match self {
             Self::Delivered => return None,
@@ -139,7 +140,7 @@ impl AttemptOutcome {
         Some(sentence)
     }
 
-    /// In a 2xx the abort header has no effect, because the message was accepted.
+    /// The header that aborts a message has no effect in a 2xx response, because the receiver has accepted the message.
     pub(super) fn from_response(status: u16, aborts: bool) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -166,8 +167,9 @@ impl AttemptOutcome {
     }
 }
 
-/// A TLS library reports its faults as invalid data and a cut handshake as an early end. The connector wraps both in
-/// another `io::Error`, whose inner error `source` does not return.
+/// Returns true if the error comes from TLS. A TLS library reports a fault as invalid data, and a handshake that was
+/// cut as an early end. The connector wraps these errors in another `io::Error`, and `source` does not return the
+/// wrapped error, so `get_ref` is needed.
 fn is_tls_fault(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)

@@ -1,11 +1,11 @@
-//! The entry point of a fuzz target in `fuzz/`. Compiled for fuzzing and for tests only.
+//! The entry point of a fuzz target in `fuzz/`. Compiled only for fuzzing and for tests.
 
 use super::attempt::{AttemptOutcome, AttemptResult};
 use super::auth::read_token;
 use super::format::interpret;
 use crate::domain::integration::Format;
 
-/// Reads a response as one of each format with a result in the body, and as one of a token endpoint.
+/// Reads `text` as a response in each format whose body contains the result, and as a response of a token endpoint.
 pub fn answer(text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     let attempt = |outcome| AttemptResult {

@@ -1,5 +1,6 @@
-//! Explains to the owner of a dead letter why it was given up and how to fix it, from the logged last attempt. A
-//! failure class unknown to this build (a newer one wrote it) is shown by its name.
+//! Explains to the owner of a dead letter why the delivery was given up and how to fix it, from the last attempt in the
+//! log. A newer version of the program may have stored a failure class that this version does not know. Then the name
+//! of the class is shown.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guidance {
@@ -8,7 +9,8 @@ pub struct Guidance {
 }
 
 impl Guidance {
-    /// Guidance for a failure class, as named by `AttemptOutcome::name`, and the HTTP status.
+    /// Returns the guidance for the failure of the last attempt. `failure` is a name of `AttemptOutcome::name`;
+    /// `status` is the HTTP status.
     pub fn for_failure(failure: Option<&str>, status: Option<u16>) -> Self {
         let Some(failure) = failure else {
             let why = "It was given up before an attempt failed".to_owned();

@@ -1,7 +1,7 @@
-//! Outgoing webhooks: one signed HTTP attempt at a taxpayer's endpoint, and the rules around it.
+//! Outgoing webhooks: one signed HTTP attempt at a taxpayer's endpoint, and the rules for it.
 //!
-//! Every connection is checked against the address policy, not only the URL when it is set. A call here is one
-//! attempt; `schedule` says when the next one is due. Deliberately absent: queues, persistence and events.
+//! The address policy is checked at every connection, not only when the URL is set. A call here makes one attempt;
+//! `schedule` says when the next attempt is due. Deliberately absent: queues, persistence and events.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,15 +1,15 @@
-//! The retry schedule (`webhooks.retry_schedule_s`): the delay before each attempt. A delivery whose last attempt
-//! fails is a dead letter.
+//! The retry schedule (`webhooks.retry_schedule_s`): the delay before each attempt. A delivery becomes a dead letter if
+//! its last attempt fails.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::domain::kernel::jitter::up_to;
 
-/// The longest Retry-After that is honoured.
+/// A longer Retry-After is cut to this duration.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
 
-/// The delay before each attempt, as many as there are attempts.
+/// One delay per attempt, in order. The first delay is before the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetrySchedule(Vec<Duration>);
 
@@ -18,22 +18,23 @@ impl RetrySchedule {
         Self(delays)
     }
 
-    /// The endpoint's own delays in seconds, if it has any; otherwise those of the deployment.
+    /// Returns the schedule of the endpoint if it has one (delays in seconds), or the shared schedule of the
+    /// deployment.
     pub fn for_endpoint<'s>(shared: &'s Self, endpoint: Option<&[u32]>) -> Cow<'s, Self> {
         let Some(delays) = endpoint else { return Cow::Borrowed(shared) };
         let delays = delays.iter().map(|seconds| Duration::from_secs(u64::from(*seconds)));
         Cow::Owned(Self(delays.collect()))
     }
 
-    /// Attempts of a delivery.
+    /// Returns the number of attempts that a delivery gets.
     pub fn attempts(&self) -> usize {
         self.0.len()
     }
 
-    /// The delay before the next attempt after `attempts_made`; `None` if there is none left.
+    /// Returns the delay before the next attempt, if `attempts_made` attempts were made. `None` if no attempt is left.
     ///
-    /// `jitter` is a random number over the whole range of u32; it lengthens the delay by up to a tenth. A longer
-    /// `retry_after`, capped at 24 h, replaces the delay.
+    /// `jitter` is a random number over the whole range of u32; it lengthens the delay by up to a tenth. If
+    /// `retry_after` (at most 24 h) is longer than the delay, it is used in place of the delay.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
         let jittered = delay.saturating_add(up_to(delay / 10, jitter));
@@ -43,7 +44,8 @@ impl RetrySchedule {
 }
 
 impl Default for RetrySchedule {
-    /// At once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+    /// The first attempt is made at once. The delays before the other attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h,
+    /// 14 h, 20 h and 24 h.
     fn default() -> Self {
         let seconds = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
         Self(seconds.map(Duration::from_secs).into())

@@ -1,4 +1,4 @@
-//! An HTTP server for tests: it records its connections and requests and sends a fixed response.
+//! An HTTP server for tests. It records its connections and their first requests, and sends a fixed response.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,21 +7,21 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The server's behaviour after the response.
+/// What the server does on a connection after it has sent the response.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AfterResponse {
     Close,
-    /// Stays silent, longer than any test waits.
+    /// Keeps the connection open and sends nothing more.
     Stall,
     /// Sends more bytes without end.
     Flood,
-    /// Sends these bytes one at a time, over and over.
+    /// Sends these bytes one at a time, and starts again after the last one.
     Drip(&'static str),
-    /// Answers the next request on the same connection the same way.
+    /// Sends the same response to each further request on the connection.
     Again,
 }
 
-/// A listening server and the first request of each connection.
+/// A running test server and the first request of each of its connections.
 pub(super) struct TestReceiver {
     pub(super) address: SocketAddr,
     connections: Arc<Mutex<Vec<String>>>,
@@ -47,7 +47,8 @@ impl TestReceiver {
         Self { address, connections }
     }
 
-    /// Answers with a status, headers (complete lines) and a body.
+    /// Starts a server that answers with this status, these headers and this body. Each line of `headers` ends with
+    /// CRLF.
     pub(super) async fn answering(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         let head =
@@ -59,7 +60,7 @@ impl TestReceiver {
         self.connections.lock().unwrap().clone()
     }
 
-    /// The number of connections.
+    /// Returns the number of connections that the server has accepted.
     pub(super) fn calls(&self) -> usize {
         self.connections.lock().unwrap().len()
     }

@@ -1,4 +1,4 @@
-//! Authentication headers of a request. Their values are marked as sensitive, so that they do not appear in logs.
+//! The authentication headers of a request. Their values are marked as sensitive, so that they do not appear in logs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,10 +6,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::fault::AuthFault;
 
-/// The header of an API key, if the integration names none.
+/// The name of the header for an API key, if the integration names no header.
 pub const HEADER_DEFAULT: &str = "x-api-key";
 
-/// Header names, and prefixes of header names, that HTTP or this service uses.
+/// Header names that HTTP or this service uses. An API key may not use them.
 const RESERVED: [&str; 13] = [
     "accept",
     "connection",
@@ -27,22 +27,22 @@ const RESERVED: [&str; 13] = [
 ];
 const RESERVED_PREFIXES: [&str; 5] = ["accept-", "content-", "odata-", "proxy-", "webhook-"];
 
-/// Headers that authenticate a request; empty for a request without authentication.
+/// The headers that authenticate a request. Empty for a request without authentication.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials(HeaderMap);
 
 impl Credentials {
-    /// User name and password (RFC 7617).
+    /// Builds the header for a user name and a password (RFC 7617).
     pub fn basic(username: &str, password: &str) -> Result<Self, AuthFault> {
         Self::authorization("Basic", &STANDARD.encode(format!("{username}:{password}")))
     }
 
-    /// A bearer token (RFC 6750).
+    /// Builds the header for a bearer token (RFC 6750).
     pub fn bearer(token: &str) -> Result<Self, AuthFault> {
         Self::authorization("Bearer", token)
     }
 
-    /// An API key in its own header.
+    /// Builds the header for an API key. `header` is the name of the header.
     pub fn key(header: &str, value: &str) -> Result<Self, AuthFault> {
         let name = HeaderName::from_bytes(header.as_bytes()).map_err(|_| AuthFault::Unwritable)?;
         Self::header(name, value)
@@ -67,7 +67,7 @@ impl Credentials {
     }
 }
 
-/// True if an API key may use a header with this name.
+/// Returns true if an API key may use a header with this name.
 pub fn is_free_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     HeaderName::from_bytes(name.as_bytes()).is_ok()

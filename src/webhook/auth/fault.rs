@@ -1,11 +1,11 @@
-//! Why a request could not be authenticated. Each sentence advises the owner and contains nothing that was sent or
-//! received.
+//! The reasons why a request could not be authenticated. Each text advises the owner of the endpoint and contains
+//! nothing that was sent or received.
 
 use crate::domain::kernel::codes::words;
 use crate::webhook::http::destination::UrlFault;
 
 words! {
-    /// Error codes of an authorization server (RFC 6749, section 5.2).
+    /// The error codes that an authorization server may answer (RFC 6749, section 5.2).
     TokenError {
         InvalidRequest = "invalid_request",
         InvalidClient = "invalid_client",
@@ -45,7 +45,7 @@ pub enum AuthFault {
 }
 
 impl AuthFault {
-    /// True if the refresh token is no longer valid.
+    /// Returns true if the server says that the refresh token is no longer valid.
     pub fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::TokenRefused { error: TokenError::InvalidGrant, .. })
     }

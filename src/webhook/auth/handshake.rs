@@ -1,5 +1,5 @@
-//! NTLM authenticates a connection, not a request. Its messages use one connection that closes with the request, so
-//! that no other request is authenticated as its user.
+//! The NTLM handshake. NTLM authenticates a connection, not a request. So each request with NTLM gets a connection of
+//! its own, which is closed after the request: no other request can be authenticated as the same user by mistake.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,18 +9,20 @@ use super::ntlm::{Negotiation, NtlmLogin};
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// Clients without open connections that are kept for reuse, because building one is expensive.
+/// The largest number of clients that are kept for reuse. They have no open connections. Building a client is
+/// expensive.
 const SPARE_MAX: usize = 16;
 const CHALLENGED: u16 = 401;
 
-/// A pool of clients for NTLM sign-ins.
+/// A pool of clients for requests with NTLM.
 #[derive(Debug, Default)]
 pub struct NtlmConnections {
     spare: Mutex<Vec<GuardedClient>>,
 }
 
 impl NtlmConnections {
-    /// Signs in and makes one attempt on its own connection. `template` has the policy and limits to use.
+    /// Signs in and makes one attempt on a connection of its own. The client gets its policy and its limits from
+    /// `template`.
     pub async fn post(
         &self,
         template: &GuardedClient,
@@ -33,7 +35,8 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // With a response the connection was closed. Otherwise it may still be open and authenticated.
+                // With a response, the connection was closed, so the client may be reused. Without a response, the
+                // connection may still be open and authenticated.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }
@@ -43,7 +46,7 @@ impl NtlmConnections {
         }
     }
 
-    /// Takes a spare client with the same policy.
+    /// Takes a client from the pool that has the same address policy as `template`.
     fn take_spare(&self, template: &GuardedClient) -> Option<GuardedClient> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let at = spare.iter().position(|client| client.policy() == template.policy())?;
@@ -58,7 +61,8 @@ impl NtlmConnections {
     }
 }
 
-/// Returns the authenticated attempt, or the failed attempt to sign in.
+/// Signs in and sends the request. Returns the result of the authenticated attempt, or the result of the failed sign-in
+/// as the error.
 async fn sign_in(
     client: &GuardedClient,
     post: PostRequest<'_>,
@@ -67,14 +71,14 @@ async fn sign_in(
 ) -> Result<AttemptResult, Box<AttemptResult>> {
     let failed = |fault: AuthFault| Box::new(AttemptResult::unauthenticated(fault));
     let negotiation = Negotiation::begin(freshness);
-    // The first message carries no body: the notification is sent only to an authenticated connection.
+    // The first message has no body, so that the notification is sent only on an authenticated connection.
     let opening = PostRequest { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // An accepted or aborted opening is about an empty message, not about the notification.
+        // If the endpoint accepts or aborts the first message, that concerns an empty message and not the notification.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,
@@ -90,7 +94,7 @@ async fn sign_in(
 }
 
 impl AttemptResult {
-    /// An attempt that failed before anything was sent. Its log has the reason.
+    /// Builds the result of an attempt that failed before anything was sent. The log of attempts shows the reason.
     pub fn unauthenticated(fault: AuthFault) -> Self {
         Self { response_head: fault.to_string(), ..Self::unanswered(AttemptOutcome::Unauthenticated(fault)) }
     }

@@ -1,4 +1,4 @@
-//! Authentication of a request to an ERP. Nothing is cached between requests here; the delivery actors cache tokens.
+//! How a request to an ERP authenticates itself. Nothing is cached here; the delivery actors cache access tokens.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,7 +1,8 @@
-//! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to a CHALLENGE.
-//! Deliberately absent: `NTLMv1`, anonymous sign-in, and signing or sealing of later messages.
+//! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to the server's
+//! CHALLENGE. Deliberately absent: `NTLMv1`, anonymous sign-in, and signing or sealing of later messages.
 //!
-//! A challenge is untrusted: each offset and length in it is checked before a byte is read.
+//! A challenge is untrusted: each offset and length in it is checked before a byte is read. Section numbers in this
+//! file are those of MS-NLMP.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ use super::ntlm::NtlmLogin;
 
 const SIGNATURE: &[u8; 8] = b"NTLMSSP\0";
 
-/// `NegotiateFlags` (2.2.2.5).
+/// `NegotiateFlags` (MS-NLMP, section 2.2.2.5).
 const UNICODE: u32 = 0x0000_0001;
 const REQUEST_TARGET: u32 = 0x0000_0004;
 const NTLM: u32 = 0x0000_0200;
@@ -21,46 +22,47 @@ const EXTENDED_SESSION_SECURITY: u32 = 0x0008_0000;
 const TARGET_INFO: u32 = 0x0080_0000;
 const OFFERED: u32 = UNICODE | REQUEST_TARGET | NTLM | ALWAYS_SIGN | EXTENDED_SESSION_SECURITY;
 
-/// Attributes of the target information (2.2.2.1).
+/// The ids of attributes of the target information (MS-NLMP, section 2.2.2.1).
 const AV_EOL: u16 = 0;
 const AV_FLAGS: u16 = 6;
 const AV_TIMESTAMP: u16 = 7;
-/// `MsvAvFlags`: the message has an integrity code.
+/// The bit of the attribute `MsvAvFlags` that says that the message has an integrity code.
 const HAS_MIC: u32 = 2;
 
-/// Where the payload of a CHALLENGE may begin, and where that of our AUTHENTICATE does.
+/// The length of the fixed part of a CHALLENGE, before the payload. The next constant is the same for our AUTHENTICATE.
 const CHALLENGE_HEAD: usize = 48;
 const AUTHENTICATE_HEAD: usize = 88;
 const MIC_AT: std::ops::Range<usize> = 72..88;
 
-/// From 1601, the epoch of `FILETIME`, to 1970, in units of 100 ns.
+/// The time from 1601 (the epoch of `FILETIME`) to 1970, in units of 100 ns.
 const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
 
 type Digest16 = [u8; 16];
 
-/// A nonce that must differ between sign-ins, and the time for servers that do not send theirs.
+/// The random nonce of a sign-in, which no other sign-in may use, and the current time, for a server that does not send
+/// the time.
 #[derive(Debug, Clone, Copy)]
 pub struct Freshness {
     pub nonce: [u8; 8],
     pub now: Timestamp,
 }
 
-/// The first message: the flags that this client offers.
+/// Writes the first message (NEGOTIATE), which contains the flags that this client offers.
 pub(super) fn negotiate() -> Vec<u8> {
     let mut message = SIGNATURE.to_vec();
     message.extend(1_u32.to_le_bytes());
     message.extend(OFFERED.to_le_bytes());
-    // No domain and no workstation are named.
+    // The fields for domain and workstation are empty.
     message.extend([0; 16]);
     message
 }
 
-/// The parts of the second message that the third one needs.
+/// The parts of the second message (CHALLENGE) that are needed for the third message.
 #[derive(Debug, PartialEq, Eq)]
 struct Challenge<'m> {
     flags: u32,
     nonce: [u8; 8],
-    /// The target information: attributes and values, each attribute once, without the terminator.
+    /// The target information: the id and the value of each attribute, without the terminator. No id occurs twice.
     attributes: Vec<(u16, &'m [u8])>,
 }
 
@@ -83,12 +85,13 @@ impl<'m> Challenge<'m> {
         self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
     }
 
-    /// The server's time. A server that sends it requires the integrity code.
+    /// Returns the server's time, if the challenge contains it. A server that sends its time requires the integrity
+    /// code.
     fn timestamp(&self) -> Option<[u8; 8]> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// The target information to send back.
+    /// Writes the target information that is sent back to the server.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -105,8 +108,8 @@ impl<'m> Challenge<'m> {
     }
 }
 
-/// The third message: it proves knowledge of the password (3.3.2). `None` for a challenge that this client cannot
-/// answer.
+/// Writes the third message (AUTHENTICATE), which proves knowledge of the password (MS-NLMP, section 3.3.2). Returns
+/// `None` if this client cannot answer the challenge.
 pub(super) fn authenticate(
     opening: &[u8],
     challenge: &[u8],
@@ -119,7 +122,7 @@ pub(super) fn authenticate(
     let info = asked.target_info(timestamp.is_some())?;
     let time = timestamp.unwrap_or_else(|| file_time(freshness.now));
     let blob = blob(time, freshness.nonce, &info);
-    // `NTProofStr`.
+    // The specification calls this value `NTProofStr`.
     let proof = keyed(&key, &[&asked.nonce, &blob])?;
     let lm = match timestamp {
         Some(_) => vec![0; 24],
@@ -136,8 +139,8 @@ pub(super) fn authenticate(
     Some(message)
 }
 
-/// An AUTHENTICATE (2.2.1.3) with the LM response, NT response, domain and user in `parts`. Workstation and session
-/// key are empty, and so is the integrity code.
+/// Writes an AUTHENTICATE (MS-NLMP, section 2.2.1.3). `parts` are the LM response, the NT response, the domain and the
+/// user. The workstation and the session key are empty; the integrity code is zero.
 fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     let mut head = SIGNATURE.to_vec();
     head.extend(3_u32.to_le_bytes());
@@ -155,14 +158,15 @@ fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// `NTOWFv2`: the key derived from password, user and domain.
+/// `NTOWFv2` of the specification: derives the key from the password, the user and the domain.
 fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
     let hash = Md4::digest(wide(login.password.expose()));
     let user: String = login.username.chars().map(upper).collect();
     keyed(&hash, &[&wide(&user), &wide(login.domain)])
 }
 
-/// The upper case of a letter, if it is a single letter. Other letters stay, as on Windows.
+/// Converts a letter to upper case, if its upper case is a single letter. Every other letter stays as it is, like on
+/// Windows.
 fn upper(letter: char) -> char {
     let mut capitals = letter.to_uppercase();
     match (capitals.next(), capitals.next()) {
@@ -171,7 +175,7 @@ fn upper(letter: char) -> char {
     }
 }
 
-/// `temp` of 3.3.2, the `NTLMv2_CLIENT_CHALLENGE` of 2.2.2.7.
+/// Writes the value that section 3.3.2 calls `temp`: the `NTLMv2_CLIENT_CHALLENGE` of section 2.2.2.7.
 fn blob(time: [u8; 8], nonce: [u8; 8], info: &[u8]) -> Vec<u8> {
     [&[1, 1, 0, 0, 0, 0, 0, 0], time.as_slice(), &nonce, &[0; 4], info, &[0; 4]].concat()
 }
@@ -181,7 +185,7 @@ fn file_time(now: Timestamp) -> [u8; 8] {
     u64::try_from(ticks).unwrap_or(0).to_le_bytes()
 }
 
-/// HMAC-MD5. It accepts keys of any length, so the result is never `None`.
+/// Computes the HMAC-MD5 of the parts. The result is never `None`, because HMAC accepts keys of any length.
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
     let mut mac = Hmac::<Md5>::new_from_slice(key).ok()?;
     for part in parts {
@@ -194,7 +198,8 @@ fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Parses the attributes of a target information. Requires the terminator and refuses a repeated attribute.
+/// Parses the attributes of the target information. Returns `None` if the terminator is missing or an attribute occurs
+/// twice.
 fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
     loop {
@@ -219,7 +224,8 @@ fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// The range of a part whose length and offset are in a field. It must lie inside the message, after its header.
+/// Reads the length and the offset at `field` and returns the range that they name. Returns `None` if the range is not
+/// inside the message or begins before the payload.
 fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
     let length = usize::from(u16::from_le_bytes(array(message, field)?));
     let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;
@@ -245,7 +251,7 @@ mod tests {
     use super::*;
     use crate::domain::integration::SecretText;
 
-    // The common values of 4.2.1, and the challenge of 4.2.4.
+    // The common values of MS-NLMP, section 4.2.1, and the challenge of section 4.2.4.
     const SERVER_NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
     const FRESH: Freshness = Freshness { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
     const FLAGS: u32 = 0xe28a_8233;
@@ -281,7 +287,7 @@ mod tests {
         challenge_with(FLAGS, &hex::decode(INFO).unwrap())
     }
 
-    /// The same with the server's time before the end.
+    /// The published challenge, with the server's time added as the last attribute.
     fn timed(time: u64) -> Vec<u8> {
         let mut info = hex::decode(INFO).unwrap();
         info.truncate(info.len() - 4);
@@ -303,21 +309,21 @@ mod tests {
     #[test]
     fn the_published_vectors_match() {
         let key = response_key(login(&password())).unwrap();
-        // 4.2.4.1.1
+        // MS-NLMP, section 4.2.4.1.1.
         assert_eq!(hex::encode(key), "0c868a403bfd7a93a3001ef22ef02e3f");
-        // 4.2.4.1.3, of time 0
+        // MS-NLMP, section 4.2.4.1.3, with time 0.
         let info = hex::decode(INFO).unwrap();
         let temp = blob([0; 8], FRESH.nonce, &info);
         let expected =
             ["01010000000000000000000000000000aaaaaaaaaaaaaaaa00000000", INFO, "00000000"].concat();
         assert_eq!(hex::encode(&temp), expected);
-        // 4.2.4.2.1
+        // MS-NLMP, section 4.2.4.2.1.
         let lm = keyed(&key, &[&SERVER_NONCE, &FRESH.nonce]).unwrap();
         assert_eq!(hex::encode(lm), "86c35097ac9cec102554764a57cccc19");
-        // 4.2.4.2.2
+        // MS-NLMP, section 4.2.4.2.2.
         let proof = keyed(&key, &[&SERVER_NONCE, &temp]).unwrap();
         assert_eq!(hex::encode(proof), "68cd0ab851e51c96aabc927bebef6a1c");
-        // 4.2.4.1.2
+        // MS-NLMP, section 4.2.4.1.2.
         let session_key = keyed(&key, &[&proof]).unwrap();
         assert_eq!(hex::encode(session_key), "8de40ccadbc14a82f15cb0ad0de95ca3");
     }

@@ -1,4 +1,4 @@
-//! NTLM over HTTP (MS-NTHT): the messages of `nlmp` in headers.
+//! NTLM over HTTP (MS-NTHT): writes the messages of `nlmp` into headers and reads them from headers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,10 +10,9 @@ use super::nlmp::{self, Freshness};
 use crate::domain::integration::SecretText;
 
 const SCHEME: &str = "NTLM";
-/// The longest accepted challenge in bytes. The lengths of its parts have 16 bits.
+/// The longest challenge that is accepted, in bytes.
 const CHALLENGE_MAX: usize = 16 * 1_024;
 
-/// The credentials of a sign-in.
 #[derive(Debug, Clone, Copy)]
 pub struct NtlmLogin<'a> {
     pub username: &'a str,
@@ -21,7 +20,8 @@ pub struct NtlmLogin<'a> {
     pub domain: &'a str,
 }
 
-/// One sign-in. The third message authenticates the first two, so the first is kept.
+/// The state of one sign-in. The first message is kept, because the integrity code of the third message covers the
+/// first two.
 pub(super) struct Negotiation {
     opening: Vec<u8>,
     freshness: Freshness,
@@ -32,12 +32,12 @@ impl Negotiation {
         Self { opening: nlmp::negotiate(), freshness }
     }
 
-    /// The first message of the handshake (NEGOTIATE).
+    /// Returns the header with the first message of the handshake (NEGOTIATE).
     pub(super) fn opening(&self) -> Result<Credentials, AuthFault> {
         Credentials::authorization(SCHEME, &STANDARD.encode(&self.opening))
     }
 
-    /// The third message (AUTHENTICATE), in answer to the server's challenge.
+    /// Returns the header with the third message (AUTHENTICATE), which responds to the server's challenge.
     pub(super) fn response(&self, challenge: &str, login: NtlmLogin<'_>) -> Result<Credentials, AuthFault> {
         if challenge.len() > CHALLENGE_MAX.div_ceil(3) * 4 {
             return Err(AuthFault::NtlmUnreadable);
@@ -48,7 +48,7 @@ impl Negotiation {
     }
 }
 
-/// The second message (CHALLENGE), if the headers of a response contain it.
+/// Finds the second message (CHALLENGE) in the headers of a response.
 pub(in crate::webhook) fn challenge(headers: &HeaderMap) -> Option<String> {
     let offers = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     offers.flat_map(|offer| offer.split(',')).find_map(|offer| {

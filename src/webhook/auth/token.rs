@@ -1,5 +1,5 @@
-//! Access tokens of an authorization server (RFC 6749): client credentials, and refresh tokens with rotation. The
-//! server is untrusted: it is called through the guarded client, with its limits of time and size.
+//! Access tokens of an authorization server (RFC 6749), by client credentials or by a refresh token, which the server
+//! may rotate. The server is untrusted, so it is called through the guarded client with limits of time and size.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use crate::domain::integration::{Auth, ClientAuthentication, SecretText, TokenCl
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// Bytes of a response that are read at most.
+/// The largest number of response bytes that are read.
 const ANSWER_MAX: usize = 64 * 1_024;
-/// Lifetime of a token without `expires_in`.
+/// The lifetime of a token whose response has no `expires_in`.
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
-/// The longest lifetime that is used.
+/// A longer lifetime is cut to this one.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
-/// A token is not used in the last tenth of its lifetime, at most this long.
+/// A token is not used in the last tenth of its lifetime, or in the last minute if the tenth is longer.
 const EARLY_MAX: Duration = Duration::from_mins(1);
 
-/// An issued token.
+/// A token that the server has issued.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub access: SecretText,
-    /// How long it may be used from now on.
+    /// How long the token may be used from now on.
     pub lifetime: Duration,
-    /// The new refresh token, if the server rotated it.
+    /// The new refresh token, if the server has replaced the used one.
     pub refresh: Option<SecretText>,
 }
 
-/// Requests a token. Settings without a token client have changed since the attempt started.
+/// Requests an access token. If `auth` has no token client, the settings have changed since the attempt started.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
     let (headers, body) = request(token_client, auth);
@@ -46,7 +46,7 @@ pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFau
     read_answer(&attempt)
 }
 
-/// Reads the token of a response.
+/// Reads the token, or the reason of the failure, from the response of the server.
 pub(in crate::webhook) fn read_answer(attempt: &AttemptResult) -> Result<Token, AuthFault> {
     let answer: Map<String, Value> =
         strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
@@ -89,7 +89,7 @@ fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
     (headers, form.finish())
 }
 
-/// Both parts are form-encoded before they are joined (RFC 6749, section 2.3.1).
+/// The client's id and secret are each form-encoded before they are joined (RFC 6749, section 2.3.1).
 fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
     let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     match client.authentication {
@@ -113,7 +113,7 @@ fn read(answer: &Map<String, Value>) -> Result<Token, AuthFault> {
     })
 }
 
-/// Some servers send the seconds as a string.
+/// Computes how long the token may be used. Some servers send `expires_in` as a string.
 fn lifetime(expires_in: Option<&Value>) -> Duration {
     let seconds = expires_in.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok()));
     let lifetime = seconds.map_or(LIFETIME_DEFAULT, Duration::from_secs).min(LIFETIME_MAX);

@@ -1,5 +1,6 @@
-//! A notification in the format of its receiver, and the meaning of the response in that format. A 2xx with an empty
-//! body counts as accepted. A 2xx with another format does not, because sign-in pages come with a 200, too.
+//! Writes a notification in the data format of its receiver, and interprets the response in this format. A 2xx with an
+//! empty body counts as accepted. A 2xx with a body in another format counts as not accepted, because a sign-in page
+//! comes with status 200 too.
 
 use std::borrow::Cow;
 
@@ -7,7 +8,7 @@ use super::{graphql, jsonrpc, odata, soap};
 use crate::domain::integration::Format;
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
 
-/// The headers to send beside those of the signature, and the exact body.
+/// The exact body to send, and the headers to send in addition to the headers of the signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormattedRequest<'n> {
     pub headers: Vec<(&'static str, String)>,
@@ -15,10 +16,10 @@ pub struct FormattedRequest<'n> {
 }
 
 impl<'n> FormattedRequest<'n> {
-    /// Bytes of a response that are read to find its result.
+    /// The number of bytes of a response body that are read to find the result in it.
     pub const ANSWER_MAX: usize = 64 * 1_024;
 
-    /// Writes a notification, which is JSON, in a format.
+    /// Writes a notification in a format. `notification` is JSON; `id` is the id of the event.
     pub fn new(format: &Format, id: &str, notification: &'n str) -> Self {
         let wrapped = |headers: &[(&'static str, &str)], body: String| Self {
             headers: headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
@@ -41,14 +42,15 @@ impl<'n> FormattedRequest<'n> {
         }
     }
 
-    /// Bytes of the response body that `interpret` needs, if the caller wants `keep` of them.
+    /// Returns how many bytes of the response body `interpret` must get, if the caller wants to keep the first `keep`
+    /// bytes.
     pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
         if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
     }
 }
 
-/// Applies the meaning of the response body to the outcome, then cuts the body to `keep` bytes. `id` is the
-/// notification's.
+/// Changes the outcome if the response body does not confirm the message. Then cuts the body to `keep` bytes. `id` is
+/// the id of the notification.
 pub fn interpret(mut attempt: AttemptResult, format: &Format, id: &str, keep: usize) -> AttemptResult {
     let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
     if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {

@@ -1,5 +1,5 @@
-//! GraphQL over HTTP: a mutation whose variable `event` is the notification. Its errors come with a 200.
-//! <https://graphql.github.io/graphql-over-http/draft/>
+//! GraphQL over HTTP: a mutation whose variable `event` is the notification. A server may report errors with status
+//! 200. <https://graphql.github.io/graphql-over-http/draft/>
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub(super) fn written(mutation: &str, notification: &str) -> String {
     format!(r#"{{"query":{},"variables":{{"event":{notification}}}}}"#, Value::from(mutation))
 }
 
-/// True if the response has data and no error.
+/// Returns true if the response has data and no error.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
     let is_silent = |errors: &Value| errors.is_null() || errors.as_array().is_some_and(Vec::is_empty);

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0: the notification is the parameters of a call whose id is the event's, so that a response names its
-//! call. <https://www.jsonrpc.org/specification>
+//! JSON-RPC 2.0: a call whose parameters are the notification. The id of the call is the id of the event, so that a
+//! response can be matched to its call. <https://www.jsonrpc.org/specification>
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ pub(super) fn written(method: &str, id: &str, notification: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{notification}}}"#)
 }
 
-/// True if the response is a result of this call.
+/// Returns true if the response is the result of the call with this id, and not an error.
 pub(super) fn is_accepted(id: &str, answer: &str) -> bool {
     let Ok(Value::Object(answer)) = strict_json::from_untrusted(answer.as_bytes()) else { return false };
     let is_for_another_call = answer.get("id").is_some_and(|of| !of.is_null() && of != id);

@@ -1,5 +1,6 @@
-//! Writes a notification in the format of an ERP and reads its response. REST sends the notification as it is; the
-//! other formats wrap it, and most of them need more than a 2xx to confirm it.
+//! Writes a notification in the data format of an ERP and reads the ERP's response. REST sends the notification as it
+//! is. The other formats wrap the notification, and most of them read the response body too: a 2xx status alone does
+//! not confirm it.
 //!
 //! | Format | File |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! SOAP 1.1, document/literal: the body of the envelope is one element, the method, whose children are the members
-//! of the notification. <https://www.w3.org/TR/2000/NOTE-SOAP-20000508/>
+//! SOAP 1.1, document/literal. The body of the envelope contains one element, which has the name of the method. Its
+//! children are the members of the notification. <https://www.w3.org/TR/2000/NOTE-SOAP-20000508/>
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -15,7 +15,7 @@ const ENVELOPE: &str = concat!(
 );
 const END: &str = "</soap:Body></soap:Envelope>";
 
-/// The SOAP action of a method, if the integration names none.
+/// Derives the SOAP action from the namespace and the method, for an integration that names no action.
 pub fn default_action(namespace: &str, method: &str) -> String {
     let between = match namespace {
         urn if urn.starts_with("urn:") => ":",
@@ -25,7 +25,7 @@ pub fn default_action(namespace: &str, method: &str) -> String {
     format!("{namespace}{between}{method}")
 }
 
-/// True if an element may have this name.
+/// Returns true if the method's name is a valid name of an XML element.
 pub fn is_method_name(name: &str) -> bool {
     xml::is_name(name)
 }
@@ -41,8 +41,8 @@ pub(super) fn written(namespace: &str, method: &str, notification: &str) -> Stri
     body
 }
 
-/// True if the response is an envelope without a fault. Only the start of its body up to the first element matters,
-/// so a cut response is fine.
+/// Returns true if the response is an envelope without a fault. The rest after the first element of the body is not
+/// read, so the response may be cut there.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let mut reader = Reader::from_str(answer.trim_start_matches('\u{feff}'));
     let mut depth = 0_usize;

@@ -1,4 +1,5 @@
-//! Advice for the programmer of a receiver: a sentence on the observed answer, and one on how to fix it.
+//! The texts of a grade for the programmer of the receiver. A text of a failed check says what was observed and how to
+//! fix it.
 
 use std::time::Duration;
 
@@ -11,7 +12,6 @@ pub(crate) const NOT_SENT: &str = "It was not sent, or its answer not waited for
 const CHECK_FIRST: &str =
     "check the headers before anything else is done, and answer 400 or 401 where they do not fit.";
 
-/// The explanation of a passed check.
 pub(crate) fn passed(check: GradeCheck) -> &'static str {
     match check {
         GradeCheck::Good => "It takes what is right.",
@@ -27,7 +27,7 @@ pub(crate) fn passed(check: GradeCheck) -> &'static str {
     }
 }
 
-/// Explains a failed check: the endpoint did not accept a valid message with 2xx, or not in time.
+/// Explains a failed check: the endpoint did not accept a valid message with a 2xx in time.
 pub(crate) fn not_accepted(check: GradeCheck, answer: &AttemptResult, timeout: Duration) -> String {
     let observed = match answer.status {
         Some(status) => status_advice(status),

@@ -1,5 +1,5 @@
-//! Grades the answers to a series of test messages: a result for each check and one grade over all. A receiver that
-//! accepts a message without a valid signature gets an F, and so does one that refuses a valid message.
+//! Grades the answers of a receiver to a series of test messages: one result for each check, and one grade over all
+//! checks. A receiver gets an F if it accepts a message without a valid signature or refuses a valid message.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::webhook::attempt::AttemptResult;
 use crate::webhook::grading::explanation;
 
 words! {
-    /// The checks, in the order in which their messages are sent. Speed is judged over all messages.
+    /// The checks, in the order in which their messages are sent. Speed has no message: it is judged by the answers to
+    /// all messages.
     GradeCheck {
         Good = "good",
         Duplicate = "duplicate",
@@ -23,18 +24,18 @@ words! {
 }
 
 words! {
-    /// A means that every check passed.
+    /// The grades, from all checks passed (A) to failed (F).
     Grade { A = "A", B = "B", C = "C", D = "D", F = "F" }
 }
 
-/// The answer that passes a check.
+/// The answer that a receiver must give to pass a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedAnswer {
-    /// A 2xx.
+    /// A status from 200 to 299.
     Accepted,
-    /// A 4xx.
+    /// A status from 400 to 499 that refuses the message itself.
     Refused,
-    /// Any answer within half of the attempt's timeout.
+    /// Any answer within half of the timeout of an attempt.
     Quick,
 }
 
@@ -45,14 +46,13 @@ pub struct CheckResult {
     pub status: Option<u16>,
     /// `None` if the message was not sent.
     pub duration: Option<Duration>,
-    /// Advice for the programmer of the receiver.
     pub explanation: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GradeReport {
     pub grade: Grade,
-    /// Points out of 100.
+    /// The sum of the points of all passed checks, out of 100.
     pub score: u32,
     pub checks: Vec<CheckResult>,
 }
@@ -68,7 +68,7 @@ impl GradeCheck {
         }
     }
 
-    /// All checks together have 100 points.
+    /// Returns the points for passing this check. All checks together have 100 points.
     fn points(self) -> u32 {
         match self {
             Self::BadSignature => 25,
@@ -78,7 +78,7 @@ impl GradeCheck {
         }
     }
 
-    /// Describes the sent message to the reader of the grade.
+    /// Describes the message that this check sends, for the reader of the grade.
     pub fn sent(self) -> &'static str {
         match self {
             Self::Good => "a message that is right in every respect",
@@ -104,8 +104,8 @@ impl GradeCheck {
     }
 }
 
-/// Grades the worst answer of each check; `None` stands for a message that was not sent in time. `timeout` is the
-/// timeout of one attempt.
+/// Computes the grade from one answer for each check. If a check sends several messages, it is the worst answer; `None`
+/// means that the message was not sent in time. `timeout` is the timeout of one attempt.
 pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
     let accepts_valid =
         answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
@@ -148,7 +148,7 @@ fn check_result(
     };
     let passed = match check.expectation() {
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => answer.is_delivered(),
-        // A receiver that refuses everything does not show that it checks signatures.
+        // If the receiver refuses valid messages too, refusing an invalid one does not show that it checks signatures.
         ExpectedAnswer::Refused => accepts_valid && answer.status.is_some_and(is_refusal),
     };
     let explanation = match check.expectation() {
@@ -159,7 +159,8 @@ fn check_result(
     CheckResult { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
 }
 
-/// 429 and 408 do not refuse the message itself, and 410 disables the endpoint.
+/// Returns true if the status refuses the message itself. 408 and 429 do not, and 410 is no valid refusal because it
+/// disables the endpoint.
 fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && ![408, 410, 429].contains(&status)
 }
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// A correct receiver except for these answers.
+    /// Grades a receiver that answers every check correctly, except for the given answers.
     fn but(changes: &[(GradeCheck, Option<AttemptResult>)]) -> GradeReport {
         let answers: Vec<_> = GradeCheck::ALL
             .iter()
@@ -240,7 +241,7 @@ mod tests {
             (GradeCheck::MissingSignature, Some(answer(410)), Grade::B, 85),
             (GradeCheck::MissingSignature, Some(answer(429)), Grade::B, 85),
             (GradeCheck::BadSignature, Some(answer(503)), Grade::C, 75),
-            // It accepts a forged message.
+            // The receiver accepts a forged message, so the grade is F whatever the score.
             (GradeCheck::BadSignature, Some(answer(200)), Grade::F, 75),
             (GradeCheck::MissingSignature, Some(answer(202)), Grade::F, 85),
         ] {

@@ -1,5 +1,5 @@
-//! The grade of a receiver: a result for each check and a score (`grade`), and advice for its programmer
-//! (`explanation`).
+//! The grade of a receiver. `grade` has the result of each check and the score; `explanation` has the advice for the
+//! receiver's programmer.
 
 mod explanation;
 mod grade;

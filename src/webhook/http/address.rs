@@ -1,7 +1,7 @@
-//! The addresses that an outgoing call may connect to: public ones and the operator's allow-list.
+//! The addresses to which an outgoing call may connect: public addresses, and the networks that the operator allows.
 //!
-//! IPv6 is refused unless it is global unicast. Every IPv6 form that embeds an IPv4 address is refused, so that no
-//! private address can hide in one. Source: the IANA special-purpose address registries.
+//! An IPv6 address is refused unless it is global unicast. Every IPv6 form that embeds an IPv4 address is refused, so
+//! that no private address can hide in it. Source: the IANA special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 
 use crate::domain::integration::network::{AllowedNetwork, NetworkFault, is_never_called};
 
-/// IPv4 networks that are not public, each with its name.
+/// The IPv4 networks that are not public, each with a description.
 const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
     (v4(0, 0, 0, 0, 8), "this network, unspecified"),
     (v4(10, 0, 0, 0, 8), "private"),
@@ -30,12 +30,12 @@ const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
     (v4(240, 0, 0, 0, 4), "reserved, broadcast"),
 ];
 
-/// Global unicast. Everything outside is loopback, link-local, unique local, site-local, multicast,
-/// translated (`64:ff9b::/96` and `64:ff9b:1::/48`), mapped (`::ffff:0:0/96`), compatible (`::/96`) or
-/// unassigned.
+/// The IPv6 network of global unicast. Outside it there are only loopback, link-local, unique local, site-local,
+/// multicast, translated (`64:ff9b::/96` and `64:ff9b:1::/48`), mapped (`::ffff:0:0/96`), compatible (`::/96`) and
+/// unassigned addresses.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// Networks within global unicast that are not public, each with its name.
+/// The IPv6 networks within global unicast that are not public, each with a description.
 const SPECIAL_V6: [(Ipv6Net, &str); 4] = [
     (v6(0x2001, 0, 0, 23), "protocol assignments, Teredo, benchmarking, identifiers"),
     (v6(0x2001, 0xdb8, 0, 32), "documentation"),
@@ -43,12 +43,12 @@ const SPECIAL_V6: [(Ipv6Net, &str); 4] = [
     (v6(0x3fff, 0, 0, 20), "documentation"),
 ];
 
-/// The networks that may be called although they are not public.
+/// Decides which addresses may be called: public addresses, and the networks in `allowed`, even if they are not public.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// They may be called over plain http, too.
+    /// The allow-list. Its networks may also be called over plain http.
     pub(crate) allowed: Vec<AllowedNetwork>,
-    /// True in production: each network must name its port.
+    /// True in production: each network must name the port that may be called.
     requires_ports: bool,
 }
 
@@ -57,20 +57,20 @@ impl AddressPolicy {
         Self { allowed, requires_ports: false }
     }
 
-    /// Requires each added network to name its port.
+    /// Returns the policy with the rule that each network must name its port.
     #[must_use]
     pub fn requiring_ports(self, requires_ports: bool) -> Self {
         Self { requires_ports, ..self }
     }
 
-    /// Adds the networks of one taxpayer.
+    /// Returns the policy with additional networks, which an operator allows for one taxpayer.
     #[must_use]
     pub fn with(&self, more: &[AllowedNetwork]) -> Self {
         let allowed = self.allowed.iter().chain(more).copied().collect();
         Self { allowed, ..*self }
     }
 
-    /// Parses a network and checks that it may be added.
+    /// Parses a network and checks that an operator may add it to the allow-list.
     pub fn check_network(&self, text: &str) -> Result<AllowedNetwork, NetworkFault> {
         let network: AllowedNetwork = text.parse()?;
         if self.requires_ports && network.port.is_none() {
@@ -79,23 +79,23 @@ impl AddressPolicy {
         Ok(network)
     }
 
-    /// True if a connection to this address may be made.
+    /// Returns true if a client may connect to this address and port.
     pub fn permits(&self, address: IpAddr, port: u16) -> bool {
         self.allows(address, port) || (is_public(address) && !is_never_called(address))
     }
 
-    /// True if the address is in the allow-list. Cloud metadata addresses never are, however wide the network.
+    /// Returns true if the allow-list contains this address and port. It never contains a cloud metadata address, even
+    /// if an allowed network does.
     pub fn allows(&self, address: IpAddr, port: u16) -> bool {
         !is_never_called(address) && self.allowed.iter().any(|network| network.admits(address, port))
     }
 
-    /// True if the allow-list contains a loopback address.
+    /// Returns true if the allow-list contains a loopback address with this port.
     pub(crate) fn allows_loopback(&self, port: u16) -> bool {
         self.allows(Ipv4Addr::LOCALHOST.into(), port) || self.allows(Ipv6Addr::LOCALHOST.into(), port)
     }
 }
 
-/// True for an address of the public Internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|(network, _)| network.contains(&address)),
@@ -107,7 +107,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// ISATAP (RFC 5214, section 6.1): the last 64 bits embed an IPv4 address, in any network.
+/// Returns true for an ISATAP address (RFC 5214, section 6.1): its last 64 bits embed an IPv4 address, in any network.
 fn is_tunnelled(address: Ipv6Addr) -> bool {
     let [.., kind, mark, _, _] = address.segments();
     matches!(kind, 0 | 0x0200) && mark == 0x5efe
@@ -244,7 +244,7 @@ mod tests {
             assert!(!permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address), "{address}");
         }
         assert!(permits(&["100.64.0.0/10"], "100.100.100.201"));
-        // The parser refuses these; the policy does not rely on it.
+        // The parser refuses these networks, but the policy must be safe without the parser.
         let everything = ["0.0.0.0/0", "::/0"]
             .map(|network| AllowedNetwork { network: network.parse().unwrap(), port: None });
         let policy = AddressPolicy::new(everything.to_vec());

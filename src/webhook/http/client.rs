@@ -1,8 +1,8 @@
-//! The HTTP client for URLs that taxpayers chose.
+//! The HTTP client for URLs that taxpayers have chosen.
 //!
-//! It checks the URL before each request and the address at each connection: the resolver checks the addresses of
-//! a name, the connector an address in the URL. Redirects, the system's proxy and decompression are off; time and
-//! size are bounded.
+//! The client checks the URL before each request, and the address at each connection: the resolver checks the addresses
+//! of a name, and the connector checks an address that stands in the URL. Redirects, the system's proxy and
+//! decompression are off. Time and size are limited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,53 +22,53 @@ use crate::webhook::http::keep_alive::KeepAliveHosts;
 use crate::webhook::http::request_context::{ConnectPolicyLayer, RequestContext};
 use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 
-/// Timeout of connecting.
+/// The timeout for making a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept. Each costs a file descriptor here and at the receiver.
+/// How long an idle connection is kept open. Each open connection costs a file descriptor here and at the receiver.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// Idle connections kept per endpoint: as many as its concurrent attempts.
+/// The number of idle connections that are kept for one endpoint. An endpoint has at most as many concurrent attempts.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// Cached clients, one for each list of allowed networks. Operators set few different lists.
+/// The number of cached clients. There is one for each different list of allowed networks, and operators set few
+/// different lists.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
-/// Receivers with kept connections at a time.
+/// The number of receivers whose connections are kept open at the same time.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
-/// The response header, and its value, by which a receiver ends a delivery.
+/// The name and the value of the response header with which a receiver asks us not to send this message again.
 const ABORT_HEADER: (&str, &str) = ("webhook-delivery", "abort-message");
 
-/// The client cannot be built: the system has no usable certificates.
+/// The client cannot be built, because the system has no usable certificates.
 #[derive(Debug, thiserror::Error)]
 #[error("the webhook client cannot be built")]
 pub struct ClientBuildError(#[source] reqwest::Error);
 
-/// One request: a URL, headers and a body, which is JSON unless a header says otherwise.
+/// One request. The body is JSON, unless a header names another content type.
 #[derive(Debug, Clone, Copy)]
 pub struct PostRequest<'a> {
     pub url: &'a str,
     pub headers: &'a [(&'static str, String)],
     pub body: &'a [u8],
-    /// Bytes of the response body to keep.
+    /// The number of bytes of the response body to keep in the result.
     pub keep: usize,
 }
 
 impl PostRequest<'_> {
-    /// Bytes of a response in the log of attempts.
+    /// The number of response bytes that the log of attempts keeps.
     pub const KEPT_FOR_LOG: usize = 1_024;
-    /// Bytes of a response in the result of a webhook test.
+    /// The number of response bytes that the result of a webhook test shows.
     pub const KEPT_FOR_TEST: usize = 16 * 1_024;
 }
 
-/// A client that never calls an address that its policy refuses. Clones share connections.
+/// A client that never calls an address that its policy refuses. All clones share their connections.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     policy: Arc<AddressPolicy>,
-    /// For https.
     https: Client,
-    /// For plain http, to addresses of the allow-list only.
+    /// Used for plain http. Connects only to addresses of the allow-list.
     plain_http: Client,
-    /// Looks names up; the policy filters the result.
+    /// Finds the addresses of a host name. The policy then filters them.
     lookup: Arc<dyn Lookup>,
-    /// Clients that may also connect to a taxpayer's networks. They share no connections, because an open
-    /// connection is not checked again.
+    /// Clients that may also connect to the networks of a taxpayer, by list of networks. Each has connections of its
+    /// own, because an open connection is not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
     max_body: usize,
@@ -76,13 +76,14 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// `timeout` bounds a whole attempt; `max_body` bounds the bytes read from a response.
+    /// Builds a client. `timeout` limits a whole attempt, and `max_body` limits the bytes that are read from a response
+    /// body.
     pub fn new(policy: AddressPolicy, timeout: Duration, max_body: usize) -> Result<Self, ClientBuildError> {
         let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
         Self::with_lookup(&system, policy, timeout, max_body)
     }
 
-    /// Builds a client that looks names up with `lookup`.
+    /// Builds a client that resolves host names with `lookup`.
     pub(crate) fn with_lookup(
         lookup: &Arc<dyn Lookup>,
         policy: AddressPolicy,
@@ -122,17 +123,17 @@ impl GuardedClient {
         &self.policy
     }
 
-    /// Timeout of a whole attempt.
+    /// Returns the timeout of a whole attempt.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// A client with the same limits and its own connections.
+    /// Builds a client with the same policy and limits, but with connections of its own.
     pub(crate) fn isolated(&self) -> Result<Self, ClientBuildError> {
         Self::with_lookup(&self.lookup, (*self.policy).clone(), self.timeout, self.max_body)
     }
 
-    /// The client that may also connect to these networks of a taxpayer.
+    /// Returns a client that may also connect to these networks of a taxpayer.
     pub fn for_networks(&self, networks: &[AllowedNetwork]) -> Result<Self, ClientBuildError> {
         if networks.is_empty() {
             return Ok(self.clone());
@@ -150,17 +151,16 @@ impl GuardedClient {
         Ok(client)
     }
 
-    /// Makes one attempt without credentials. Every failure is an outcome, never an error.
+    /// Makes one attempt without credentials. Every failure is an outcome in the result, never an error.
     pub async fn post(&self, post: PostRequest<'_>) -> AttemptResult {
         self.post_with(post, &Credentials::none()).await
     }
 
-    /// Makes one attempt with credentials.
     pub async fn post_with(&self, post: PostRequest<'_>, credentials: &Credentials) -> AttemptResult {
         self.exchange(post, credentials).await.0
     }
 
-    /// Makes one attempt. Returns also the NTLM challenge of the response, if it has one.
+    /// Makes one attempt. Also returns the NTLM challenge of the response, if there is one.
     pub(crate) async fn exchange(
         &self,
         post: PostRequest<'_>,
@@ -227,7 +227,7 @@ impl GuardedClient {
     }
 }
 
-/// True if the receiver asks not to send this message again.
+/// Returns true if the response asks us not to send this message again.
 fn aborts(headers: &HeaderMap) -> bool {
     let (name, expected) = ABORT_HEADER;
     headers
@@ -236,7 +236,7 @@ fn aborts(headers: &HeaderMap) -> bool {
         .any(|value| value.as_bytes().trim_ascii().eq_ignore_ascii_case(expected.as_bytes()))
 }
 
-/// Reads up to `max` bytes of the body. A body that breaks off or times out is cut there.
+/// Reads up to `max` bytes of the body. If the body breaks off or times out, returns the bytes read so far.
 async fn read(mut response: Response, max: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while body.len() < max {
@@ -247,7 +247,8 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// The first `keep` bytes of the body as text, cut between characters. NUL is replaced, because databases refuse it.
+/// Returns the first `keep` bytes of the body as text. Never cuts inside a character. Replaces NUL, because databases
+/// refuse it.
 fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));
@@ -270,7 +271,7 @@ mod tests {
         GuardedClient::new(AddressPolicy::new(allowed), timeout, 64 * 1_024).unwrap()
     }
 
-    /// A client whose timeout is longer than any delay of a busy test machine.
+    /// Returns a client whose timeout is longer than any delay on a busy test machine.
     fn client(allowed: &[&str]) -> GuardedClient {
         within(Duration::from_secs(30), allowed)
     }
@@ -379,7 +380,7 @@ mod tests {
     #[tokio::test]
     async fn the_address_of_a_host_is_checked_at_the_connection() {
         let canary = TestReceiver::answering(200, "", "").await;
-        // Bypasses the check of the URL and calls each inner client.
+        // The test calls the inner clients directly, so that only the check at the connection can refuse the address.
         let guarded = client(&["10.0.0.0/8"]);
         let port = canary.address.port();
         for host in ["localhost", "127.0.0.1", "0.0.0.0", "2130706433", "[::ffff:127.0.0.1]"] {
@@ -479,7 +480,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_compressed_response_is_not_inflated() {
-        // The first bytes of a gzipped text. Inflating them would change them.
+        // Looks like the first bytes of a gzipped text. If the client inflated the body, the text would change.
         let compressed = "\u{1f}_not-inflated";
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let endpoint =
@@ -492,13 +493,13 @@ mod tests {
         }
     }
 
-    /// Runs this test again in a child process whose environment names proxies.
+    /// The test runs itself again in a child process, whose environment variables name proxies.
     #[tokio::test]
     async fn the_proxies_of_the_environment_are_not_used() {
         const TARGET: &str = "EINVOICE_TEST_TARGET";
         if let Ok(url) = std::env::var(TARGET) {
             assert_eq!(post(&LOOPBACK, &url).await.outcome, AttemptOutcome::Delivered);
-            // A default client uses the proxies.
+            // A default client does use the proxies, which shows that the environment is set up correctly.
             Client::new().post("http://proxied.invalid/").send().await.unwrap();
             return;
         }

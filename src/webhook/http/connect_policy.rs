@@ -1,28 +1,28 @@
-//! Decides to which addresses a client may connect. The resolver applies it to each address of a name, the
-//! connector to an address in the URL itself.
+//! Decides to which addresses a client may connect. The resolver applies the policy to each address of a name. The
+//! connector applies it to an address that stands in the URL.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::address::AddressPolicy;
 
-/// The addresses in reach of a client.
+/// The set of addresses to which a client may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectScope {
-    /// Public addresses and the allow-list: for https.
+    /// Public addresses and the addresses of the allow-list. Used for https.
     Public,
-    /// The allow-list alone: for plain http.
+    /// Only the addresses of the allow-list. Used for plain http.
     AllowList,
 }
 
-/// The rule for the connections of one client.
+/// Decides to which addresses one client may connect.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectPolicy {
     pub(crate) addresses: Arc<AddressPolicy>,
     pub(crate) scope: ConnectScope,
 }
 
-/// Every address of a host was refused.
+/// The error if every address of a host is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("the host leads to no address that may be called")]
 pub(crate) struct AddressesRefused;

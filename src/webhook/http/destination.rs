@@ -1,17 +1,17 @@
-//! The URLs that may be set as a webhook and called: absolute, https, with a host that may be public.
+//! The URLs that may be set as a webhook and called: absolute URLs with https and a host that may be public.
 //!
-//! Plain http and names of private networks are only for the allow-list. Names are not resolved here; the resolver
-//! checks their addresses at every connection.
+//! Plain http and the names of private networks are permitted only if they may lead to a network of the allow-list.
+//! Names are not resolved here: the resolver checks their addresses at every connection.
 
 use url::{Host, Url};
 
 use crate::webhook::http::address::AddressPolicy;
 
-/// The longest webhook URL, in characters.
+/// The longest webhook URL that is accepted, in characters.
 pub const URL_CHARS_MAX: usize = 500;
 
-/// Suffixes of names in private networks: RFC 6761, RFC 6762 with its appendix G, RFC 8375, RFC 9476, and the names
-/// that ICANN keeps out of the root.
+/// Names with these suffixes belong to private networks. Sources: RFC 6761, RFC 6762 with its appendix G, RFC 8375, RFC
+/// 9476, and the names that ICANN keeps out of the root.
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "alt",
     "corp",
@@ -29,7 +29,6 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
     "test",
 ];
 
-/// Why a URL may not be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UrlFault {
     #[error("the URL may not be longer than 500 characters")]
@@ -47,7 +46,7 @@ pub enum UrlFault {
 }
 
 impl AddressPolicy {
-    /// Parses a URL and checks everything but the addresses that its name resolves to.
+    /// Parses a URL and checks everything about it, except the addresses to which its host name resolves.
     pub fn check_url(&self, text: &str) -> Result<Url, UrlFault> {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(UrlFault::TooLong);
@@ -70,7 +69,7 @@ impl AddressPolicy {
         Ok(url)
     }
 
-    /// True for a permitted address and for a name that may resolve to one.
+    /// Returns true for a permitted address, and for a name that may resolve to a permitted address.
     fn may_be_reached(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.permits((*address).into(), port),
@@ -79,7 +78,7 @@ impl AddressPolicy {
         }
     }
 
-    /// True for a public name and for a private one that may resolve to the allow-list.
+    /// Returns true for a public name, and for a private name that may resolve to an address of the allow-list.
     fn may_be_named(&self, name: &str, port: u16) -> bool {
         if is_loopback_name(name) {
             return self.allows_loopback(port);
@@ -87,7 +86,8 @@ impl AddressPolicy {
         !is_private_name(name) || self.allowed.iter().any(|network| network.is_at(port))
     }
 
-    /// True for an address of the allow-list and for a private name that may resolve to one.
+    /// Returns true for an address of the allow-list, and for a private name that may resolve to an address of the
+    /// allow-list.
     fn may_be_plain(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.allows((*address).into(), port),
@@ -97,7 +97,8 @@ impl AddressPolicy {
     }
 }
 
-/// Parses more strictly than browsers: no blanks, no backslashes, both slashes, no empty label in a name.
+/// Parses a URL more strictly than browsers: no blank, no backslash, `//` after the scheme, and no empty label in the
+/// host name.
 fn absolute(text: &str) -> Result<Url, UrlFault> {
     let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\';
     if text.contains(odd) {
@@ -122,7 +123,8 @@ fn is_loopback_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// True for a name of one label or with a private suffix. The `url` crate has made it lower case.
+/// Returns true for a name of one label, and for a name with a private suffix. `name` is in lower case, because the
+/// `url` crate has converted it.
 fn is_private_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     let is_below =

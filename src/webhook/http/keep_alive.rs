@@ -1,5 +1,5 @@
-//! Limits the receivers with kept connections. Each kept connection costs a file descriptor on both sides, so
-//! only frequently called receivers keep theirs.
+//! Limits the number of receivers whose connections are kept open. Each open connection costs a file descriptor on both
+//! sides, so only frequently called receivers keep a connection.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use url::Origin;
 
-/// The receivers with kept connections, each with its last call.
+/// The receivers whose connections are kept open, each with the time of the last call.
 #[derive(Debug)]
 pub(crate) struct KeepAliveHosts {
     last_calls: Mutex<HashMap<Origin, Instant>>,
@@ -16,12 +16,12 @@ pub(crate) struct KeepAliveHosts {
 }
 
 impl KeepAliveHosts {
-    /// `idle` is how long an idle connection is kept.
+    /// `max` is the largest number of receivers. `idle` is how long an idle connection is kept.
     pub(crate) fn new(max: usize, idle: Duration) -> Self {
         Self { last_calls: Mutex::default(), max, idle }
     }
 
-    /// Records a call now. True if its connection may be kept open.
+    /// Records a call to `host` at `now`. Returns true if the connection may be kept open after the call.
     pub(crate) fn may_keep_alive(&self, host: Origin, now: Instant) -> bool {
         let mut last_calls = self.last_calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = last_calls.get_mut(&host) {

@@ -1,4 +1,4 @@
-//! The HTTP client for addresses that others choose. It connects to permitted addresses only.
+//! The HTTP client for URLs that taxpayers have chosen. It connects only to permitted addresses.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,23 +1,23 @@
-//! Measures the phases of an attempt. The client, its resolver and its connector share one clock; the connector
-//! may run in another task. A phase that has started and not ended lasts until the end of the attempt.
+//! Measures the phases of an attempt. The client, its resolver and its connector share one clock, because the connector
+//! may run in another task. A phase that has started and not ended counts until the end of the attempt.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Durations of the phases of one attempt; `None` for a phase that did not take place.
+/// The durations of the phases of one attempt. `None` if the phase did not take place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Resolving the name. `None` on a reused connection and for an address in the URL.
+    /// The time to resolve the host name. `None` if a connection was reused or if the URL contains an address.
     pub dns: Option<Duration>,
-    /// TCP and TLS. `None` on a reused connection.
+    /// The time to make the TCP and the TLS connection. `None` if a connection was reused.
     pub connect: Option<Duration>,
-    /// From the connection (on a reused one: from the start) to the head of the response.
+    /// The time from the connection to the head of the response. If a connection was reused, the time from the start.
     pub wait: Option<Duration>,
-    /// Reading the response body.
+    /// The time to read the response body.
     pub read: Option<Duration>,
 }
 
-/// Records the moments of one attempt.
+/// Records when each phase of one attempt started and ended.
 #[derive(Debug, Clone)]
 pub(crate) struct PhaseClock(Arc<Mutex<Moments>>);
 
@@ -43,7 +43,8 @@ impl PhaseClock {
         })))
     }
 
-    /// Starts a connection. It may be the second of the attempt, if a reused one turned out to be closed.
+    /// Records that a connection is being made. If a reused connection turns out to be closed, this is the second
+    /// connection of the attempt, so the times of the first are dropped.
     pub(crate) fn connect_started(&self) {
         self.set(|moments, now| {
             *moments =
@@ -98,7 +99,8 @@ impl Moments {
         PhaseTimes { dns, connect, wait, read }
     }
 
-    /// No connection was started, or another one became free before the new one was ready.
+    /// Returns true if the attempt used a connection that was already open: either no new connection was started, or an
+    /// open one became free before the new one was ready.
     fn used_an_open_connection(&self) -> bool {
         let in_time = |head| self.connected.is_some_and(|connected| connected <= head);
         self.connect_started.is_none() || self.answered.is_some_and(|head| !in_time(head))
@@ -109,7 +111,7 @@ impl Moments {
 mod tests {
     use super::*;
 
-    /// Phases of moments in milliseconds after the start, for an attempt that ends after 100 ms.
+    /// Computes the phases of an attempt that ends after 100 ms. The arguments are in milliseconds after the start.
     fn phases(
         connect_started: Option<u64>,
         name: [Option<u64>; 2],

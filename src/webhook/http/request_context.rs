@@ -1,5 +1,6 @@
-//! The facts about a request that its connection needs. reqwest passes neither the request nor its URL to its
-//! connector and resolver, so the facts travel in a task-local of the request's task and of the connecting one.
+//! The facts about a request that the connector and the resolver need. reqwest passes them neither the request nor its
+//! URL. So the facts are in a task-local variable, both in the task of the request and in the task that makes the
+//! connection.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -17,22 +18,22 @@ tokio::task_local! {
 
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
-    /// The address, where the URL has one in place of a name. No resolver sees it.
+    /// The address in the URL, if the URL has an address and no host name. The resolver is not called for such a URL.
     literal: Option<IpAddr>,
-    /// The port of the connection. The allow-list names ports, and resolvers do not know them.
+    /// The port of the connection. Networks of the allow-list may name a port, and a resolver does not get the port.
     port: u16,
     clock: PhaseClock,
 }
 
 impl RequestContext {
-    /// The context of a request that starts now.
+    /// Builds the context of a request that starts now.
     pub(crate) fn start(url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let port = url.port_or_known_default().unwrap_or_default();
         Self { literal: host.parse().ok(), port, clock: PhaseClock::start() }
     }
 
-    /// The context of the request that runs in this task.
+    /// Returns the context of the request that runs in this task.
     pub(crate) fn current() -> Option<Self> {
         CURRENT.try_with(Self::clone).ok()
     }
@@ -45,17 +46,17 @@ impl RequestContext {
         &self.clock
     }
 
-    /// Runs a future with this context as the current one.
+    /// Runs a future in which `current` returns this context.
     pub(crate) async fn scope<T>(&self, request: impl Future<Output = T>) -> T {
         CURRENT.scope(self.clone(), request).await
     }
 }
 
-/// Applies a policy in front of a connector.
+/// Wraps a connector, so that the wrapped connector checks each connection against a policy.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectPolicyLayer(pub(crate) ConnectPolicy);
 
-/// A connector that applies a policy. It makes no connection without a request context.
+/// A connector that checks each connection against a policy. Without a request context it makes no connection.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyConnector<C> {
     policy: ConnectPolicy,
@@ -83,7 +84,7 @@ where
         self.connector.poll_ready(context)
     }
 
-    /// Runs in the task of the request; the connection may be completed in another task.
+    /// Starts the connection in the task of the request. The connection may be completed in another task.
     fn call(&mut self, destination: D) -> Self::Future {
         let permitted = RequestContext::current().filter(|request| {
             request.literal.is_none_or(|address| request.may_connect(&self.policy, address))

@@ -1,7 +1,7 @@
-//! Name resolution that returns permitted addresses only.
+//! Resolves host names to permitted addresses only.
 //!
-//! The check happens here and not before the call, so that a name cannot change its address in between (DNS
-//! rebinding).
+//! Addresses are checked here and not before the call, so that a name cannot change its address between the check and
+//! the connection (DNS rebinding).
 
 use std::fmt::Debug;
 use std::io;
@@ -14,12 +14,12 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::webhook::http::connect_policy::{AddressesRefused, ConnectPolicy};
 use crate::webhook::http::request_context::RequestContext;
 
-/// Looks up the addresses of a name, without any check.
+/// Finds the addresses of a host name. Does not check the addresses.
 pub(crate) trait Lookup: Debug + Send + Sync {
     fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// The system's resolver.
+/// Uses the resolver of the operating system.
 #[derive(Debug)]
 pub(crate) struct SystemLookup;
 
@@ -32,7 +32,7 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Filters the addresses of a name by a policy.
+/// Resolves a name and keeps only the addresses that the policy permits.
 #[derive(Debug)]
 pub(crate) struct GuardedResolver {
     pub(crate) policy: ConnectPolicy,
@@ -41,7 +41,7 @@ pub(crate) struct GuardedResolver {
 
 impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        // Without a context the port is unknown, so no address can be permitted.
+        // Without a request context the port is unknown, so no address can be permitted.
         let Some(context) = RequestContext::current() else {
             return Box::pin(async { Err(AddressesRefused.into()) });
         };

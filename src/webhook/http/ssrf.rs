@@ -1,5 +1,5 @@
-//! Server-side request forgery: tries every known way to name a private address on the production client, and
-//! counts the connections to a canary server.
+//! Tests against server-side request forgery: they try every known way to write a private address on the production
+//! client, and count the connections that reach a canary server.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,7 +20,8 @@ use crate::webhook::http::request_context::RequestContext;
 use crate::webhook::http::resolver::{GuardedResolver, Lookup};
 use crate::webhook::testing::{AfterResponse, TestReceiver};
 
-/// Ways to write a URL after its scheme; `PORT` stands for the canary's port. The API tests use them too.
+/// Returns many ways to write a private address in a URL, without the scheme. `PORT` stands for the port of the canary.
+/// The API tests use the same file.
 fn forms() -> Vec<String> {
     let forms: Value = strict_json::from_trusted(include_str!("../../../tests/forgery/urls.json")).unwrap();
     let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);
@@ -28,11 +29,11 @@ fn forms() -> Vec<String> {
     all.map(|url| url.as_str().unwrap().to_owned()).collect()
 }
 
-/// A resolver with a list of answers for each name; it repeats the last one.
+/// A resolver with a list of answers for each name. When only one answer is left, the resolver repeats it.
 #[derive(Debug, Default)]
 struct ScriptedLookup(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
 
-/// A resolver with one answer.
+/// A resolver that gives the same answer for every name.
 #[derive(Debug)]
 struct FixedLookup(Vec<IpAddr>);
 
@@ -66,7 +67,7 @@ async fn post(client: &GuardedClient, url: &str) -> AttemptResult {
     client.post(PostRequest { url, headers: &[], body: b"{}", keep: 0 }).await
 }
 
-/// Listens on every address of this machine.
+/// Starts a server that listens on every address of this machine.
 async fn canary() -> TestReceiver {
     let everywhere: [SocketAddr; 2] = ["[::]:0".parse().unwrap(), "0.0.0.0:0".parse().unwrap()];
     let has_v6 = std::net::TcpListener::bind(everywhere[0]).is_ok();
@@ -178,14 +179,14 @@ async fn a_name_that_changes_its_address_is_not_called_again() {
     assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
 }
 
-/// An endpoint at an allowed address, and a canary at the same port of a refused one. Both close their connections,
-/// so that each call looks the name up.
+/// Starts an endpoint at an allowed address, and a canary at a refused address with the same port. Both servers close
+/// each connection, so that each call resolves the name again.
 async fn neighbours() -> (TestReceiver, TestReceiver) {
     let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     loop {
         let endpoint = TestReceiver::at("127.0.0.2:0".parse().unwrap(), answer, AfterResponse::Close).await;
         let beside = SocketAddr::new([127, 0, 0, 1].into(), endpoint.address.port());
-        // The port may be taken there.
+        // The port may already be in use at the other address. Then another port is tried.
         if std::net::TcpListener::bind(beside).is_ok() {
             return (endpoint, TestReceiver::at(beside, answer, AfterResponse::Close).await);
         }
@@ -234,7 +235,7 @@ async fn a_network_of_one_port_is_called_at_that_port_alone() {
         let refused = post(&client, &url(canary.address.port())).await.outcome;
         assert_eq!(refused, AttemptOutcome::Forbidden(UrlFault::AddressRefused), "{host}");
     }
-    // A public name may be called at any port, but resolves to no private address.
+    // A public name may be called at any port, but not if it resolves to a private address.
     let url = format!("https://hooks.example:{}/", canary.address.port());
     assert_eq!(post(&client, &url).await.outcome, AttemptOutcome::Forbidden(UrlFault::AddressRefused));
     assert_eq!((endpoint.calls(), canary.calls()), (3, 0));
@@ -247,7 +248,7 @@ async fn the_networks_of_one_taxpayer_open_nothing_to_another() {
     let own = shared.for_networks(&["127.0.0.0/8".parse().unwrap()]).unwrap();
     for url in [endpoint.url("/"), format!("http://hooks.internal:{}/", endpoint.address.port())] {
         assert_eq!(post(&own, &url).await.outcome, AttemptOutcome::Delivered, "{url}");
-        // The connection is still open, but another taxpayer may not use it.
+        // The connection of `own` is still open, but a client of another taxpayer must not use it.
         let refused = post(&shared, &url).await.outcome;
         assert_eq!(refused, AttemptOutcome::Forbidden(UrlFault::AddressRefused), "{url}");
         let elsewhere = shared.for_networks(&["10.0.0.0/8".parse().unwrap()]).unwrap();

@@ -1,5 +1,5 @@
-//! Signing keys (Standard Webhooks 1.0.0): a secret shared with the receiver, `whsec_…`, or an Ed25519 key pair whose
-//! public key the receiver has, `whpk_…`. The private key is stored as `whsk_…` and its 32 bytes.
+//! Signing keys (Standard Webhooks 1.0.0). A key is either a secret shared with the receiver (`whsec_…`) or an Ed25519
+//! key pair: the receiver has the public key (`whpk_…`), and the private key of 32 bytes is stored as `whsk_…`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ const PRIVATE: &str = "whsk_";
 const PUBLIC: &str = "whpk_";
 const BYTES_MIN: usize = 24;
 const BYTES_MAX: usize = 64;
-/// Bytes of a generated secret or private key.
+/// The number of bytes of a generated shared secret or private key.
 const GENERATED_BYTES: usize = 32;
 
-/// A shared secret or an Ed25519 key pair.
+/// A signing key: a shared secret or an Ed25519 key pair.
 #[derive(Clone)]
 pub struct SigningSecret {
     bytes: SecretSlice<u8>,
-    /// `None` for a shared secret.
+    /// `None` if the key is a shared secret.
     pair: Option<Arc<Ed25519KeyPair>>,
 }
 
-/// Why a text is not a signing secret.
+/// The reason why a text is not a signing key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SecretFault {
     #[error("a signing secret starts with whsec_, a private key with whsk_")]
@@ -41,12 +41,12 @@ pub enum SecretFault {
 }
 
 impl SigningSecret {
-    /// Generates a shared secret of 32 bytes.
+    /// Generates a shared secret.
     pub fn generate(chance: &mut impl CryptoRng) -> Self {
         Self { bytes: draw(chance).into(), pair: None }
     }
 
-    /// Generates a key pair.
+    /// Generates an Ed25519 key pair.
     pub fn generate_pair(chance: &mut impl CryptoRng) -> Self {
         let Ok(secret) = Self::of_private_key(draw(chance)) else {
             unreachable!("any 32 bytes are a private key")
@@ -54,7 +54,7 @@ impl SigningSecret {
         secret
     }
 
-    /// Parses `whsec_` or `whsk_`, followed by padded base64.
+    /// Parses the prefix `whsec_` or `whsk_`, followed by padded base64.
     pub fn parse(text: &str) -> Result<Self, SecretFault> {
         let decode = |encoded| STANDARD.decode(encoded).map_err(|_| SecretFault::Encoding);
         if let Some(encoded) = text.strip_prefix(PRIVATE) {
@@ -72,19 +72,20 @@ impl SigningSecret {
         Ok(Self { bytes: bytes.into(), pair: Some(Arc::new(pair)) })
     }
 
-    /// The stored text. For a shared secret (`whsec_…`) the receiver gets it, too.
+    /// Returns the text that is stored: `whsec_…` or `whsk_…`. The receiver may see it only for a shared secret
+    /// (`whsec_…`).
     pub fn text(&self) -> SecretString {
         let prefix = if self.pair.is_some() { PRIVATE } else { SHARED };
         format!("{prefix}{}", STANDARD.encode(self.bytes.expose_secret())).into()
     }
 
-    /// The text for the receiver of a key pair: `whpk_…`.
+    /// Returns the public key that the receiver of a key pair gets: `whpk_…`. `None` for a shared secret.
     pub fn public_key(&self) -> Option<String> {
         let pair = self.pair.as_ref()?;
         Some(format!("{PUBLIC}{}", STANDARD.encode(pair.public_key().as_ref())))
     }
 
-    /// The version prefix of its signatures.
+    /// Returns the version that stands before each signature made with this key.
     pub(crate) fn version(&self) -> &'static str {
         if self.pair.is_some() { "v1a" } else { "v1" }
     }
@@ -96,7 +97,7 @@ impl SigningSecret {
         }
     }
 
-    /// Verifies a signature in constant time.
+    /// Verifies a signature. For a shared secret the comparison takes constant time.
     pub(crate) fn verifies(&self, content: &[u8], signature: &[u8]) -> bool {
         match &self.pair {
             Some(pair) => {
@@ -180,7 +181,7 @@ mod tests {
         }
     }
 
-    /// RFC 8032, section 7.1, test 2.
+    /// The test vector of RFC 8032, section 7.1, test 2.
     #[test]
     fn a_key_pair_signs_as_published() {
         let bytes = |text: &str| hex::decode(text).unwrap();

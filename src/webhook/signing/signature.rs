@@ -1,8 +1,8 @@
-//! Signing and verifying a message (Standard Webhooks 1.0.0).
+//! Signs and verifies messages (Standard Webhooks 1.0.0).
 //!
-//! A signature is a version and the base64 of a signature over `{id}.{timestamp}.{body}`: `v1,` for HMAC-SHA256,
-//! `v1a,` for Ed25519. While a secret is being replaced, the old and the new one both sign, and the header carries
-//! both signatures, separated by a space.
+//! What is signed is `{id}.{timestamp}.{body}`. A signature is written as a version and the signature in base64: `v1,`
+//! for HMAC-SHA256 and `v1a,` for Ed25519. While a secret is being replaced, both the old and the new secret sign, and
+//! the header contains both signatures, separated by a space.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::webhook::signing::SigningSecret;
 
-/// Why a message was not verified.
+/// The reason why a message could not be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyFault {
     #[error("the timestamp is further from the present than tolerated")]
@@ -21,7 +21,8 @@ pub enum VerifyFault {
     Signature,
 }
 
-/// The signed content: the headers webhook-id and webhook-timestamp (Unix seconds), and the body as sent.
+/// The content that is signed: the values of the headers webhook-id and webhook-timestamp (Unix seconds), and the exact
+/// body.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedMessage<'a> {
     pub id: &'a str,
@@ -30,7 +31,7 @@ pub struct SignedMessage<'a> {
 }
 
 impl SignedMessage<'_> {
-    /// The value of the header webhook-signature: one signature per secret, separated by spaces.
+    /// Returns the value of the header webhook-signature: one signature per secret, separated by spaces.
     pub fn signature(&self, secrets: &[SigningSecret]) -> String {
         let content = self.content();
         let sign = |secret: &SigningSecret| {
@@ -39,7 +40,7 @@ impl SignedMessage<'_> {
         secrets.iter().map(sign).collect::<Vec<_>>().join(" ")
     }
 
-    /// The three headers of the standard, by name.
+    /// Returns the names and values of the three headers of the standard.
     pub fn headers(&self, secrets: &[SigningSecret]) -> Vec<(&'static str, String)> {
         vec![
             ("webhook-id", self.id.to_owned()),
@@ -48,9 +49,10 @@ impl SignedMessage<'_> {
         ]
     }
 
-    /// Checks a header webhook-signature against any of the secrets, in constant time.
+    /// Checks the value of a header webhook-signature. One signature must match one of the secrets; the comparison
+    /// takes constant time.
     ///
-    /// The timestamp may be `tolerance` from `now` either way; the standard suggests five minutes.
+    /// The timestamp may be at most `tolerance` before or after `now`. The standard suggests five minutes.
     pub fn verify(
         &self,
         header: &str,
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     const TOLERANCE: Duration = Duration::from_mins(5);
-    /// The example of the published standard.
+    /// The secret of the example in the published standard.
     const PUBLISHED_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const PUBLISHED: SignedMessage<'static> = SignedMessage {
         id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -180,7 +182,7 @@ mod tests {
         for known in [shared, pair.clone()] {
             assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
         }
-        // The version prefix decides how a signature is verified.
+        // A signature is verified by its version prefix, so a changed prefix makes it invalid.
         let renamed = header.replace("v1a,", "v1,");
         let result = verify(&PUBLISHED, &renamed, std::slice::from_ref(&pair), PUBLISHED.timestamp);
         assert_eq!(result, Err(VerifyFault::Signature));
