@@ -1,6 +1,6 @@
-//! An invoice and the draft it is created from. A draft has passed every rule of its form; an invoice also
-//! has an id, a stored customer and a state. Fields that the contract stores but does not return are in
-//! `extras`.
+//! An invoice and the draft that it is created from. A draft has passed every rule of its form. An invoice also
+//! has an id, a stored customer and a state. Both keep in `extras` the fields that the contract stores but does
+//! not return.
 
 pub mod batch;
 pub mod invoice_ref;
@@ -29,7 +29,6 @@ use crate::domain::money::Amount;
 use crate::domain::party::{CustomerDetails, InvoiceCustomer};
 use crate::domain::payment::{Payment, PaymentChange, Posting};
 
-/// A stored invoice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invoice {
     pub id: InvoiceId,
@@ -37,7 +36,7 @@ pub struct Invoice {
     pub irn: Irn,
     pub invoice_no: String,
     pub category: Category,
-    /// The code if only a code was sent, otherwise the text as sent.
+    /// The type as text. If the caller sent only an invoice type code, this is the code.
     pub invoice_type: String,
     pub invoice_date: Date,
     pub due_date: Option<Date>,
@@ -49,14 +48,16 @@ pub struct Invoice {
     pub authority: AuthorityState,
     pub batch_no: Option<String>,
     pub extras: Map<String, Value>,
-    /// SHA-256 of the draft, in hexadecimal. It distinguishes a repeated create from a different one.
+    /// SHA-256 of the draft, in hexadecimal. It tells a repeated create request from a request with the same
+    /// invoice number and other content.
     pub content_digest: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub edited_at: Option<Timestamp>,
 }
 
-/// The state of the invoice at the authority. The QR code is provisional until `signed`, then final.
+/// The state of the invoice at the authority. The QR code is provisional while `signed` is false, and final
+/// afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityState {
     pub status: AuthorityStatus,
@@ -64,10 +65,10 @@ pub struct AuthorityState {
     pub signed: bool,
 }
 
-/// One line of an invoice, with every field that was sent.
+/// One line of an invoice, with every field that the caller sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// The catalog item of this line; set when the line is stored.
+    /// The id of the line's item in the taxpayer's catalog. It is set when the line is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_id: Option<ItemId>,
     pub item_name: String,
@@ -85,7 +86,7 @@ pub struct Line {
     pub discount_rate: Option<Amount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discount_amount: Option<Amount>,
-    /// Other fields that a form accepts: codes, fees, descriptions.
+    /// Fields of the line that a form accepts and that have no field in this struct: codes, fees, descriptions.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extras: Map<String, Value>,
 }
@@ -94,7 +95,8 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Draft {
     pub invoice_no: String,
-    /// Sent with Full; otherwise built from number, service id and date.
+    /// The IRN that the caller sent with Create Invoice (Full). If it is `None`, the IRN is built from the invoice
+    /// number, the service id and the date.
     pub irn: Option<Irn>,
     pub category: Category,
     pub invoice_type: String,
@@ -111,13 +113,14 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// SHA-256 over all fields of the draft, in hexadecimal.
+    /// Returns the SHA-256 over all fields of the draft except `batch_no`, in hexadecimal.
     pub fn digest(&self) -> String {
-        // A draft holds only text, numbers and lists, so it always has a JSON form.
+        // Serialization cannot fail: a draft holds only text, numbers, lists and maps with text keys.
         digest::of_document(&serde_json::to_value(self).unwrap_or_default())
     }
 
-    /// The invoice made of this draft.
+    /// Creates the invoice. Also returns the first posting to the payment ledger, if the draft is declared as
+    /// paid.
     pub fn into_invoice(self, identity: InvoiceIdentity, now: Timestamp) -> (Invoice, Option<Posting>) {
         let content_digest = self.digest();
         let (payment, posting) = Payment::declared(self.payable, self.declared);
@@ -148,7 +151,7 @@ impl Draft {
     }
 }
 
-/// The parts that a draft receives when it is stored.
+/// The parts of an invoice that are not in its draft. They are assigned when the draft is stored.
 #[derive(Debug, Clone)]
 pub struct InvoiceIdentity {
     pub id: InvoiceId,
@@ -159,14 +162,15 @@ pub struct InvoiceIdentity {
 }
 
 impl Invoice {
-    /// Applies a transition of the lifecycle.
+    /// Changes the workflow status by a transition of the lifecycle.
     pub fn moved(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;
         Ok(self)
     }
 
-    /// Applies a payment change and, once everything is paid, the workflow transition with it.
+    /// Applies a payment change. A full payment also moves the workflow status. Returns the invoice and the
+    /// posting for the payment ledger.
     pub fn paid(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
         let step = match notice {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
@@ -179,19 +183,19 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records a stage of the pipeline; forward only. A later stage that was reached before stays
-    /// visible: a report may precede the submission.
+    /// Records that the pipeline reached a stage. The status never goes back: if a later stage was recorded
+    /// before, for example a report that preceded the submission, the status keeps the later stage.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
-        // A receipt can be known before the response to the transmission.
+        // The authority status never goes back: a receipt can arrive before the response to the transmission.
         if status.progress() >= invoice.authority.status.progress() {
             invoice.authority.status = status;
         }
         Ok(invoice)
     }
 
-    /// Records the QR code of the signature. A signed invoice keeps its code.
+    /// Records the QR code of the authority's signature. An invoice that is already signed keeps its QR code.
     #[must_use]
     pub fn signed(mut self, qr_code: String) -> Self {
         if !self.authority.signed {

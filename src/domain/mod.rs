@@ -1,16 +1,17 @@
-//! Pure decisions: no clock, no randomness, no I/O.
+//! The domain makes decisions only. It does no I/O: the caller passes times, random numbers and stored data as
+//! arguments. Only `kernel::clock` uses the clock and the random generator of the system.
 //!
 //! | Concept | Module |
 //! |---|---|
-//! | ids, time, digests and faults, used by all others | `kernel` |
-//! | callers, their keys, and requests that are processed once | `access` |
-//! | exact amounts, and the changes by a payment | `money`, `payment` |
+//! | ids, time, digests and faults, used by all other modules | `kernel` |
+//! | authenticated callers, their API keys, and idempotency claims | `access` |
+//! | exact amounts; the payment of an invoice and its ledger postings | `money`, `payment` |
 //! | an invoice: its number, states, updates, totals, items and views | `invoice` |
 //! | taxpayers and customers, their tax numbers and email addresses | `party` |
 //! | the steps of a run at the authority, its deadline and its resolution | `pipeline` |
 //! | the event log, deliveries, replays and the health of an endpoint | `events` |
 //! | authentication and format of notifications for a taxpayer's ERP | `integration` |
-//! | our ledger compared with the authority's, day by day | `reconciliation` |
+//! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority | `outage` |
 //! | invoices from suppliers | `supplier_invoice` |

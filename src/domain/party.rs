@@ -1,6 +1,6 @@
-//! Customers and taxpayers. A customer belongs to a taxpayer and is matched by its number, then by its tax
-//! number. The stored customer is used unchanged, except that a missing tax number is filled in (spec.md,
-//! "Update Invoice").
+//! Customers and taxpayers. A customer belongs to one taxpayer. The customer of an invoice is found by customer
+//! number, and if there is no such number, by tax number. A customer that is found is used as stored, except that
+//! a missing tax number is filled in (spec.md, "Update Invoice").
 
 pub mod email;
 pub mod normal_form;
@@ -14,7 +14,7 @@ use crate::domain::kernel::ids::{CustomerId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
 
-/// The customer block of a request.
+/// The customer data of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerDetails {
     pub no: String,
@@ -27,7 +27,7 @@ pub struct CustomerDetails {
     pub telephone: Option<String>,
 }
 
-/// A postal address as sent.
+/// A postal address as the caller sent it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Address {
     pub street_name: String,
@@ -37,7 +37,7 @@ pub struct Address {
     pub country: String,
 }
 
-/// A stored customer. Its category is that of its first invoice.
+/// A stored customer. Its category is the category of the first invoice to this customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Customer {
     pub id: CustomerId,
@@ -46,7 +46,7 @@ pub struct Customer {
 }
 
 impl Customer {
-    /// Sets the tax number if the customer has none. Returns whether the customer changed.
+    /// Sets the tax number if the customer has none. Returns true if the customer changed.
     pub fn fill_tin(&mut self, tin: Option<&String>) -> bool {
         match (&self.details.tin, tin) {
             (None, Some(tin)) => {
@@ -62,14 +62,14 @@ impl Customer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvoiceCustomer {
     pub id: CustomerId,
-    /// The number sent with this invoice, even if the customer was matched by its tax number.
+    /// The customer number that the caller sent with this invoice. If the customer was found by tax number, the
+    /// stored customer can have another number.
     pub external_customer_no: String,
     pub name: String,
     pub tin: Option<String>,
     pub email: String,
 }
 
-/// A taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taxpayer {
     pub id: TaxpayerId,
@@ -89,7 +89,7 @@ pub struct Taxpayer {
     pub updated_at: Timestamp,
 }
 
-/// The location of a taxpayer's business. Create Taxpayer does not ask for it.
+/// The location of a taxpayer's business. A new taxpayer has none, since Create Taxpayer does not ask for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BusinessLocation {
     pub city: Option<String>,
@@ -98,8 +98,8 @@ pub struct BusinessLocation {
 }
 
 impl Taxpayer {
-    /// Checks that the taxpayer may create invoices: active subscription, complete profile, and verified
-    /// if that is required.
+    /// Checks that the taxpayer may create invoices: the subscription is active, the profile is complete, and the
+    /// taxpayer is verified if the policy requires it.
     pub fn may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {
             return Err(Refusal::SubscriptionInactive);
@@ -111,12 +111,12 @@ impl Taxpayer {
         self.check_verified(policy)
     }
 
-    /// Checks that the taxpayer is verified if that is required.
+    /// Checks that the taxpayer is verified, if the policy requires verified taxpayers.
     pub fn check_verified(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.verification.satisfies(policy) { Ok(()) } else { Err(Refusal::TaxpayerUnverified) }
     }
 
-    /// Returns the names of the changed profile fields.
+    /// Returns the API names of the profile fields that differ from `before`.
     pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
         [
             ("business_email", self.email != before.email),
@@ -133,7 +133,8 @@ impl Taxpayer {
         .collect()
     }
 
-    /// Returns the fields missing from a complete business profile (spec.md, "Taxpayer API").
+    /// Returns the API names of the fields that a complete business profile needs and that this profile lacks
+    /// (spec.md, "Taxpayer API").
     pub fn missing_profile_fields(&self) -> Vec<&'static str> {
         let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);
         [
@@ -150,7 +151,7 @@ impl Taxpayer {
     }
 }
 
-/// A contact person of a taxpayer; the email is the login.
+/// A contact person of a taxpayer. The email address is the login of this person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contact {
     pub id: i64,
@@ -162,7 +163,7 @@ pub struct Contact {
     pub updated_at: Timestamp,
 }
 
-/// A partial change of a business profile: `None` leaves a field as it is.
+/// A partial change of a business profile. A field that is `None` stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileChange {
     pub city: Option<String>,

@@ -1,5 +1,6 @@
-//! A batch: invoices that were sent together. Each is validated alone and fails alone; all of them are
-//! written in one transaction with their results (spec.md, "Create Invoices (Bulk)").
+//! A batch is a list of invoices that a caller sends in one request. Each invoice is validated on its own, and one
+//! invalid invoice does not affect the others. All valid invoices and the results of all items are written in one
+//! transaction (spec.md, "Create Invoices (Bulk)").
 
 use std::collections::BTreeMap;
 
@@ -14,20 +15,20 @@ use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 
 /// The maximum number of invoices in a batch.
 pub const INVOICES_MAX: usize = 1_000;
-/// The maximum number of stored faults of an item, so that the size of a stored result is bounded.
+/// The maximum number of faults that are stored for one item. It bounds the size of a stored result.
 pub const ITEM_FAULTS_MAX: usize = 20;
-/// The path of faults that concern an item as a whole.
+/// The path that a fault gets if it concerns the whole item and not one of its fields.
 pub const WHOLE_ITEM: &str = "invoice";
 
 words! {
-    /// The result of an item.
+    /// The result of one item of a batch.
     ItemOutcome { Created = "created", Duplicate = "duplicate", Failed = "failed" }
 }
 
-/// An item as read from the request.
+/// One item of a batch, as parsed from the request.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// As sent, if it can be the number of an invoice.
+    /// The invoice number that the caller sent. `None` if it is missing or cannot be an invoice number.
     pub invoice_no: Option<String>,
     pub draft: Result<Box<Draft>, Faults>,
 }
@@ -37,25 +38,24 @@ pub struct Candidate {
 pub struct Batch {
     pub taxpayer_id: TaxpayerId,
     pub batch_no: String,
-    /// In the order of the request.
+    /// The items, in the order of the request.
     pub items: Vec<BatchItem>,
     pub created_at: Timestamp,
 }
 
-/// The result of one item.
+/// The result of one item of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchItem {
     pub invoice_no: Option<String>,
     pub outcome: ItemOutcome,
-    /// The id of the created invoice, or of the existing one with the same number.
+    /// The id of the created invoice, or of the existing invoice with the same number.
     pub id: Option<InvoiceId>,
     pub irn: Option<String>,
-    /// Messages by the dot path within the item, if it failed.
+    /// The error messages of a failed item. The key is the dot path of a field within the item.
     pub errors: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl Batch {
-    /// The number of items with this result.
     pub fn count(&self, outcome: ItemOutcome) -> usize {
         self.items.iter().filter(|item| item.outcome == outcome).count()
     }
@@ -85,7 +85,7 @@ impl BatchItem {
     }
 }
 
-/// Draws a batch number: its day and a random part that cannot be guessed.
+/// Creates a batch number from the day and a random part that nobody can guess.
 pub fn draw_number(now: Timestamp, chance: &mut impl rand::CryptoRng) -> String {
     format!("B{}-{:016X}", now.strftime("%Y%m%d"), chance.random::<u64>())
 }

@@ -1,8 +1,8 @@
-//! How a caller names an existing invoice.
+//! The reference by which a caller selects an existing invoice.
 
 use crate::domain::kernel::codes::UniqueNoType;
 
-/// An invoice, named by one of its unique numbers.
+/// A reference to an invoice: the kind of a unique number, and the number as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvoiceRef {
     pub kind: UniqueNoType,

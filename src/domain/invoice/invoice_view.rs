@@ -1,4 +1,4 @@
-//! The Invoice object (spec.md, "Invoice object"): the one form that the API returns and that events carry.
+//! The JSON form of an invoice (spec.md, "Invoice object"). API responses and events use the same form.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -47,7 +47,7 @@ struct CustomerObject<'a> {
 #[derive(Debug, Serialize)]
 struct LineObject<'a> {
     item_name: &'a str,
-    /// An item without a number is identified by its name, here and in the catalog.
+    /// The number of the item. If the item has no number, its name is used, as in the catalog.
     item_no: &'a str,
     item_type: String,
     unit_price: Amount,
@@ -105,12 +105,12 @@ impl<'a> From<&'a Line> for LineObject<'a> {
     }
 }
 
-/// `YYYY-MM-DD HH:mm:ss`, in UTC.
+/// Formats a time as `YYYY-MM-DD HH:mm:ss` in UTC.
 pub fn plain(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// ISO 8601 with microseconds and `Z`.
+/// Formats a time as ISO 8601 in UTC, with microseconds and `Z`.
 pub fn precise(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

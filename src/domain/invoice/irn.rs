@@ -1,12 +1,14 @@
-//! The invoice reference number: `{invoice_no}-{service_id}-{YYYYMMDD}`. It is parsed from the right, since
-//! an invoice number may contain hyphens. The service id is compared without case; the text stays as sent.
+//! The invoice reference number (IRN): `{invoice_no}-{service_id}-{YYYYMMDD}`. It is parsed from the right, since
+//! an invoice number may contain hyphens. Service ids are compared without regard to case, but an IRN keeps the
+//! spelling in which it was sent.
 
 use std::fmt;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// Length of a service id: hexadecimal characters that the authority assigned to one taxpayer.
+/// The number of characters in a service id. The authority assigns each taxpayer a service id of hexadecimal
+/// characters.
 pub const SERVICE_ID_LEN: usize = 8;
 
 /// A well-formed invoice reference number.
@@ -17,7 +19,7 @@ pub struct Irn {
     service_at: usize,
 }
 
-/// The text is not an invoice reference number.
+/// The error for a text that is not an invoice reference number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an IRN is written {{invoice_no}}-{{service_id}}-{{YYYYMMDD}}, with 8 hexadecimal characters and a date"
@@ -37,7 +39,7 @@ impl Irn {
         }
     }
 
-    /// Builds the IRN of an invoice that was sent without one.
+    /// Builds the IRN of an invoice that the caller sent without an IRN.
     pub fn of_invoice(invoice_no: &str, service_id: &str, date: Date) -> Result<Self, MalformedIrn> {
         Self::parse(&format!("{invoice_no}-{}-{}", service_id.to_ascii_uppercase(), date.strftime("%Y%m%d")))
     }
@@ -62,8 +64,8 @@ impl Irn {
         self.service_id().eq_ignore_ascii_case(service_id)
     }
 
-    /// The canonical form of an IRN, with the service id in upper case. Two spellings of one IRN have the
-    /// same key.
+    /// Returns the IRN with its service id in upper case. Two IRNs that differ only in the case of the service id
+    /// have the same key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
         if let Some(part) = key.get_mut(self.service_at..self.service_at + SERVICE_ID_LEN) {
@@ -73,7 +75,7 @@ impl Irn {
     }
 }
 
-/// Exactly 8 hexadecimal characters.
+/// True if the text is exactly 8 hexadecimal characters.
 pub fn is_service_id(text: &str) -> bool {
     text.len() == SERVICE_ID_LEN && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

@@ -1,6 +1,6 @@
-//! The items that a taxpayer sells. The catalog is filled from the lines of all invoices; an update of an
-//! invoice can refer to an item instead of repeating it. An item is identified by its number, or by name and
-//! type if it has none. A stored item does not change, except that a missing category is filled in.
+//! The catalog of the items that a taxpayer sells. It is filled from the lines of all invoices. An update of an
+//! invoice can refer to an item instead of repeating its fields. An item is identified by its number or, if it has
+//! no number, by its name and type. A stored item does not change, except that a missing category is filled in.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Creates the item of a line that is not in the catalog yet.
+    /// Creates the catalog item for a line whose item is not in the catalog yet.
     pub fn of(id: ItemId, line: &Line) -> Self {
         Self {
             id,
@@ -34,12 +34,13 @@ impl Item {
         }
     }
 
-    /// True if an invoice can refer to the item without stating its category.
+    /// True if the item has a category. Only then can an invoice refer to the item without stating a category.
     pub fn has_category(&self) -> bool {
         self.product_category.is_some() || self.service_category.is_some()
     }
 
-    /// Copies the category of a line if the item has none. Returns whether the item changed.
+    /// If the item has no category, copies the category of a line of the same type. Returns true if the item
+    /// changed.
     pub fn fill_category(&mut self, line: &Line) -> bool {
         if self.has_category() || self.item_type != line.item_type {
             return false;
@@ -50,7 +51,7 @@ impl Item {
     }
 }
 
-/// Items, indexed by each of their identifiers.
+/// Items of one catalog, indexed by id, by number, and by name and type.
 #[derive(Debug, Default)]
 pub struct Items {
     known: HashMap<ItemId, Item>,
@@ -63,7 +64,8 @@ impl Items {
         self.known.get(&id)
     }
 
-    /// Finds the item of a line.
+    /// Finds the item of a line by the line's item id. A line without an item id is matched by its item number,
+    /// and a line without both by its name and type.
     pub fn of_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,
@@ -73,7 +75,8 @@ impl Items {
         self.get(id)
     }
 
-    /// Adds an item. Of several items with the same name and type, the first is found by them.
+    /// Adds an item. If several items have the same name and type, a search by name and type finds the one that
+    /// was added first.
     pub fn put(&mut self, item: Item) {
         if let Some(no) = &item.item_no {
             self.numbers.insert(no.clone(), item.id);

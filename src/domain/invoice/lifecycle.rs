@@ -1,4 +1,4 @@
-//! The lifecycle of an invoice: every state, every transition and its refusals (spec.md, "States and
+//! The lifecycle of an invoice: every state, every transition and every refusal (spec.md, "States and
 //! transitions"; docs/contract.md, "Statuses"). A transition returns the next state or a refusal.
 
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
@@ -6,26 +6,25 @@ use crate::domain::kernel::refusal::Refusal;
 
 use WorkflowStatus::{Approved, Cancelled, Draft, Paid, Reported, Submitted, Transmitted, Validated};
 
-/// A transition of an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// Update Invoice Status.
+    /// The caller sets a status with Update Invoice Status.
     Set(SettableStatus),
-    /// Update Invoice: new customer, lines and details.
+    /// The caller replaces customer, lines and details with Update Invoice.
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid. An invoice that is already partly paid can receive more.
+    /// A part of the payable is paid. A draft accepts this only if `partly_paid` says that a part was paid before.
     PayPart { partly_paid: bool },
-    /// The payment is pending again, or was rejected.
+    /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,
-    /// The pipeline starts to submit it.
+    /// The pipeline starts to submit the invoice.
     Submit,
     /// The pipeline has reached a stage.
     Reach(Stage),
 }
 
-/// The stages of the pipeline, in order. An invoice never goes back.
+/// The stages of the pipeline, in order. An invoice never goes back to an earlier stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     Validated,
@@ -46,7 +45,6 @@ impl From<Stage> for WorkflowStatus {
 }
 
 impl WorkflowStatus {
-    /// Returns the state after a transition.
     pub fn after(self, step: Transition) -> Result<Self, Refusal> {
         match step {
             Transition::Set(status) => self.set(status),
@@ -61,7 +59,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// The stage that the pipeline has reached; `None` before the first.
+    /// Returns the stage that the pipeline has reached; `None` if it has reached none.
     pub fn stage(self) -> Option<Stage> {
         match self {
             Draft | Approved | Cancelled | Paid => None,
@@ -115,7 +113,8 @@ impl WorkflowStatus {
         }
     }
 
-    /// Forward only: an earlier stage changes nothing. A cancelled invoice stays cancelled.
+    /// Moves the invoice to a later stage. An earlier stage than the present one changes nothing. A cancelled
+    /// invoice is refused.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
             return Err(Refusal::InvalidTransition { from: self, to: "go through the pipeline" });
@@ -144,7 +143,8 @@ mod tests {
         ("reach reported", Transition::Reach(Stage::Reported)),
     ];
 
-    /// Every state times every transition: `=` stays, `x:` refuses, otherwise the next state.
+    /// Each line of the snapshot is a state, a transition and the result: `=` if the state stays, `x:` and the
+    /// reason for a refusal, or the next state.
     #[test]
     fn every_state_times_every_move() {
         let mut table = String::new();

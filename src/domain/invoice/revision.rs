@@ -1,5 +1,6 @@
-//! Update Invoice (spec.md): replaces customer, lines and details. Number, IRN, date and currency stay; the
-//! payable is computed from the new lines. Totals of the old lines are dropped; other stored fields stay.
+//! Update Invoice (spec.md) replaces the customer, the lines and some details of an invoice. Number, IRN, date and
+//! currency do not change. The payable is computed from the new lines. Stored totals of the old lines are dropped,
+//! and all other stored fields stay.
 
 use std::sync::Arc;
 
@@ -23,18 +24,18 @@ use crate::domain::reference::catalog::Catalog;
 pub struct Revision {
     pub category: Category,
     pub invoice_type: String,
-    /// The IRN of the invoice that this one corrects, as sent.
+    /// The IRN of the invoice that this invoice corrects, as the caller sent it.
     pub original: Option<String>,
     pub due_date: Date,
     pub note: Option<String>,
     pub customer: CustomerDetails,
     pub lines: Vec<RevisedLine>,
-    /// Resolves tax categories and currency.
+    /// The reference lists that give the percent of a tax category and the digits of a currency.
     pub catalog: Arc<Catalog>,
 }
 
-/// A line that refers to an item or describes it. For a line without an item the form has checked name, type
-/// and tax category.
+/// A line of an update. It refers to a catalog item by `item_id`, or it describes the item itself. If `item_id` is
+/// `None`, the form has checked that name, type and tax category are present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedLine {
     pub item_id: Option<ItemId>,
@@ -53,7 +54,7 @@ pub struct RevisedLine {
 }
 
 impl Revision {
-    /// Completes each line from its item. Otherwise returns all faults of the lines.
+    /// Completes each line with the fields of its item. If a line is faulty, returns the faults of all lines.
     pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
         let mut faults = Faults::default();
         let lines = self.lines.iter().enumerate();
@@ -67,7 +68,7 @@ impl Revision {
     }
 }
 
-/// A field of a line and the rule it breaks.
+/// A field of a line, and the rule that the field breaks.
 #[derive(Debug)]
 struct LineFault {
     field: &'static str,
@@ -85,7 +86,8 @@ impl LineFault {
 }
 
 impl RevisedLine {
-    /// Fields of the line take precedence over those of its item.
+    /// Returns the line with its missing fields taken from the item. A field that the line states takes precedence
+    /// over the item's field.
     fn complete(&self, items: &Items) -> Result<Line, LineFault> {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
@@ -130,7 +132,7 @@ impl RevisedLine {
         }
     }
 
-    /// Checks that the line has the type of its item and the category of that type only.
+    /// Checks that the line has the same type as its item, and that it has no category of the other type.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(LineFault::new("item_type", FieldRule::must_be("item_type", "the type of the item")));
@@ -163,7 +165,7 @@ pub struct RevisedParts {
     pub payment: Payment,
 }
 
-/// Fields that are replaced, or that summed up replaced ones.
+/// The stored fields that an update removes: fields that it sends anew, and totals of the old lines.
 const REPLACED: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",
@@ -175,7 +177,7 @@ const REPLACED: [&str; 7] = [
 ];
 
 impl Invoice {
-    /// Returns the invoice after an update. The caller has checked that it may be edited.
+    /// Returns the invoice after an update. The caller has checked that the invoice may be edited.
     #[must_use]
     pub fn revised(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));
@@ -192,7 +194,7 @@ impl Invoice {
     }
 }
 
-/// Details that are stored with the invoice and not returned.
+/// Returns the fields of the update that are stored with the invoice and that no response shows.
 fn details(revision: &Revision) -> Map<String, Value> {
     let by_irn = revision.original.as_ref().map(|_| UniqueNoType::Irn.to_string());
     let all = [

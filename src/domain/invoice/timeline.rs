@@ -1,4 +1,4 @@
-//! The timeline of one invoice: events, calls to the authority and delivery attempts, by time
+//! The timeline of one invoice: events, calls to the authority and delivery attempts, ordered by time
 //! (docs/contract.md, "Added paths").
 
 use jiff::Timestamp;
@@ -6,29 +6,28 @@ use serde_json::{Map, Value};
 
 use crate::domain::kernel::codes::words;
 
-/// The maximum number of entries. The newest are kept.
+/// The maximum number of entries in a timeline. If there are more, the newest entries are kept.
 pub const ENTRIES_MAX: usize = 1_000;
 
 words! {
-    /// The log of an entry.
+    /// The log from which an entry of the timeline comes.
     EntryKind { Event = "event", Step = "step", Delivery = "delivery" }
 }
 
-/// An entry of the timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimelineEntry {
     pub at: Timestamp,
     pub kind: EntryKind,
-    /// The name of the event, of the step, or of the delivered event.
+    /// The name of the step, or of the event that was logged or delivered.
     pub name: String,
-    /// The result of a step or an attempt; `None` while it is in flight.
+    /// The result of a step or of a delivery attempt. It is `None` while a step is in flight, and for events.
     pub outcome: Option<String>,
     pub attempt: Option<u32>,
     pub duration_ms: Option<i64>,
     pub detail: Map<String, Value>,
 }
 
-/// The newest entries of an invoice, by time.
+/// The newest entries of an invoice's timeline, ordered by time, oldest first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     pub entries: Vec<TimelineEntry>,
@@ -37,7 +36,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Sorts the newest entries of each log. Entries of the same moment keep their order.
+    /// Builds a timeline from the newest entries of each log. Entries with the same time keep the order in which
+    /// they are passed.
     pub fn of(mut entries: Vec<TimelineEntry>) -> Self {
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);

@@ -1,16 +1,17 @@
-//! The payable of an invoice that does not state it: quantity × unit price, less the discounts, not below
-//! zero, plus the percent of the tax category; rounded half up to the currency's digits at the end.
+//! Computes the payable of an invoice for which the caller states none. The amount of a line is quantity × unit
+//! price, minus the discounts, but at least zero; tax at the percent of the line's tax category is added. Only the
+//! sum of all lines is rounded, half up, to the digits of the currency.
 
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;
 use crate::domain::reference::catalog::Catalog;
 
-/// The sum exceeds the range of an amount.
+/// The error for lines whose total exceeds the range of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the total of the lines is too large")]
 pub struct TotalTooLarge;
 
-/// The payable amount of lines in a currency.
+/// Returns the total of the lines with tax, rounded to the digits of the currency.
 pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amount, TotalTooLarge> {
     let gross = |line: &Line| {
         let net = net(line)?;
@@ -22,7 +23,7 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
     Amount::parse(&rounded.to_string()).map_err(|_| TotalTooLarge)
 }
 
-/// A line before tax.
+/// Returns the amount of a line after discounts and before tax; `None` if it is too large.
 fn net(line: &Line) -> Option<Amount> {
     let whole = line.quantity.times(line.unit_price)?;
     let rate = line.discount_rate.unwrap_or_default().percent_of(whole)?;

@@ -1,12 +1,12 @@
-//! The rule for email addresses, in requests and on the command line. It accepts deliverable addresses as
-//! people write them; quoting and comments (RFC 5322) are refused.
+//! The rule for email addresses in requests and on the command line. Addresses as people usually write them are
+//! accepted. Quoted local parts and comments (RFC 5322) are refused.
 
-/// The longest address, in characters.
+/// The maximum number of characters in an address.
 const CHARS_MAX: usize = 255;
-/// The longest local part, in characters (RFC 5321, section 4.5.3.1.1).
+/// The maximum number of characters before the `@` (RFC 5321, section 4.5.3.1.1).
 const LOCAL_CHARS_MAX: usize = 64;
 
-/// True for a local part, one `@`, and a domain with a dot.
+/// True if the text is a local part, one `@`, and a domain with a dot.
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };
     let is_word = |part: &str| {

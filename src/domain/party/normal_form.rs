@@ -1,27 +1,29 @@
-//! Normal forms: texts that people consider equal have the same one. Tax numbers are written with blanks, dashes, dots
-//! and slashes, and may contain invisible characters; two spellings of one number must never become two
-//! taxpayers.
+//! Normal forms of texts. Two texts that people consider equal have the same normal form. Tax numbers are written
+//! with blanks, dashes, dots and slashes, and may contain invisible characters. Two spellings of one tax number
+//! must never become two taxpayers.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Characters that Unicode classifies as letters but that are invisible.
+/// Characters that Unicode classifies as letters although they are invisible.
 const FILLERS: [char; 2] = ['\u{115F}', '\u{1160}'];
 
-/// The text without case and without differences of encoding (NFKC), for searches.
+/// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), so that searches ignore case and
+/// encoding.
 pub fn folded(text: &str) -> String {
-    // Upper case first, so that "ß" equals "SS" and a final sigma equals the other one.
+    // The conversion to upper case comes first, so that "ß" equals "SS" and the sigma at the end of a word equals
+    // any other sigma.
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 
-/// The letters and digits of a tax number, folded; `None` if it has none.
+/// Returns the letters and digits of a tax number in lower case and NFKC; `None` if it has no letters or digits.
 pub fn tin(text: &str) -> Option<String> {
     let written: String = text.nfkc().filter(|letter| counts(*letter)).collect();
     let normal: String = folded(&written).chars().filter(|letter| counts(*letter)).collect();
     (!normal.is_empty()).then_some(normal)
 }
 
-/// True if two tax numbers are equal. A number without letters and digits counts as absent.
+/// True if two tax numbers have the same normal form. A tax number without letters and digits equals no other.
 pub fn is_same_tin(one: &str, other: &str) -> bool {
     tin(one).is_some_and(|one| Some(one) == tin(other))
 }

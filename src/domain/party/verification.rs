@@ -4,12 +4,11 @@ use crate::domain::kernel::codes::words;
 use crate::domain::party::normal_form::is_same_tin;
 
 words! {
-    /// The verification status of a taxpayer.
     VerificationStatus { Pending = "pending", Verified = "verified", Unverified = "unverified" }
 }
 
 words! {
-    /// The source of a confirmation.
+    /// The source that confirmed a taxpayer's business id and tax number.
     ConfirmedBy { Authority = "confirmed_by_authority", Operator = "confirmed_by_operator" }
 }
 
@@ -23,11 +22,12 @@ words! {
 }
 
 words! {
-    /// The treatment of unverified taxpayers: `accounts.verification`.
+    /// The setting `accounts.verification`. `Require` allows invoices only for verified taxpayers; `Warn` allows
+    /// them for all taxpayers.
     VerificationPolicy { Warn = "warn", Require = "require" }
 }
 
-/// The verification state of a taxpayer.
+/// The verification state of a taxpayer, with its reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
     /// The authority has not been asked yet.
@@ -36,7 +36,7 @@ pub enum Verification {
     Unverified(UnverifiedReason),
 }
 
-/// A business as listed by the authority.
+/// A business in the list that the authority returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedBusiness<'a> {
     pub id: &'a str,
@@ -44,7 +44,7 @@ pub struct ListedBusiness<'a> {
 }
 
 impl Verification {
-    /// Compares the businesses listed by the authority with a taxpayer's claim.
+    /// Looks up the taxpayer's business id in the list of the authority and compares the tax numbers.
     pub fn compare<'a>(
         business_id: &str,
         tin: &str,
@@ -58,8 +58,9 @@ impl Verification {
         }
     }
 
-    /// Returns the new state after a check; `None` if it does not change. A verified taxpayer stays
-    /// verified, and a missing answer never revokes one.
+    /// Returns the new state after a check with the result `found`; `None` if the state does not change. A
+    /// verified taxpayer stays verified, whatever the check found. If the authority did not answer, an unverified
+    /// taxpayer keeps the earlier reason.
     pub fn after(self, found: Self) -> Option<Self> {
         let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {
@@ -78,7 +79,8 @@ impl Verification {
         }
     }
 
-    /// The source of the confirmation, or the reason against it.
+    /// Returns the source of the confirmation, or the reason why the taxpayer is unverified; `None` while the
+    /// check is pending.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             Self::Pending => None,
@@ -87,7 +89,7 @@ impl Verification {
         }
     }
 
-    /// Parses the output of `status` and `reason`.
+    /// Parses the texts that `status` and `reason` return.
     pub fn parse(status: &str, reason: Option<&str>) -> Result<Self, String> {
         match (status.parse()?, reason) {
             (VerificationStatus::Pending, None) => Ok(Self::Pending),
@@ -101,7 +103,7 @@ impl Verification {
         matches!(self, Self::Verified(_))
     }
 
-    /// True if a taxpayer in this state may create and receive invoices.
+    /// True if the policy allows a taxpayer in this state to create and receive invoices.
     pub fn satisfies(self, policy: VerificationPolicy) -> bool {
         policy == VerificationPolicy::Warn || self.is_verified()
     }
