@@ -1,17 +1,20 @@
-//! Converts a body to the authority's format: the received fields without unknown and empty ones.
+//! Converts the body of Submit or Validate to the authority's document. The document keeps the received fields except
+//! unknown and empty ones.
 
 use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::http::forms::normalized::as_sent;
 
-/// The country fields. The authority accepts countries in capital letters only.
+/// Paths of the country fields. Callers may send a country code in any case, but the authority accepts capital letters
+/// only.
 const COUNTRIES: [&str; 2] = [
     "/accounting_supplier_party/postal_address/country",
     "/accounting_customer_party/postal_address/country",
 ];
 
-/// Returns the document for the authority. `unknown` holds the paths of the fields that are not part of the form.
+/// Returns the document for the authority. `unknown` holds the paths of the received fields that the form does not
+/// know.
 pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = as_sent(body.clone(), unknown);
     for country in COUNTRIES {
@@ -22,7 +25,7 @@ pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value 
     document
 }
 
-/// Applies the authority's names of the invoice category and the payment status.
+/// Renames the invoice category and the payment status as the authority names these fields and values.
 pub(crate) fn rename(
     fields: &mut Map<String, Value>,
     category: Option<Category>,

@@ -1,5 +1,6 @@
-//! Create Invoices (Bulk) (spec.md). Each invoice has the shape of Create Invoice (Standard) and is read independently.
-//! Two rules differ: the customer's tax number is always optional, and a quantity is at least 1.
+//! Create Invoices (Bulk) (spec.md). Each invoice has the fields of Create Invoice (Standard) and is read independently
+//! of the other invoices. Two rules differ from Create Invoice (Standard): the customer's tax number is always
+//! optional, and a quantity is at least 1.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,10 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
 
-/// Upper bound of invoices with displayed warnings; the others are only counted.
+/// Upper bound of the invoices whose warnings are shown. Further invoices with warnings are only counted.
 const WARNED_MAX: usize = 10;
-/// Upper bound of a warning, in characters. The warnings of a thousand invoices must fit in the response headers.
+/// Upper bound of one invoice's warnings, in characters. The warnings of all shown invoices must fit in the response
+/// headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
@@ -32,8 +34,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     Some(candidates)
 }
 
-/// Marks the items with duplicate or invalid keys as failed; the JSON parser has found these keys. An invoice number
-/// that occurs twice in an item is dropped, since it is ambiguous.
+/// Marks the batch's items in which the JSON parser found duplicate or invalid keys (`key_faults`) as failed. If an
+/// item has two `invoice_no` keys, its invoice number is dropped because it is ambiguous.
 pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {
@@ -45,7 +47,7 @@ pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usiz
     }
 }
 
-/// Returns the invoice number of an item if it is a valid text.
+/// Returns the item's trimmed invoice number; `None` if it is absent, blank, too long or has control characters.
 fn invoice_no(item: &Value) -> Option<String> {
     let text = item.get("invoice_no")?.as_str()?.trim();
     let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
     use crate::http::forms::testing::{broken, changed, number, read as read_with, standard_invoice};
 
-    /// Returns the faults of a batch with this one invoice, each as `path: rule`.
+    /// Reads a batch that consists of this one invoice. Returns the faults, each as `path: rule`.
     fn faults(item: &Value) -> Vec<String> {
         let form = read_with(json!({ "invoices": [item] }), read).unwrap();
         match &form.value[0].draft {

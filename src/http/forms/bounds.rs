@@ -3,7 +3,6 @@
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
 
-/// The range of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bounds {
     Any,
@@ -18,7 +17,7 @@ impl Bounds {
     pub(crate) const HUNDREDTH: Self = Self::AtLeast(Amount::HUNDREDTH);
     pub(crate) const PERCENTAGE: Self = Self::Within(Amount::ZERO, Amount::ONE_HUNDRED);
 
-    /// Returns the broken rule; `None` if the amount is in range.
+    /// Returns the rule that the amount breaks; `None` if the amount is within these bounds.
     pub(super) fn broken_by(self, amount: Amount) -> Option<FieldRule> {
         match self {
             Self::Above(min) if amount <= min => Some(FieldRule::Above(min)),

@@ -8,12 +8,13 @@ use crate::http::forms::reader::Reader;
 /// Lower bound of a business description, in characters.
 pub(crate) const DESCRIPTION_MIN: usize = 5;
 
-/// Reads a customer. A business and a government body need a tax number and a description.
+/// Reads a customer. If the invoice category is for a business or a government body, a tax number and a description are
+/// required.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     read_with(reader, category, category.is_some_and(Category::needs_tin))
 }
 
-/// Reads a customer; `needs_tin` decides if the tax number is required.
+/// Reads a customer. `needs_tin` decides whether the tax number is required.
 pub(crate) fn read_with(
     reader: &mut Reader<'_>,
     category: Option<Category>,

@@ -1,4 +1,5 @@
-//! An operator's request to replay the dead letters of a taxpayer: the log position to start from, and the reason.
+//! Reads an operator's request to replay the dead letters of a taxpayer: the log position to start from, and the
+//! reason.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -8,7 +9,7 @@ use crate::http::forms::reader::Reader;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DeadLetters {
     pub(crate) taxpayer_id: TaxpayerId,
-    /// Replays from this position on; `None` replays all dead letters.
+    /// Replays only dead letters from this log position on; `None` replays all dead letters of the taxpayer.
     pub(crate) since: Option<LogPosition>,
     pub(crate) reason: Option<String>,
 }

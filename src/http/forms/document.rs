@@ -1,4 +1,4 @@
-//! The parties, totals, taxes and lines of an authority document (spec.md, "Submit" and "Validate").
+//! Reads the parties, totals, taxes and lines of an authority document (spec.md, "Submit" and "Validate").
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::money::Amount;
@@ -11,10 +11,10 @@ use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_letters;
 
-/// Digits of a telephone number after its `+`.
+/// The allowed number of digits in a telephone number. A telephone number is a `+` followed by these digits.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
-/// Reads a party. If a taxpayer is given, the party's tax number must be the taxpayer's.
+/// Reads the supplier or the customer of a document. If a taxpayer is given, the tax number must be that taxpayer's.
 pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     ownership::tin(reader, taxpayer);
@@ -37,7 +37,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("country").formatted(country_rule(), |text| is_letters(text, 2)).map(drop)
 }
 
-/// The totals as the document states them.
+/// The totals that the caller states in the document, under shorter names: `lines` is `line_extension_amount`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) lines: Amount,
@@ -65,7 +65,7 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// Reads the lines with the form of Submit or Validate, and checks their sum against the totals.
+/// Reads the lines with `line`, the form of one line. Reports a fault if their sum differs from the stated total.
 pub(crate) fn lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
@@ -78,18 +78,18 @@ pub(crate) fn lines(
     }
 }
 
-/// The rule of the lines whose sum is not that of the totals.
+/// Returns the rule that the amounts of the lines must add up to the stated total of the lines.
 pub(crate) fn lines_sum_rule() -> FieldRule {
     let sentence = "must add up to legal_monetary_total.line_extension_amount";
     FieldRule::expecting("sum", sentence, "items that add up to legal_monetary_total.line_extension_amount")
 }
 
-/// Reads a line of Submit. Returns its amount for the sum of the lines.
+/// Reads a line of Submit. Returns the line's amount, from which the caller computes the sum of the lines.
 pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
     line_of(reader, true)
 }
 
-/// Reads a line of Validate, which needs no item description.
+/// Reads a line of Validate and returns its amount. Unlike Submit, Validate does not require an item description.
 pub(crate) fn terse_line(reader: &mut Reader<'_>) -> Option<Amount> {
     line_of(reader, false)
 }

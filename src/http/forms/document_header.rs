@@ -1,4 +1,4 @@
-//! The header of an authority document: its dates and texts, and the requirements of its type.
+//! Reads the header of an authority document, such as its dates and notes, and tells what the invoice type requires.
 
 use jiff::civil::Date;
 
@@ -12,15 +12,14 @@ use crate::http::forms::reader::Reader;
 /// The authority's invoice type code of a debit note.
 const DEBIT_NOTE_CODE: &str = "384";
 
-/// The issue date and the due date of an invoice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dates {
     pub(crate) issued: Option<Date>,
     pub(crate) due: Option<Date>,
 }
 
-/// Reads the dates. The issue date is always required. Validate also requires the due date and the tax point date
-/// (`all_required`); Submit does not.
+/// Reads the dates. The issue date is always required. If `all_required` is set (Validate), the due date and the tax
+/// point date are required too; in Submit they are optional.
 pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
@@ -35,7 +34,7 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     Dates { issued, due }
 }
 
-/// Warns if the IRN has another date than the document. The document is still accepted.
+/// Warns if the date inside the IRN is not the issue date of the document. The document is still accepted.
 pub(crate) fn compare(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option<&Irn>) {
     if issued.zip(irn).is_some_and(|(issued, irn)| irn.date() != Some(issued)) {
         reader.warn("issue_date is not the date of the irn");
@@ -53,7 +52,7 @@ pub(crate) fn texts(reader: &mut Reader<'_>) {
 /// self-billed credit note, self-billed invoice.
 const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
 
-/// Returns true if the taxpayer that submits a document of this type is its buyer.
+/// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.
 pub(crate) fn is_self_billed(type_code: &str) -> bool {
     SELF_BILLED_CODES.contains(&type_code)
 }

@@ -1,5 +1,6 @@
-//! One field, and the value types it may have. Each reading method returns the value. If the value is invalid, the
-//! method reports a fault and returns `None`. Each rule has a stable id beside its sentence.
+//! One field of a body, with one reading method for each value type. A reading method returns the value. If the value
+//! is invalid, the method reports a fault and returns `None`. A fault names the violated rule by a stable id and by a
+//! sentence.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -18,17 +19,17 @@ use crate::http::forms::reader::{JsonPath, Reader, is_blank};
 use crate::http::forms::report::{self, Accepted, Report};
 use crate::http::forms::text_checks::{self, chars, is_letters, line, listed, matches_pattern};
 
-/// Upper bound of a text where the specification gives none, in characters.
+/// Upper bound of a text for which the specification gives no limit, in characters.
 pub(crate) const TEXT_MAX: usize = 255;
-/// Upper bound of a long text where the specification gives none, in characters.
+/// Upper bound of a long text for which the specification gives no limit, in characters.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
 /// Upper bound of an IRN, in characters: an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
-/// Upper bound of the items of a list where the specification gives none.
+/// Upper bound of the items of a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
 
-/// A field that the form has requested from its reader.
+/// A field that a form has requested from a `Reader` but has not read yet.
 pub(crate) struct Field<'f> {
     pub(super) parent: &'f JsonPath<'f>,
     pub(super) name: &'static str,
@@ -36,7 +37,7 @@ pub(crate) struct Field<'f> {
     pub(super) value: Option<&'f Value>,
     pub(super) is_required: bool,
     pub(super) report: &'f Report<'f>,
-    /// Set only while a schema is recorded: the field's description goes there.
+    /// Set only while the schema of the form is recorded. The field then records its name, presence and type here.
     pub(super) recorder: Option<(&'f SchemaRecorder, Presence)>,
 }
 
@@ -49,7 +50,7 @@ impl<'f> Field<'f> {
         self.described(|| FieldType::Text { min: 0, max }).checked(|text| line(text, 0, max))
     }
 
-    /// Reads a password. Blanks around it are kept, as they are part of it.
+    /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
         self.described(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
     }
@@ -71,24 +72,25 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads an existing day, written `YYYY-MM-DD`.
+    /// Reads a date of the calendar, written `YYYY-MM-DD`.
     pub(crate) fn date(self) -> Option<Date> {
         self.described(|| FieldType::Date).checked(text_checks::date)
     }
 
-    /// Reads a text that must satisfy a predicate.
+    /// Reads a text for which `fits` must return true. Any other text breaks `rule`.
     pub(crate) fn formatted(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
         self.described(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
             .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
     }
 
-    /// Reads a code of this pattern. Each 9 stands for a digit.
+    /// Reads a code of the form that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
         let shape = || FieldType::Pattern { pattern, list: None };
         self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
-    /// Reads a text with an external check, which returns the broken rule. `rule` and `what` describe the text.
+    /// Reads a text that `check` accepts. `check` returns the broken rule as its error. `rule` and `what` only describe
+    /// the text in the API document.
     pub(crate) fn checked_by(
         self,
         rule: &'static str,
@@ -110,7 +112,7 @@ impl<'f> Field<'f> {
         LogPosition::parse(&text).or_else(|| field.broken(FieldRule::must_be("format", LOG_POSITION)))
     }
 
-    /// Reads one of a fixed set of words, in any case.
+    /// Reads a word of a fixed set (`allowed`). Upper and lower case are both accepted.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.described(|| FieldType::Word(allowed())).checked(|text| text_checks::word(text, parse, allowed))
     }
@@ -120,7 +122,7 @@ impl<'f> Field<'f> {
         self.short_code(TEXT_MAX, list)
     }
 
-    /// Reads a code of one of the lists, with its own maximum length.
+    /// Reads a code of at most `max` characters from one of the authority's lists.
     pub(crate) fn short_code(self, max: usize, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Code { max, list }).checked(|text| {
@@ -129,14 +131,14 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads a code that matches a pattern and is on a list.
+    /// Reads a code that matches a pattern and is on one of the authority's lists.
     pub(crate) fn listed_pattern(self, pattern: &'static str, list: ReferenceList) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Pattern { pattern, list: Some(list) })
             .checked(|text| matches_pattern(pattern, text).and_then(|()| listed(report, list, text)))
     }
 
-    /// Reads a country: two letters that are on the list. Returns it in capitals.
+    /// Reads a country code of two letters that is on the authority's list. Returns the code in capital letters.
     pub(crate) fn country(self) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Country).checked(|text| {
@@ -147,7 +149,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads a portal id.
+    /// Reads an id that this service assigned: a whole number above 0.
     pub(crate) fn id(self) -> Option<i64> {
         let field = self.described(|| FieldType::Id);
         match field.given()? {
@@ -159,7 +161,7 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// Reads a currency: three letters that are on the list.
+    /// Reads a currency code of three letters that is on the authority's list.
     pub(crate) fn currency(self) -> Option<String> {
         let report = self.report;
         self.described(|| FieldType::Currency).checked(|text| {
@@ -174,7 +176,7 @@ impl<'f> Field<'f> {
         self.short_irn(IRN_MAX)
     }
 
-    /// Reads an IRN with its own maximum length.
+    /// Reads an IRN of at most `max` characters.
     pub(crate) fn short_irn(self, max: usize) -> Option<Irn> {
         self.described(|| FieldType::Irn { max }).checked(|text| {
             chars(text, 0, max)?;
@@ -182,7 +184,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads a JSON number without loss of digits. A text is not a number.
+    /// Reads a JSON number without loss of digits. A number written as a JSON string is a fault.
     pub(crate) fn amount(self, bounds: Bounds) -> Option<Amount> {
         let field = self.described(|| FieldType::Number(bounds));
         let Value::Number(number) = field.given()? else {
@@ -206,7 +208,7 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// Reads a nested object with its own form.
+    /// Reads a nested object with `form`, the form of that object.
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         if self.recorder.is_some() {
             self.described(|| FieldType::Object(FormSchema::of(form)));
@@ -218,7 +220,7 @@ impl<'f> Field<'f> {
         Reader::read(object, self.path(), self.report, form)
     }
 
-    /// Reads a list of objects, each with the same form.
+    /// Reads a list of at least `min` objects. `form` reads each object.
     pub(crate) fn objects<T>(
         self,
         min: usize,
@@ -232,7 +234,8 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads a list of objects, each independently with the same form. The faults of one item do not affect the others.
+    /// Reads a list of 1 to `max` objects. `form` reads each object independently: a fault in one item does not affect
+    /// the other items.
     pub(crate) fn objects_each<T>(
         self,
         max: usize,
@@ -253,7 +256,7 @@ impl<'f> Field<'f> {
         Some(items.iter().map(|item| (item, report::read_item(item, catalog, &form))).collect())
     }
 
-    /// Reads a list of texts of at most `max` characters each.
+    /// Reads a list of texts. Each text has at most `max` characters.
     pub(crate) fn texts(self, max: usize) -> Option<Vec<String>> {
         let field = self.described(|| FieldType::Texts { max });
         let report = field.report;
@@ -299,7 +302,8 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads all items so that the caller sees every fault. Stops when the report is full.
+    /// Reads the items of a list with `read`. An invalid item does not end the reading, so that the caller sees the
+    /// faults of all items. Stops early only when the report holds the maximum number of faults.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
             return self.broken(FieldRule::Type("an array"));
@@ -327,7 +331,7 @@ impl<'f> Field<'f> {
         self
     }
 
-    /// Checks a text after trimming it.
+    /// Trims the text before it is checked.
     fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         self.checked_as_sent(|text| check(text.trim()))
     }
@@ -342,13 +346,13 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// Returns the value of a text field. A blank text counts as absent. Reports an absent required field.
+    /// Returns the value of a text field. A blank text counts as absent. Reports a fault if a required field is absent.
     fn present(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !is_blank(value)))
     }
 
-    /// Returns the value of a field that is not a text. Keeps a blank text in an optional field, so that the caller
-    /// reports the wrong type.
+    /// Returns the value of a field that is not a text. A blank text in an optional field does not count as absent, so
+    /// that the caller reports a value of the wrong type.
     fn given(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }
@@ -374,7 +378,7 @@ fn fault<T>(report: &Report<'_>, path: &JsonPath<'_>, rule: FieldRule) -> Option
     None
 }
 
-/// Checks that a number is a whole number from 0 to `max`.
+/// Returns the number if it is a whole number from 0 to `max`.
 fn up_to(max: u32, number: &Number) -> Result<u32, FieldRule> {
     let found = number.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number <= max);
     found.ok_or_else(|| FieldRule::must_be("integer", format!("a whole number from 0 to {max}")))

@@ -1,5 +1,5 @@
-//! Derives the schema of a form from the form itself. The form reads an empty object, and each field records its name,
-//! presence and type. So the API document always agrees with the checks.
+//! Derives the schema of a form by running the form on an empty object. While the form runs, each requested field
+//! records its name, presence and type. So the API document always agrees with the form's checks.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::reader::{JsonPath, Reader};
 use crate::http::forms::report::Report;
 
-/// The fields of an object, in the order in which the form reads them.
+/// The fields of one JSON object, in the order in which its form reads them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct FormSchema(pub(crate) Vec<Property>);
 
@@ -21,7 +21,7 @@ pub(crate) struct Property {
     pub(crate) shape: FieldType,
 }
 
-/// The presence rule of a field.
+/// Tells whether a field must be present. `Conditional` means that other fields decide this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Required,
@@ -29,7 +29,7 @@ pub(crate) enum Presence {
     Optional,
 }
 
-/// The type of a field, with its limits.
+/// The type of a field's value, with the limits that the form checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldType {
     /// A text with its minimum and maximum length in characters.
@@ -39,37 +39,38 @@ pub(crate) enum FieldType {
     },
     Email,
     Date,
-    /// A text with its own format: the rule and the rest of its sentence.
+    /// A text with a special format. `rule` is the id of the rule, and `what` says in words which text is allowed.
     Formatted {
         rule: &'static str,
         what: String,
     },
-    /// A text of this pattern. Each 9 stands for a digit. The text may also have to be on a list.
+    /// A text of the form that `pattern` shows; each 9 stands for one digit. If `list` is set, the text must be on that
+    /// list.
     Pattern {
         pattern: &'static str,
         list: Option<ReferenceList>,
     },
-    /// One of these words, in any case.
+    /// One of the words that the string names. Upper and lower case are both accepted.
     Word(String),
-    /// A code of one of the authority's lists.
+    /// A code from one of the authority's lists, of at most `max` characters.
     Code {
         max: usize,
         list: ReferenceList,
     },
     Currency,
     Country,
-    /// An id that this service assigned, such as an invoice's.
+    /// An id that this service assigned, such as an invoice's id.
     Id,
     /// The sequence number of an event, or a timestamp (RFC 3339).
     LogPosition,
-    /// An IRN with its maximum length in characters.
+    /// An IRN of at most `max` characters.
     Irn {
         max: usize,
     },
     Number(Bounds),
     Boolean,
     Object(FormSchema),
-    /// A list of objects with its minimum count.
+    /// A list of at least `min` objects. `of` is the schema of one object.
     Objects {
         min: usize,
         of: FormSchema,
@@ -80,18 +81,18 @@ pub(crate) enum FieldType {
     },
     /// A timestamp (RFC 3339).
     Moment,
-    /// A list of one to `items_max` whole numbers from 0 to `max`.
+    /// A list of 1 to `items_max` whole numbers, each from 0 to `max`.
     WholeNumbers {
         items_max: usize,
         max: u32,
     },
-    /// A list of texts with their maximum length in characters.
+    /// A list of texts, each of at most `max` characters.
     Texts {
         max: usize,
     },
 }
 
-/// Collects the fields while a form reads an empty object.
+/// Collects the fields that a form requests while the form reads an empty object.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaRecorder(RefCell<Vec<Property>>);
 
@@ -102,8 +103,8 @@ impl SchemaRecorder {
 }
 
 impl Property {
-    /// Returns the ids of the rules that this field may violate on its own. Rules across several fields are not
-    /// included.
+    /// Returns the ids of the rules that this field can violate on its own. Rules that compare it with other fields are
+    /// not included.
     pub(crate) fn rules(&self) -> Vec<&'static str> {
         let required = (self.presence != Presence::Optional).then_some("required");
         let own = self.shape.rules();
@@ -112,7 +113,8 @@ impl Property {
 }
 
 impl FieldType {
-    /// Returns the rules that are checked after the type.
+    /// Returns the ids of the rules that apply to a value of this type. They are checked once the value has the right
+    /// JSON type.
     fn rules(&self) -> [Option<&'static str>; 3] {
         match self {
             Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],
@@ -141,7 +143,7 @@ impl FieldType {
 }
 
 impl FormSchema {
-    /// Records the schema of a form.
+    /// Records the schema of a form by running the form on an empty object.
     pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
         let (nothing, catalog, recorder) = (Map::new(), Catalog::default(), SchemaRecorder::default());
         let report = Report::new(&catalog, 0);

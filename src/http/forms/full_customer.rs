@@ -1,4 +1,4 @@
-//! The customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
+//! Reads the customer of Create Invoice (Full) (spec.md, `accounting_customer_party`).
 
 use crate::domain::kernel::codes::Category;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -11,10 +11,11 @@ const TIN_MAX: usize = 50;
 const DESCRIPTION_MAX: usize = 500;
 const CITY_MAX: usize = 100;
 const POSTAL_ZONE_MAX: usize = 50;
-/// Length of a telephone number in characters. Any characters are allowed.
+/// The allowed length of a telephone number, in characters. Its format is not checked: any characters are allowed.
 const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
-/// Reads a customer. A business and a government body need a tax number and a description.
+/// Reads a customer. A tax number and a description are required if the invoice category is for a business or a
+/// government body.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
     let no = reader.required("customer_no").text(TEXT_MAX);

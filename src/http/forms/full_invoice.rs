@@ -1,5 +1,5 @@
 //! Create Invoice (Full) (spec.md). The caller states the totals of the invoice. The form checks that the totals agree
-//! with each other and with the lines. Received fields without a column of their own go to the draft's extras.
+//! with each other and with the lines. Received fields that have no database column are kept in the draft's extras.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -24,16 +24,16 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
-/// The inputs of the checks besides the authority's lists.
+/// The inputs of the checks that come from neither the body nor the authority's lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account<'a> {
-    /// The last day that is not in the future.
+    /// The latest allowed issue date.
     pub(crate) today: Date,
-    /// The service id that the IRN must carry; `None` skips this check because the account is loaded later.
+    /// The service id that the IRN must carry. `None` skips this check; the taxpayer actor makes it later.
     pub(crate) service_id: Option<&'a str>,
 }
 
-/// The fields that are stored in columns and lines; they do not go to the extras.
+/// The fields that are stored in columns of the invoice or of its lines, and so are not copied to the extras.
 const HELD: [&str; 7] = [
     "invoice_no",
     "invoice_category",
@@ -55,7 +55,7 @@ pub(crate) fn read(
     Ok(form)
 }
 
-/// Reads the draft, without its extras.
+/// Reads the draft. The draft's extras stay empty; `read` adds them afterwards.
 pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
@@ -104,7 +104,8 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Reports a fault if the IRN has another account's service id. Only warns if its invoice number or date differs.
+/// Reports a fault if the IRN carries another service id than the account's. If the IRN's invoice number or date
+/// differs from the body, only adds a warning.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
@@ -157,7 +158,7 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     amount.zip(parts).map(drop)
 }
 
-/// Returns the received fields that have no column, normalized, and the defaults of absent fields.
+/// Returns the normalized received fields that have no column. Adds the payment status, and defaults for absent fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
     let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();

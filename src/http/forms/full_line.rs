@@ -1,5 +1,5 @@
-//! A line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). The type of the item determines the category
-//! field and the code field of the line.
+//! Reads a line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). The item's type, product or service,
+//! determines which category field and which code field the line needs.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +13,7 @@ use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::line::{PRODUCT_CODE, SERVICE_CODE, product_code, service_code, unit};
 use crate::http::forms::reader::Reader;
 
-/// A line, and its amount in the sum of the lines.
+/// A line, and the amount that the line adds to the sum of the lines.
 #[derive(Debug, PartialEq)]
 pub(crate) struct FullLine {
     pub(crate) line: Line,
@@ -88,7 +88,8 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Reads an item. Sets `kind` even if the rest of the item is invalid, because the categories of the line depend on it.
+/// Reads the item of a line. Sets `kind` even if the rest of the item is invalid, because the caller needs it to check
+/// the line's category.
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_MAX);
     let description = reader.required("description").long_text(0, LONG_TEXT_MAX);

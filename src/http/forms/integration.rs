@@ -1,6 +1,7 @@
-//! The settings for notifying a taxpayer's ERP (spec.md, "Option lists"). The type of authentication or format
-//! determines its fields. A field of another type is a fault, so that no caller believes it was set. A secret may be
-//! optional if one is stored; the code that stores the settings decides that.
+//! Reads the settings for notifying a taxpayer's ERP (spec.md, "Option lists"). The authentication type and the data
+//! format determine which fields are allowed. A field that belongs to another type is a fault, so that no caller
+//! believes it was set. This form does not require secrets, because one may already be stored; the code that stores the
+//! settings decides that.
 
 use url::Url;
 
@@ -17,11 +18,11 @@ use crate::webhook::AddressPolicy;
 use crate::webhook::auth::{HEADER_DEFAULT, is_free_header};
 use crate::webhook::format::{default_action, is_method_name};
 
-/// Upper bound of a secret, in characters. Some tokens are long.
+/// Upper bound of a secret, in characters. It leaves room for long access tokens.
 const SECRET_MAX: usize = 4_096;
 const NETWORKS: &str = "allowed_networks";
 const NETWORKS_MAX: usize = 20;
-/// Upper bound of a mutation, in characters.
+/// Upper bound of the text of a GraphQL mutation, in characters.
 const MUTATION_MAX: usize = 10_000;
 const NAMESPACE: &str = "urn:einvoice:notifications";
 const SOAP_METHOD: &str = "Notify";
@@ -66,7 +67,7 @@ pub(crate) fn read(
     Some(Integration { erp_system, auth, origin, format, allowed_networks, reason })
 }
 
-/// Reads the networks in which this taxpayer's ERP may be called.
+/// Reads the networks, such as private ones, in which this taxpayer's ERP may be called.
 fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwork> {
     let texts = reader.optional(NETWORKS).texts(TEXT_MAX).unwrap_or_default();
     if texts.len() > NETWORKS_MAX {
@@ -85,7 +86,7 @@ fn networks(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Vec<AllowedNetwo
     networks
 }
 
-/// Reads the origin that receives the credentials: an allowed URL without path and query.
+/// Reads the only origin to which credentials are sent: an allowed URL without path and query.
 fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     let bare = "a scheme, host and port alone, such as https://erp.example.com:8443";
     let is_bare = |url: &Url| url.path() == "/" && url.query().is_none() && url.fragment().is_none();
@@ -98,7 +99,8 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     Origin::of(&text)
 }
 
-/// Returns the fields of an authentication type. Any other received field is a fault.
+/// Returns the names of the fields that belong to this authentication type. Every other authentication field is a
+/// fault.
 fn fields_of(kind: AuthType) -> &'static [&'static str] {
     match kind {
         AuthType::None => &[],
@@ -183,7 +185,7 @@ fn auth(
     })
 }
 
-/// Reads a secret. It may be omitted if one is stored.
+/// Reads a secret. The caller may omit a secret that is already stored.
 fn secret(reader: &mut Reader<'_>, name: &'static str) -> Option<SecretText> {
     reader.required_if(false, name).password(1, SECRET_MAX).map(SecretText::from)
 }
@@ -195,7 +197,7 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
     let action = reader.optional("action").formatted(action_rule, is_action);
-    // The namespace is also part of the default action, so it must be a valid action too.
+    // The default SOAP action contains the namespace, so the namespace must be a valid action too.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
     let value = "an absolute URI of visible ASCII characters without quotation marks";
     let namespace = reader.optional("namespace").formatted(FieldRule::must_be("uri", value), is_uri);
@@ -241,7 +243,7 @@ fn is_mutation(text: &str) -> bool {
     code.strip_prefix("mutation").is_some_and(is_next) && code.contains("$event") && code.contains('{')
 }
 
-/// Returns the default settings of a format.
+/// Returns the settings of a data format for a caller that sends no `format` object.
 fn default_of(kind: DataFormat) -> Format {
     match kind {
         DataFormat::Rest => Format::Rest,

@@ -1,5 +1,5 @@
-//! The query of List Invoices (spec.md; docs/contract.md, "Lists"). An invalid page falls back to its default. An
-//! invalid filter is a fault, since without it the list would show unwanted invoices.
+//! The query of List Invoices (spec.md; docs/contract.md, "Lists"). An invalid page number falls back to its default.
+//! An invalid filter is a fault, since without the filter the list would show unwanted invoices.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,8 +18,8 @@ use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
-/// The parameters that select the invoices, as opposed to the position in the list. Links to the next page carry no
-/// other parameters.
+/// The parameters that a link to the next page repeats: the filters and the page size. The cursor replaces the other
+/// parameters.
 const FILTERS: [&str; 10] = [
     "per_page",
     "batch_no",
@@ -33,7 +33,6 @@ const FILTERS: [&str; 10] = [
     "updated_since",
 ];
 
-/// The parsed query of List Invoices.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListQuery {
     pub(crate) page: Page,
@@ -69,7 +68,7 @@ pub(crate) fn read(query: &Query) -> Result<ListQuery, Faults> {
     Ok(ListQuery { page, start: cursor.map_or(PageStart::At(offset), PageStart::After), filters })
 }
 
-/// Returns the address of the next page: the same filters with the next cursor.
+/// Returns the path and query of the next page: the request's own filters, and the cursor of the next page.
 pub(crate) fn following(query: &Query, cursor: &str) -> String {
     let mut pairs = form_urlencoded::Serializer::new(String::new());
     pairs.extend_pairs(query.pairs().filter(|(name, _)| FILTERS.contains(name)));
@@ -79,7 +78,7 @@ pub(crate) fn following(query: &Query, cursor: &str) -> String {
 
 const CURSOR: &str = "a cursor as x-next-cursor gave it";
 
-/// Encodes a list position as an opaque cursor for callers.
+/// Encodes a position in the list as a cursor. Callers must not interpret a cursor.
 pub(crate) fn cursor(place: ListCursor) -> String {
     URL_SAFE_NO_PAD.encode(format!("{}.{}", place.created_at.as_microsecond(), place.id))
 }
@@ -91,7 +90,7 @@ fn parse_cursor(cursor: &str) -> Option<ListCursor> {
     Some(ListCursor { created_at, id: InvoiceId(id.parse().ok()?) })
 }
 
-/// Reads the parameters and collects their faults. A blank parameter counts as absent.
+/// Reads parameters of the query and collects their faults. A blank parameter counts as absent.
 struct FilterReader<'a> {
     query: &'a Query,
     faults: &'a mut Faults,
@@ -121,8 +120,8 @@ fn short(text: &str) -> Result<String, FieldRule> {
     text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
 }
 
-/// Reads an RFC 3339 time, a time in the format of the Invoice object, or a day. A time without an offset is UTC. A
-/// plus sign that was not percent-encoded arrives as a blank and is restored.
+/// Reads one of three formats: RFC 3339, the format in which the Invoice object shows times, or a day. A time without
+/// an offset is UTC. If a caller does not percent-encode a plus sign, it arrives as a blank and is restored.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);

@@ -1,5 +1,6 @@
 //! The terms of a new API key: the overlap during which the old key stays valid, the scope and the expiry time.
-//! Operators send them in a body. Integrators send them as query parameters, because their endpoint takes no body.
+//! Operators send the terms in a body. Integrators send them as query parameters, because the integrators' endpoint
+//! takes no body.
 
 use std::time::Duration;
 
@@ -12,17 +13,17 @@ use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
 
-/// An operator's request to rotate a key, with the reason.
+/// An operator's request to replace a key by a new one. The audit log stores the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyRotation {
     pub(crate) terms: KeyTerms,
     pub(crate) reason: Option<String>,
 }
 
-/// An operator's request to revoke keys, with the reason.
+/// An operator's request to revoke keys. The audit log stores the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyRevocation {
-    /// True if the keys of the taxpayers that an integrator onboarded are revoked too.
+    /// True to revoke the keys of all taxpayers that the integrator onboarded, too.
     pub(crate) includes_taxpayers: bool,
     pub(crate) reason: Option<String>,
 }
@@ -48,7 +49,7 @@ pub(crate) fn read_revocation(reader: &mut Reader<'_>) -> Option<KeyRevocation> 
     Some(KeyRevocation { includes_taxpayers, reason })
 }
 
-/// Reads the terms from query parameters.
+/// Reads the terms of a new key from query parameters.
 pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
     let mut faults = Vec::new();
     let overlap_s = query.whole("overlap_s", 0).and_then(|found| match found {
@@ -76,7 +77,7 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
     Ok(KeyTerms { scope, expires_at, overlap })
 }
 
-/// Rejects an expiry time in the past.
+/// Returns a fault if the key would expire now or in the past.
 pub(crate) fn check_end(terms: &KeyTerms, now: Timestamp) -> Result<(), Fault> {
     if terms.expires_at.is_some_and(|end| end <= now) {
         return Err(Fault::field("expires_at", FieldRule::must_be("future", "in the future")));

@@ -1,4 +1,4 @@
-//! A line of the standard endpoints (spec.md, "Create Invoice (Standard)"), and the formats of codes.
+//! Reads a line of the standard endpoints (spec.md, "Create Invoice (Standard)"), and the codes that lines use.
 
 use serde_json::Map;
 
@@ -10,14 +10,14 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// Upper bound of a unit code, in characters.
+/// Upper bound of the code of a unit of quantity, in characters.
 const UNIT_MAX: usize = 3;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
     read_with(reader, Bounds::POSITIVE)
 }
 
-/// Reads a line with these bounds for its quantity.
+/// Reads a line. `quantities` is the allowed range of the quantity.
 pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_MAX);
     let item_no = reader.required("item_no").text(TEXT_MAX);
@@ -48,7 +48,7 @@ pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<L
     })
 }
 
-/// Reports a fault for a service category on a product line, or a product category on a service line.
+/// Reports a fault if a product line has a service category or a service line has a product category.
 pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemType>) {
     let other = match item_type {
         Some(ItemType::Product) => "service_category",
@@ -61,12 +61,13 @@ pub(crate) fn refuse_other_category(reader: &Reader<'_>, item_type: Option<ItemT
     }
 }
 
-/// Reads a unit of quantity: a code on the authority's list, within the authority's length limit.
+/// Reads a unit of quantity: a code from the authority's list. The authority also limits the code's length.
 pub(crate) fn unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_MAX, ReferenceList::QuantityCodes)
 }
 
-/// The formats of product codes and service codes (spec.md, "Constants of value formats").
+/// The patterns of product codes and service codes (spec.md, "Constants of value formats"). Each 9 stands for one
+/// digit.
 pub(crate) const PRODUCT_CODE: &str = "9999.99";
 pub(crate) const SERVICE_CODE: &str = "9999";
 

@@ -1,5 +1,6 @@
-//! The request bodies and queries of callers. A form reads a body into a domain value or returns *all* its faults. Each
-//! form follows its table in the specification. Unknown fields and unusual but accepted values lead to warnings.
+//! The request bodies and queries of callers. A form reads a body into a domain value or returns *all* faults of the
+//! body. Each form follows its table in the specification. Unknown fields and unusual but accepted values lead to
+//! warnings. Checks that need stored data are not here; the taxpayer actor makes them.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! Normalizes a body as its form has read it: texts are trimmed, unknown and empty fields are removed. Submit sends the
-//! result to the authority; Create Invoice (Full) stores it.
+//! Normalizes a body in the same way as the form reads it: texts are trimmed, unknown and empty fields are removed.
+//! Submit sends the result to the authority; Create Invoice (Full) stores it.
 
 use serde_json::{Map, Value};
 
-/// Returns the normalized body without the unknown fields. `unknown` holds their paths, each as a list of names and
+/// Returns the normalized body. `unknown` holds the paths of the fields to remove, each path as a list of names and
 /// indexes.
 pub(crate) fn as_sent(body: Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = Value::Object(body);
@@ -31,7 +31,7 @@ fn remove(value: &mut Value, steps: &[String]) {
     }
 }
 
-/// Trims texts and removes empty fields, as the form does when it reads them.
+/// Trims texts and removes empty fields, because the form ignores surrounding blanks and empty fields.
 fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,13 +1,14 @@
-//! The authority's notice (docs/contract.md, "Supplier invoices"): the IRN and the message about it.
+//! A notice that the authority sends about an invoice (docs/contract.md, "Supplier invoices"): the IRN and a message.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::http::forms::reader::Reader;
 
-/// Upper bound of a notice, in bytes. A notice is two short texts, and anyone with the token of the path can send one.
+/// Upper bound of the body, in bytes. A notice is two short texts, and anyone who knows the token in the path can send
+/// one.
 pub(crate) const BYTES_MAX: usize = 4_096;
 
-/// A notice. The response echoes it; the state of the invoice is read from the authority again instead of trusted.
+/// The response repeats this notice. The notice is not trusted: the invoice's state is read from the authority again.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) irn: Irn,

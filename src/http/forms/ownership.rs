@@ -1,6 +1,8 @@
-//! Checks that a body belongs to the acting taxpayer: its business id, its IRN and the issuer's tax number.
+//! Checks that a body belongs to the acting taxpayer: the business id, the IRN and the issuer's tax number must be
+//! those of the taxpayer.
 //!
-//! If an integrator names no taxpayer, these checks are skipped and only the other faults are reported.
+//! `taxpayer` is `None` if an integrator names no taxpayer. These checks are then skipped, and only other faults are
+//! reported.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -15,7 +17,8 @@ pub(crate) fn business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
     check_business_id(reader, business_id, taxpayer);
 }
 
-/// Reads an optional business id. Forms that do not need it still accept it to identify the taxpayer.
+/// Reads an optional business id. A form that does not need the business id uses this, since callers may send it to
+/// identify the taxpayer.
 pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);
@@ -28,7 +31,7 @@ fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpa
     }
 }
 
-/// Reads the tax number of a party. If a taxpayer is given, the tax number must be the taxpayer's.
+/// Reads the tax number of a party. If a taxpayer is given, the tax number must be that taxpayer's.
 pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let tin = reader.required("tin").text(TEXT_MAX);
     let is_other = |tin: &str, taxpayer: &Taxpayer| !is_same_tin(tin, &taxpayer.tin);
@@ -37,19 +40,19 @@ pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     }
 }
 
-/// Reads an IRN that carries the taxpayer's service id.
+/// Reads an IRN, which must carry the taxpayer's service id.
 pub(crate) fn irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = reader.required("irn").irn();
     check_irn(reader, irn, taxpayer)
 }
 
-/// Reads an IRN that carries the taxpayer's service id, with its own maximum length.
+/// Reads an IRN of at most `max` characters, which must carry the taxpayer's service id.
 pub(crate) fn short_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>, max: usize) -> Option<Irn> {
     let irn = reader.required("irn").short_irn(max);
     check_irn(reader, irn, taxpayer)
 }
 
-/// Reads an IRN that the authority accepts for signing.
+/// Reads an IRN that the authority can sign: its invoice number has letters and digits only.
 pub(crate) fn signable_irn(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Irn> {
     let irn = irn(reader, taxpayer)?;
     if !is_taken_by_authority(irn.invoice_no()) {
@@ -76,7 +79,7 @@ fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpay
     Some(irn)
 }
 
-/// Returns true if the authority accepts this invoice number: letters and digits only.
+/// Returns true if the authority accepts this invoice number, because it has letters and digits only.
 pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

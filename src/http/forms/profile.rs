@@ -1,4 +1,4 @@
-//! Update of the business profile of a taxpayer. Absent fields stay unchanged. `email` is an alias of `business_email`,
+//! Update of a taxpayer's business profile. Absent fields stay unchanged. `email` is an alias of `business_email`,
 //! because the taxpayer object shows the address as `email`. `business_email` wins if both are sent.
 
 use crate::domain::party::ProfileChange;

@@ -1,5 +1,5 @@
-//! The query string of lists and feeds. An invalid page of a list falls back to its default. An invalid position of a
-//! feed is a fault, since starting over would repeat every event.
+//! The query string of lists and feeds. An invalid page number of a list falls back to its default. An invalid position
+//! in a feed is a fault, since restarting at the beginning would repeat every event.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -17,10 +17,10 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::forms::text_checks;
 use crate::store::db::page::Page;
 
-/// Upper bound of items on a page.
+/// Upper bound of the items on one page of a list.
 const PER_PAGE_MAX: u64 = 100;
 
-/// The name-value pairs of a query string.
+/// The decoded name-value pairs of a query string, in their original order.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -29,18 +29,17 @@ impl Query {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// Returns the last value of a name, or `None` if it contains a NUL.
+    /// Returns the value of the last pair with this name; `None` if the value contains a NUL.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))
     }
 
-    /// Returns the pairs in their original order.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the last value of a name, trimmed; a blank value counts as absent. A NUL is replaced, because the
+    /// Returns the trimmed value of the last pair with this name; `None` if it is blank. A NUL is replaced, because the
     /// database cannot store it; the result then matches no stored text.
     pub(crate) fn phrase(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
@@ -48,7 +47,7 @@ impl Query {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Returns a whole number of at least `min`; any other value is a fault.
+    /// Returns the value as a whole number. Any value other than a whole number of at least `min` is a fault.
     pub(crate) fn whole(&self, name: &str, min: i64) -> Result<Option<i64>, Fault> {
         let Some((_, text)) = self.0.iter().rev().find(|(key, _)| key == name) else { return Ok(None) };
         let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -57,7 +56,8 @@ impl Query {
         number.map(Some).ok_or_else(|| Fault::field(name, rule()))
     }
 
-    /// Returns a word of a fixed set. Any other word is a fault, since ignoring it would list unwanted items.
+    /// Returns the value as a word of a fixed set (`allowed`). Any other word is a fault, since ignoring it would list
+    /// unwanted items.
     pub(crate) fn word<T>(
         &self,
         name: &str,
@@ -68,29 +68,29 @@ impl Query {
         text_checks::word(text, parse, allowed).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
-    /// Returns a log position: an event number or a timestamp.
+    /// Returns the value as a log position: an event number or a timestamp.
     pub(crate) fn since(&self, name: &str) -> Result<Option<LogPosition>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
-        // A plus sign of an offset arrives as a blank if it was not percent-encoded.
+        // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = LogPosition::parse(text).or_else(|| LogPosition::parse(&text.replace(' ', "+")));
         found.map(Some).ok_or_else(|| Fault::field(name, FieldRule::must_be("format", LOG_POSITION)))
     }
 
-    /// Returns an RFC 3339 timestamp.
+    /// Returns the value as an RFC 3339 timestamp.
     pub(crate) fn moment(&self, name: &str) -> Result<Option<Timestamp>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
-        // A plus sign of an offset arrives as a blank if it was not percent-encoded.
+        // The timestamp's offset may have a plus sign. If it was not percent-encoded, it arrives as a blank.
         let found = text.parse().or_else(|_| text.replace(' ', "+").parse());
         found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
-    /// Returns a text for an equality filter. A NUL is replaced, because the database cannot store it; the result then
-    /// equals no stored text.
+    /// Returns the text of a filter that compares for equality. A NUL is replaced, because the database cannot store
+    /// it; the result then equals no stored text.
     pub(crate) fn equal(&self, name: &str) -> Option<String> {
         self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
 
-    /// Returns a boolean, false if absent. Any other word than true, false, 1 or 0 is a fault.
+    /// Returns the value as a boolean; false if it is absent. Any word other than true, false, 1 or 0 is a fault.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Fault> {
         match self.filled(name).map(str::to_ascii_lowercase).as_deref() {
             Some("true" | "1") => Ok(true),
@@ -99,29 +99,30 @@ impl Query {
         }
     }
 
-    /// Returns the last value of a name, trimmed; `None` if it is blank.
+    /// Returns the trimmed value of the last pair with this name; `None` if it is blank.
     fn filled(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns a day written YYYY-MM-DD. Any other text is a fault, since ignoring it would list unwanted items.
+    /// Returns the value as a day, written `YYYY-MM-DD`. Any other text is a fault, since ignoring it would list
+    /// unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         text_checks::date(text).map(Some).map_err(|rule| Fault::field(name, rule))
     }
 
-    /// Returns a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
+    /// Returns the value as a taxpayer's id. A value that is not a number becomes 0, which matches no taxpayer.
     pub(crate) fn taxpayer_id(&self, name: &str) -> Option<TaxpayerId> {
         self.filled(name).map(|text| TaxpayerId(parse_number(text).unwrap_or(0)))
     }
 
-    /// Returns an integrator's id. A value that is not a number becomes 0, which matches no integrator.
+    /// Returns the value as an integrator's id. A value that is not a number becomes 0, which matches no integrator.
     pub(crate) fn integrator_id(&self, name: &str) -> Option<IntegratorId> {
         self.filled(name).map(|text| IntegratorId(parse_number(text).unwrap_or(0)))
     }
 
-    /// Returns a non-negative whole number; `None` if the value is not one.
+    /// Returns the value as a whole number of 0 or more; `None` if it is anything else.
     fn number(&self, name: &str) -> Option<u32> {
         self.text(name)?.trim().parse().ok()
     }
@@ -131,7 +132,8 @@ impl Query {
         Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
     }
 
-    /// Returns the requested page size, limited to `PER_PAGE_MAX`.
+    /// Returns the requested number of items per page, at most `PER_PAGE_MAX`. Returns `None` if the request names none
+    /// or an invalid one.
     fn per_page(&self) -> Option<u64> {
         let digits = self.text("per_page")?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads it as
-//! a type (see `field`). Fields that no form requests are unknown. Texts are trimmed, as Laravel's `TrimStrings` does,
-//! so that ` INV001` and `INV001` are the same number. Passwords are not trimmed.
+//! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads the
+//! field as a type (see `field`). Fields that no form requests are unknown. Texts are trimmed, as Laravel's
+//! `TrimStrings` does, so that ` INV001` and `INV001` are the same number. Passwords are not trimmed.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
 use crate::http::forms::report::Report;
 
-/// A position in the body. Its text is built only for a fault.
+/// A position in the body. The text of the path is built only for a fault, so that valid bodies cost no allocation.
 #[derive(Clone, Copy)]
 pub(crate) enum JsonPath<'p> {
     Root,
@@ -31,13 +31,13 @@ impl JsonPath<'_> {
         steps
     }
 
-    /// Returns the dot path, such as `invoice_lines.0.quantity`.
+    /// Returns this position as a dotted path, such as `invoice_lines.0.quantity`.
     pub(crate) fn dotted(&self) -> String {
         self.steps().join(".")
     }
 }
 
-/// One object of the body.
+/// Reads one JSON object of the body.
 pub(crate) struct Reader<'r> {
     object: &'r Map<String, Value>,
     path: JsonPath<'r>,
@@ -47,7 +47,7 @@ pub(crate) struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    /// Reads an object with a form. Reports the fields that the form does not request as unknown.
+    /// Reads an object with a form. Then reports the fields that the form has not requested as unknown.
     pub(crate) fn read<T>(
         object: &'r Map<String, Value>,
         path: JsonPath<'r>,
@@ -62,7 +62,7 @@ impl<'r> Reader<'r> {
         value
     }
 
-    /// Creates a reader that only records the fields that a form requests.
+    /// Creates a reader for recording a schema: it records each field that the form requests.
     pub(crate) fn recording(
         object: &'r Map<String, Value>,
         path: JsonPath<'r>,
@@ -72,7 +72,7 @@ impl<'r> Reader<'r> {
         Self { object, path, report, requested: Vec::new(), recorder: Some(recorder) }
     }
 
-    /// Requests a required field. Null and blank text count as absent.
+    /// Requests a required field. Null and a blank text count as absent.
     pub(crate) fn required(&mut self, name: &'static str) -> Field<'_> {
         self.field(name, Presence::Required, true)
     }
@@ -81,7 +81,7 @@ impl<'r> Reader<'r> {
         self.field(name, Presence::Optional, false)
     }
 
-    /// Requests a field that is required if the condition holds.
+    /// Requests a field that is required if `condition` is true and optional if it is false.
     pub(crate) fn required_if(&mut self, condition: bool, name: &'static str) -> Field<'_> {
         self.field(name, Presence::Conditional, condition)
     }
@@ -103,12 +103,13 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
 
-    /// Returns true if a field is explicitly null. Some forms distinguish null from absent.
+    /// Returns true if the body has this field with the value null. Some forms treat null differently from an absent
+    /// field.
     pub(crate) fn is_null(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(Value::is_null)
     }
 
-    /// Reports a fault of a field that depends on other fields.
+    /// Reports a fault of a field whose rule depends on other fields too.
     pub(crate) fn fault(&self, name: &str, rule: FieldRule) {
         self.report.fault(Fault::field(JsonPath::Field(&self.path, name).dotted(), rule));
     }
@@ -127,7 +128,7 @@ fn is_absent(value: &Value) -> bool {
     value.is_null() || is_blank(value)
 }
 
-/// Returns true for a text that is empty or blank.
+/// Returns true if the value is a text without any visible character.
 pub(super) fn is_blank(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.trim().is_empty())
 }

@@ -1,9 +1,9 @@
-//! An operator's reason for an action, as the audit log stores it.
+//! Reads an operator's reason for an action. The audit log stores the reason.
 
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 
-/// The optional reason.
+/// An operator's reason for an action that does not require one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Reason(pub(crate) Option<String>);
 

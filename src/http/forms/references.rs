@@ -1,5 +1,5 @@
-//! The parts of an authority document besides parties, lines and totals: periods, references to other documents, and
-//! charges. They have the shape of Create Invoice (Full). A single payment means is also read here.
+//! Reads the parts of an authority document that are not parties, lines, totals or taxes: periods, references to other
+//! documents, charges and payment means. Create Invoice (Full) has the same fields.
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
@@ -7,7 +7,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 
-/// Fields that reference one other document each.
+/// Optional fields, each of which references one other document.
 const DOCUMENT_REFERENCES: [&str; 4] = [
     "dispatch_document_reference",
     "receipt_document_reference",

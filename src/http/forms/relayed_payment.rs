@@ -1,4 +1,5 @@
-//! Update Payment Status of the access point surface (spec.md): a status from its own set, and a remark.
+//! Update Payment Status of the access point surface (spec.md). This endpoint has other statuses than the taxpayer
+//! surface.
 
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;

@@ -1,5 +1,5 @@
-//! The part of a webhook's log to replay (docs/contract.md, "Added paths"). Both fields of a replay are required,
-//! because a mistake would send many events.
+//! Reads which part of a webhook's event log to replay (docs/contract.md, "Added paths"). Both fields of a replay are
+//! required, because a default chosen by mistake would send many events.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{AfterEnable, ReplayScope};
@@ -17,7 +17,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<ReplayForm> {
     Some(ReplayForm { since: since?, only: only? })
 }
 
-/// Reads the body of an enable request. By default nothing is replayed.
+/// Reads the body of a request to enable a webhook. By default no events are replayed.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read_enable(reader: &mut Reader<'_>) -> Option<AfterEnable> {
     let replay = reader.optional("replay").word(AfterEnable::parse, AfterEnable::allowed);

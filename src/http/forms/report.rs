@@ -1,4 +1,4 @@
-//! Collects the results of reading a form: every fault, and warnings about unusual but accepted values.
+//! Collects what a form finds while it reads a body: every fault, and warnings about unusual but accepted values.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,12 +10,11 @@ use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::{JsonPath, Reader};
 
-/// Upper bound of unknown fields named in a warning; the others are only counted.
+/// Upper bound of the unknown fields that a warning names. Further unknown fields are only counted.
 const UNKNOWN_NAMED_MAX: usize = 20;
-/// Upper bound of a field path in a warning, in characters.
+/// Upper bound of the path of an unknown field in a warning, in characters.
 const PATH_SHOWN_MAX: usize = 100;
 
-/// Collects faults and warnings while a form is read.
 pub(crate) struct Report<'c> {
     pub(crate) catalog: &'c Catalog,
     faults: RefCell<Faults>,
@@ -25,17 +24,16 @@ pub(crate) struct Report<'c> {
     notes: RefCell<Vec<String>>,
 }
 
-/// The value of a valid form, and the warnings for its sender.
+/// The value read from a valid body, and the warnings for the caller.
 #[derive(Debug)]
 pub(crate) struct Accepted<T> {
     pub(crate) value: T,
     pub(crate) warnings: Vec<String>,
 }
 
-/// The paths of the fields that no form requests.
+/// The paths of the body's fields that no form requests, each as a list of names and indexes.
 pub(crate) type Unknown = Vec<Vec<String>>;
 
-/// Reads a body with a form.
 pub(crate) fn read<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
@@ -44,7 +42,8 @@ pub(crate) fn read<T>(
     read_with_unknown(body, catalog, form).map(|(accepted, _)| accepted)
 }
 
-/// Reads a body with a form, and also returns the unknown fields. The caller removes these from its document.
+/// Reads a body with a form, and also returns the unknown fields. The caller needs them to remove them from the
+/// document that it sends or stores.
 pub(crate) fn read_with_unknown<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,
@@ -53,8 +52,8 @@ pub(crate) fn read_with_unknown<T>(
     read_up_to(FAULTS_MAX, body, catalog, form)
 }
 
-/// Reads an item of a batch independently. The number of its faults is limited to `ITEM_FAULTS_MAX`, and their paths
-/// start at the item.
+/// Reads one item of a batch independently of the other items. The item has at most `ITEM_FAULTS_MAX` faults. The path
+/// of a fault starts at the item, not at the batch.
 pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,
@@ -100,7 +99,7 @@ impl<'c> Report<'c> {
         self.faults.borrow_mut().push(fault);
     }
 
-    /// Returns true if the upper bound of faults is reached. Further faults are only counted.
+    /// Returns true if the report holds the maximum number of faults. Further faults are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.faults.borrow().is_full()
     }
@@ -109,7 +108,7 @@ impl<'c> Report<'c> {
         self.unknown.borrow_mut().push(steps);
     }
 
-    /// Records that a code was not checked, because its list has no snapshot.
+    /// Records that a code was not checked, because its list has not been fetched from the authority yet.
     pub(crate) fn unchecked(&self, list: ReferenceList) {
         self.unchecked.borrow_mut().insert(list);
     }

@@ -1,5 +1,5 @@
-//! Create Invoice (Standard) (spec.md). The payable amount is computed from the lines, since the caller does not send
-//! it.
+//! Create Invoice (Standard) (spec.md). The caller does not send the payable amount, so it is computed from the lines.
+//! Items of Create Invoices (Bulk) are read here too.
 
 use serde_json::{Map, Value};
 
@@ -22,14 +22,16 @@ use crate::http::forms::reader::Reader;
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
-/// A draft, and the reference to the invoice that it corrects.
+/// The draft of an invoice, and the reference to the earlier invoice that it corrects. Only a credit note requires the
+/// reference.
 #[derive(Debug, PartialEq)]
 pub(crate) struct StandardInvoice {
     pub(crate) draft: Draft,
     pub(crate) original: Option<InvoiceRef>,
 }
 
-/// The endpoint, which determines the rules of some fields.
+/// The endpoint that receives the invoice: Create Invoice (Standard) or Create Invoices (Bulk). Some fields have other
+/// rules in a batch.
 #[derive(Debug, Clone, Copy)]
 enum Terms {
     Alone,
@@ -95,14 +97,15 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
     Some(StandardInvoice { draft, original })
 }
 
-/// Warns if the authority does not accept the invoice number. The number is still valid for callers who never submit.
+/// Warns if the authority would refuse this invoice number. The invoice is still accepted, since some callers never
+/// submit it.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
         reader.warn(NOT_SUBMITTABLE);
     }
 }
 
-/// The type of the invoice: free text, a code of the authority, or both.
+/// The type of the invoice, which the caller states as free text, as a code of the authority, or as both.
 struct Kind {
     text: Option<String>,
     code: Option<String>,
@@ -138,7 +141,6 @@ fn payable(reader: &Reader<'_>, lines: &[Line], currency: &str) -> Option<Amount
     payable.ok()
 }
 
-/// Returns the fields that are stored with the invoice but not returned to the caller.
 fn extras(kind: &Kind, original: Option<&InvoiceRef>) -> Map<String, Value> {
     let code = kind.code.clone().map(|code| ("invoice_type_code", code));
     let reference = original.map(|which| ("original_invoice_reference", which.text.clone()));

@@ -1,5 +1,5 @@
 //! Submit (spec.md). The form makes all of the authority's checks at once and builds the document to send. Fields that
-//! the authority requires and the caller omits are derived. Unknown fields are dropped.
+//! the authority requires but the caller may omit are derived. Unknown fields are dropped.
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +19,7 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::taxes;
 
-/// The values of a submission that complete the document.
+/// The values of the body from which the document for the authority is completed.
 #[derive(Debug)]
 pub(crate) struct Submission {
     irn: Irn,
@@ -27,11 +27,11 @@ pub(crate) struct Submission {
     status: DeclaredPaymentStatus,
     currency: String,
     has_tax_currency: bool,
-    /// The derived taxes; `None` if the caller sent them.
+    /// The taxes derived from the totals; `None` if the caller sent the taxes.
     tax_total: Option<Value>,
 }
 
-/// Reads a submission of a taxpayer. Without a taxpayer only the faults matter to the caller.
+/// Reads a submission. `taxpayer` is `None` if an integrator names no taxpayer; the caller then uses only the faults.
 pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
@@ -62,7 +62,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // If the IRN shows another taxpayer's document, that fault is enough; the tax numbers are not compared.
+    // If the IRN carries another taxpayer's service id, `irn` already has a fault. The tax number is then not compared,
+    // so that one mistake is not reported twice.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
     let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));
@@ -87,7 +88,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     })
 }
 
-/// Returns the body in the authority's terms, with the derived fields added.
+/// Returns the document for the authority: the body with the authority's field names and with the derived fields.
 fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<String>]) -> Value {
     let mut document = sent(body, unknown);
     let Value::Object(fields) = &mut document else { return document };

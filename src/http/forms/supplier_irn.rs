@@ -1,4 +1,4 @@
-//! Get and Acknowledge Supplier Invoice (spec.md): the IRN of the inbox invoice.
+//! Get Supplier Invoice and Acknowledge Supplier Invoice (spec.md): the body names the invoice in the inbox by its IRN.
 
 use crate::domain::invoice::irn::Irn;
 use crate::http::forms::reader::Reader;

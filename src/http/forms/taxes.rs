@@ -1,4 +1,4 @@
-//! The taxes of a document. If the caller of Submit omits them, they are derived from the totals.
+//! The taxes of a document. If the caller of Submit omits the taxes, they are derived from the totals.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use crate::domain::reference::catalog::Catalog;
 use crate::http::forms::document::{self, Totals};
 use crate::http::forms::reader::Reader;
 
-/// The assumed tax category and percent if the list of tax categories is not available.
+/// The tax category and its percent that are assumed while the authority's list of tax categories is not available.
 const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
-/// Returns the taxes derived from the totals, because the authority requires them. Returns `None` if the caller sent
-/// them.
+/// Reads the optional taxes. If the caller omits them, returns taxes derived from the totals, because the authority
+/// requires them. Returns `None` if the caller sent taxes.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
     let is_given =
         reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());
@@ -37,8 +37,8 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     }]))
 }
 
-/// Returns a tax category whose percent of the amount is the tax. Prefers the zero VAT category, then the standard one,
-/// then the first.
+/// Returns a tax category whose percent of `amount` is this tax, within the tolerance of the specification. If several
+/// fit, prefers the zero VAT category, then the standard VAT category, then the first one in the list.
 fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
     let known = catalog.tax_categories();
     if known.is_empty() {

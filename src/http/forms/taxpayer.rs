@@ -1,4 +1,4 @@
-//! Create Taxpayer (spec.md, "System Integrator API").
+//! Create Taxpayer (spec.md, "System Integrator API"): reads the account of a new taxpayer.
 
 use secrecy::SecretString;
 
@@ -10,7 +10,7 @@ use crate::http::forms::reader::Reader;
 
 /// Upper bound of a tax number, in characters.
 const TIN_MAX: usize = 20;
-/// Upper bound of a nature of business, in characters.
+/// Upper bound of the description of a taxpayer's business, in characters.
 pub(crate) const NATURE_MAX: usize = 500;
 /// Lower bound of a password, in characters.
 const PASSWORD_MIN: usize = 12;
@@ -34,7 +34,7 @@ pub(crate) struct ContactPerson {
     pub(crate) last_name: String,
     pub(crate) email: String,
     pub(crate) phone: Option<String>,
-    /// `None` sets the deployment's default password.
+    /// If this is `None`, the new account gets the deployment's default password.
     pub(crate) password: Option<SecretString>,
 }
 
@@ -80,7 +80,7 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     })
 }
 
-/// Reads a UUID in its usual hyphenated format, in either case.
+/// Reads a UUID in the hyphenated format of 36 characters. Upper and lower case are both accepted.
 pub(crate) fn uuid(field: Field<'_>) -> Option<String> {
     field.formatted(FieldRule::must_be("uuid", "a UUID"), is_uuid)
 }

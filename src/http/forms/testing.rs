@@ -31,7 +31,7 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Returns the body with one member set, or removed if the value is `None`.
+/// Returns the body with the member at `pointer` set to `value`, or removed if `value` is `None`.
 pub(crate) fn changed(body: &Value, pointer: &str, value: Option<Value>) -> Value {
     let mut body = body.clone();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn read<T>(
     report::read(&object(body), &catalog(), form)
 }
 
-/// Returns the violated rules, each as `path: rule`.
+/// Returns the violated rules of a result, each as `path: rule`.
 pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
     match result {
         Ok(_) => Vec::new(),
@@ -62,7 +62,7 @@ pub(crate) fn broken<T>(result: Result<Accepted<T>, Faults>) -> Vec<String> {
     }
 }
 
-/// Checks a form: each change to a valid body violates exactly the rule beside it.
+/// Checks a form. Each case changes one member of a valid body and names the only rule that the changed body violates.
 pub(crate) fn check<T>(
     body: &Value,
     cases: &[(&str, Option<Value>, &str)],
@@ -172,7 +172,7 @@ pub(crate) fn submission() -> Value {
     })
 }
 
-/// Returns a valid body of Validate: the submission with the additional required fields.
+/// Returns a valid body of Validate: the valid body of Submit with the fields that only Validate requires.
 pub(crate) fn validation() -> Value {
     let mut body = submission();
     body["due_date"] = json!("2026-11-21");

@@ -1,4 +1,4 @@
-//! The checks of texts that several field types share. Each returns the broken rule.
+//! The checks of texts that several field types share. As its error, each check returns the broken rule.
 
 use jiff::civil::Date;
 
@@ -6,7 +6,8 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::report::Report;
 
-/// Checks that a code is on a list. Without a snapshot of the list any text is accepted, with a warning.
+/// Checks that a code is on one of the authority's lists. If the list has not been fetched yet, any code is accepted,
+/// with a warning.
 pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
         Some(false) => return Err(FieldRule::Listed(list.as_str())),
@@ -17,7 +18,7 @@ pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Re
     Ok(text.to_owned())
 }
 
-/// Checks a text of one line.
+/// Checks the length of a text, in characters, and refuses line breaks and other control characters.
 pub(crate) fn line(text: &str, min: usize, max: usize) -> Result<String, FieldRule> {
     chars(text, min, max)?;
     if text.chars().any(char::is_control) {
@@ -34,7 +35,7 @@ pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule>
     }
 }
 
-/// Checks a text against a pattern, in which each 9 stands for a digit.
+/// Checks that a text matches a pattern. Each 9 in the pattern stands for one digit.
 pub(crate) fn matches_pattern(pattern: &'static str, text: &str) -> Result<(), FieldRule> {
     let fits = |byte: u8, expected: u8| {
         if expected == b'9' { byte.is_ascii_digit() } else { byte == expected }
@@ -46,12 +47,12 @@ pub(crate) fn matches_pattern(pattern: &'static str, text: &str) -> Result<(), F
     Err(FieldRule::Written { id: "format", format: pattern })
 }
 
-/// Returns true for this number of ASCII letters.
+/// Returns true if the text consists of exactly `count` ASCII letters.
 pub(crate) fn is_letters(text: &str, count: usize) -> bool {
     text.len() == count && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Reads a day written `YYYY-MM-DD`.
+/// Reads a day that exists in the calendar, written `YYYY-MM-DD`.
 pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -61,7 +62,7 @@ pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
     found.ok_or(FieldRule::DATE)
 }
 
-/// Reads one of a fixed set of words.
+/// Reads a word of a fixed set. `allowed` names the set for the fault.
 pub(crate) fn word<T>(
     text: &str,
     parse: fn(&str) -> Option<T>,

@@ -1,4 +1,4 @@
-//! Transmit (spec.md): the IRN of the invoice.
+//! Transmit (spec.md): the body names the invoice to transmit by its IRN.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::party::Taxpayer;

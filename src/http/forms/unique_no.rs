@@ -1,4 +1,5 @@
-//! The invoice reference in a body: `unique_no` and `unique_no_type`.
+//! Reads how a body refers to an invoice: `unique_no` is the reference, `unique_no_type` says what kind of number it
+//! is.
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::UniqueNoType;

@@ -1,5 +1,5 @@
-//! Update Invoice (spec.md). Two things need the stored data and are checked later: values that a line inherits from
-//! its item, and the reference to the original invoice. This form checks everything else.
+//! Update Invoice (spec.md). This form makes all checks except two, which need stored data and are made by the taxpayer
+//! actor: the values that a line inherits from its item, and the reference to the original invoice.
 
 use std::sync::Arc;
 

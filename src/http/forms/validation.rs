@@ -1,6 +1,6 @@
-//! Validate (spec.md): checks the document of Submit without submitting it. It requires more fields than Submit. It
-//! does not reject the format of telephone numbers and email addresses. It also accepts the additional fields of
-//! Submit, so that a caller can send one body to both.
+//! Validate (spec.md): checks the document of Submit without submitting it. Validate requires more fields than Submit.
+//! It does not reject the format of telephone numbers and email addresses. It also accepts the fields that only Submit
+//! knows, so that a caller can send one body to both endpoints.
 
 use serde_json::{Map, Value};
 
@@ -22,17 +22,18 @@ use crate::http::forms::report::{self, Accepted};
 
 const SUPPLIER: &str = "accounting_supplier_party";
 const CUSTOMER: &str = "accounting_customer_party";
-/// Replaces an invalid email address, so that the authority checks the other fields.
+/// Sent to the authority in place of an invalid email address, so that the authority does not stop there and checks the
+/// other fields.
 const NO_ADDRESS: &str = "not-checked@example.invalid";
 
-/// A document for validation.
+/// A document that the authority is asked to validate.
 #[derive(Debug)]
 pub(crate) struct Validation {
     pub(crate) irn: Irn,
     pub(crate) document: Value,
 }
 
-/// The values that have another name in the authority's documents.
+/// The IRN, and the two values that are named differently in the authority's documents.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,
@@ -47,8 +48,8 @@ pub(crate) fn read(
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
     let mut document = sent(body, &unknown);
     if let Value::Object(fields) = &mut document {
-        // The authority accepts a missing customer only for B2C. So a body without a customer and a category is sent as
-        // B2C.
+        // The authority accepts a missing customer only for B2C. So a body that has neither a customer nor a category
+        // is sent as B2C.
         let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
         rename(fields, read.value.category.or(consumer), read.value.status);
         for party in [SUPPLIER, CUSTOMER] {
@@ -87,8 +88,8 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     Some(Named { irn: irn?, category, status })
 }
 
-/// Reads a party. The telephone is required only for the supplier. An invalid format leads to a warning, because only
-/// Submit refuses it. The same holds for another tax number than the taxpayer's.
+/// Reads the supplier or the customer. Only the supplier's telephone is required. A tax number of someone else and an
+/// invalid telephone or email lead to warnings, because Submit would refuse them.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     let tin = reader.required("tin").text(TEXT_MAX);
@@ -113,8 +114,8 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// Removes an invalid telephone and replaces an invalid email. The authority would otherwise refuse the document at the
-/// first of these, although Validate does not check them.
+/// Removes an invalid telephone and replaces an invalid email, which Validate allows. The authority would refuse the
+/// document because of them and check nothing else.
 fn leave_formats_open(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));

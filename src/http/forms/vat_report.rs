@@ -1,4 +1,5 @@
-//! Report (spec.md): the sale and its tax, in the authority's terms. Numbers are sent as texts.
+//! Report (spec.md): reads a sale and its VAT, and builds the document for the authority. The authority expects numbers
+//! as texts.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +19,7 @@ const TIN_MAX: usize = 50;
 /// Upper bound of an IRN and of the integrator's service id, in characters.
 const ID_MAX: usize = 100;
 
-/// Reads a report. `is_of_another` is true if the service id belongs to another taxpayer.
+/// Reads a report. `is_of_another` is true if the body's `integrator_service_id` is the service id of another taxpayer.
 pub(crate) fn read(
     reader: &mut Reader<'_>,
     taxpayer: Option<&Taxpayer>,
@@ -75,7 +76,8 @@ fn document<const T: usize, const N: usize>(
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Reads a currency: three letters, sent in capitals. The code is not checked against the authority's list.
+/// Reads a currency of three letters and returns it in capital letters. The currency is not checked against the
+/// authority's list.
 fn currency(field: Field<'_>) -> Option<String> {
     let code = field.formatted(currency_rule(), |text| is_letters(text, 3));
     code.map(|code| code.to_ascii_uppercase())

@@ -1,5 +1,6 @@
-//! Update Webhook (spec.md). Absent events stay unchanged; an empty list clears them. An unknown event name is stored
-//! and leads to a warning. A duplicate name counts once. A null schedule restores the deployment's default.
+//! Update Webhook (spec.md). If the list of event names is absent, it stays unchanged; an empty list disables all
+//! events. An unknown event name is stored and leads to a warning. A duplicate name counts once. A null retry schedule
+//! restores the deployment's default schedule.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +13,12 @@ use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
 const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
-/// Upper bound of event names, known or unknown. The names are loaded with every read of due deliveries.
+/// Upper bound of the event names of one webhook, whether known or unknown. They are loaded with every read of due
+/// deliveries, so the list must stay short.
 const NAMES_MAX: usize = 100;
-/// Upper bound of attempts in a schedule: the number of attempts that the log shows for a delivery.
+/// Upper bound of the delays in a retry schedule. It equals the number of attempts that the log shows for one delivery.
 const ATTEMPTS_MAX: usize = 50;
-/// Upper bound of a delay, in seconds: a month, as in the settings.
+/// Upper bound of one delay between attempts, in seconds: a month (31 days), as for the schedule in the settings.
 const DELAY_S_MAX: u32 = 2_678_400;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -47,21 +49,22 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
     Some(Webhook { url: url?, enabled_events, retry_schedule })
 }
 
-/// Reads the type of the requested signing secret. The default is HMAC, a secret that both sides share.
+/// Reads the type of the signing secret that the caller requests. The default is HMAC, which uses a secret that both
+/// sides know.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
     let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);
     Some(kind.unwrap_or(SecretType::Hmac))
 }
 
-/// Reads a URL that this service may call.
+/// Reads a URL that the address policy allows this service to call.
 pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
     field.checked_by("url", "an https URL of a public host, at most 500 characters", |text| {
         policy.check_url(text).map(drop).map_err(url_rule)
     })
 }
 
-/// Returns the rule that a URL breaks.
+/// Returns the rule for this fault of a URL.
 pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
     match fault {
         UrlFault::TooLong => FieldRule::MaxChars(URL_CHARS_MAX),
@@ -73,13 +76,13 @@ pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
     }
 }
 
-/// Removes duplicates; keeps the order of first occurrence.
+/// Removes duplicate names. The first occurrence of a name keeps its place in the order.
 fn each_once(names: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names.into_iter().filter(|name| seen.insert(name.clone())).collect()
 }
 
-/// Returns true for a known event name. The comparison is case-sensitive.
+/// Returns true if this is the name of an event of this service. The comparison is case-sensitive.
 fn is_event(name: &str) -> bool {
     EventKind::ALL.iter().any(|kind| kind.as_str() == name)
 }
