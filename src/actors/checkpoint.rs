@@ -1,5 +1,5 @@
-//! Checkpoints the event log periodically: signs the heads of the chains that have grown and appends them to a file. A chain
-//! that contradicts its last checkpoint is not signed again; an error log names it.
+//! Checkpoints the event log periodically: signs the heads of the chains that have grown and appends them to a file. A
+//! chain that contradicts its last checkpoint is not signed again, and an error with its taxpayer is logged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFile, CheckpointFileError};
 
-/// Taxpayers read at a time, and so the maximum number of heads in one checkpoint.
+/// The number of taxpayers read in one batch, which is also the maximum number of heads in one checkpoint.
 const TAXPAYERS: u64 = 1_000;
-/// The pause between two batches of taxpayers, which leaves the database to others.
+/// The pause between two batches of taxpayers. It leaves the database free for other work.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest delay of the first checkpoint after a start.
+/// The first checkpoint after a start is delayed by at most this time.
 const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
 
 /// Why no checkpoint was made.
@@ -38,7 +38,7 @@ pub enum CheckpointError {
     Interrupted,
 }
 
-/// Appends checkpoints to a file.
+/// Signs chain heads and appends the checkpoints to a file.
 #[derive(Clone)]
 pub struct Checkpointer {
     pub store: Store,
@@ -46,14 +46,14 @@ pub struct Checkpointer {
     pub file: Arc<Mutex<CheckpointFile>>,
 }
 
-/// The result of a checkpoint over all chains.
+/// The result of one run over all chains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpointed {
     /// The number of chains that had grown and were signed.
     pub heads: usize,
-    /// Chains that contradict their last checkpoint.
+    /// The taxpayers whose chain contradicts its last checkpoint.
     pub broken: Vec<TaxpayerId>,
-    /// The end of the file.
+    /// The number and hash of the last checkpoint in the file.
     pub tail: CheckpointChain,
     pub public_key: CheckpointPublicKey,
 }
@@ -79,7 +79,8 @@ impl Checkpointer {
         Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
     }
 
-    /// Returns the heads of the chains that have grown and still contain what was signed before.
+    /// Returns the heads of the chains that have grown since their last checkpoint. Skips a chain that no longer
+    /// contains the head signed then, and adds its taxpayer to `broken`.
     async fn grown(
         &self,
         ids: &[TaxpayerId],
@@ -106,7 +107,7 @@ impl Checkpointer {
         Ok(ids.iter().filter_map(grown).collect())
     }
 
-    /// Accesses the file on a blocking thread, since it waits for the disk and for other processes.
+    /// Runs `work` on a blocking thread, because it waits for the disk and for other processes that use the file.
     async fn with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
@@ -135,7 +136,7 @@ impl Checkpointer {
         }
     }
 
-    /// Runs under supervision on the background arbiter.
+    /// Starts the checkpointer under supervision on the background arbiter.
     pub fn start(self, every: Duration, tree: &Tree, arbiters: &Arbiters) -> Addr<CheckpointActor> {
         let node = tree.node(NodeKind::Janitor, 0, "checkpoints");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| CheckpointActor {
@@ -146,11 +147,11 @@ impl Checkpointer {
     }
 }
 
-/// Checkpoints periodically.
+/// Runs the checkpointer periodically.
 pub struct CheckpointActor {
     checkpointer: Checkpointer,
     every: Duration,
-    /// Its own address, which keeps the actor alive: nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 

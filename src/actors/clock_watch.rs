@@ -1,5 +1,6 @@
-//! Detects when the machine's or the database's clock was set back, and makes stored due times due now instead of waiting
-//! for the clock to catch up. A step back before the start shows by stored times that are later than now.
+//! Detects that the machine's clock or the database's clock was set back. Then makes waiting work due now, instead of
+//! letting it wait until the clock has caught up. If a clock was set back before the start of the process, stored times
+//! are later than now.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,9 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::clock_setback;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Clocks are corrected by this much all the time; it does not count as a step back.
+/// A step back by at most this much is ignored, because clocks are corrected by such amounts all the time.
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
-/// A lease that ends later than this many times its length from now was granted by a clock that was ahead.
+/// A lease that ends more than this many lease durations after now was granted by a clock that was ahead.
 const LEASES: u32 = 2;
 
 #[derive(Clone)]
@@ -26,7 +27,7 @@ pub struct ClockWatch {
     pub lease: Duration,
 }
 
-/// A clock's time, read between two instants of a monotonic clock.
+/// The time that a clock showed, with two instants of a monotonic clock: just before and just after the reading.
 #[derive(Debug, Clone, Copy)]
 struct ClockReading {
     shown: Timestamp,
@@ -35,7 +36,8 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns by how much at least the clock was set back since another reading; None if it may just have run on.
+    /// Returns the minimum by which the clock was set back since the reading `last`. Returns None if the clock may
+    /// simply have run on.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -44,7 +46,7 @@ impl ClockReading {
 }
 
 impl ClockWatch {
-    /// Runs under supervision on the background arbiter.
+    /// Starts the clock watch under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ClockActor> {
         let node = tree.node(NodeKind::Janitor, 0, "clock-watch");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ClockActor {
@@ -54,7 +56,7 @@ impl ClockWatch {
     }
 
     async fn run(self) {
-        // Read before the repair: it takes a while, and a clock may be set back meanwhile.
+        // The clocks are read before the repair, because a clock may be set back while the repair runs.
         let mut last = self.read().await.ok();
         if let Err(error) = self.repair_future_times().await {
             tracing::warn!(%error, "failed to look for due times of a clock that was set back");
@@ -68,7 +70,7 @@ impl ClockWatch {
         }
     }
 
-    /// Reads both clocks and repairs the due times if one was set back.
+    /// Reads both clocks. If one of them was set back since the readings `last`, makes waiting work due now.
     async fn look(&self, last: Option<[ClockReading; 2]>) -> Result<[ClockReading; 2], StoreError> {
         let readings = self.read().await?;
         let back = last.and_then(|last| {
@@ -81,7 +83,7 @@ impl ClockWatch {
         Ok(readings)
     }
 
-    /// Reads the machine's clock and the database's.
+    /// Reads the machine's clock first and the database's clock second.
     async fn read(&self) -> Result<[ClockReading; 2], StoreError> {
         let before = Instant::now();
         let shown = self.clock.now();
@@ -91,7 +93,8 @@ impl ClockWatch {
         Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
-    /// Leases come last, once their live holders have renewed them.
+    /// Makes waiting work due now. Leases that end too far in the future are expired last, after their live holders
+    /// have had time to renew them.
     async fn repair(&self) -> Result<(), StoreError> {
         clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         clock_setback::make_waiting_lanes_due(&self.store).await?;
@@ -112,10 +115,9 @@ impl ClockWatch {
     }
 }
 
-/// Runs the clock watch.
 pub struct ClockActor {
     watch: ClockWatch,
-    /// Its own address, which keeps the actor alive: nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 
@@ -173,7 +175,7 @@ mod tests {
     async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-            // The repair of the start takes half a lease.
+            // The repair at the start sleeps for half a lease.
             let lease = Duration::from_secs(1);
             let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
             have_a_lane_wait(&test.store).await;

@@ -1,5 +1,6 @@
-//! Events that an operator may have to look into: a paused run, a parked or disabled endpoint, a dead letter. Each writes one
-//! warning and increments one counter, here and nowhere else. URLs and answers are not logged: they may hold secrets.
+//! Incidents that an operator may have to look into: a paused run, a parked or disabled endpoint, a dead letter. Each
+//! incident writes one warning and increments one counter; no other module does this for incidents. URLs and answers
+//! are not logged, because they may contain secrets.
 
 use jiff::Timestamp;
 
@@ -16,9 +17,9 @@ pub struct Incidents {
     pub runs_quarantined: Counter,
     pub endpoints_parked: Counter,
     pub endpoints_disabled: Counter,
-    /// Deliveries that failed in every attempt.
+    /// Deliveries that were given up because every scheduled attempt failed.
     pub deliveries_given_up: Counter,
-    /// Deliveries that the receiver has refused for good.
+    /// Deliveries that the receiver has refused permanently.
     pub deliveries_aborted: Counter,
     pub deliveries_quarantined: Counter,
 }
@@ -100,13 +101,14 @@ mod tests {
         }
     }
 
-    /// The lines that are logged meanwhile.
+    /// Returns the lines that `incident` logs.
     fn lines(incident: impl FnOnce()) -> Vec<String> {
         let lines = Lines::default();
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // Where there is only one dispatcher, what a thread has not yet logged may be taken to be of no interest.
+        // With a single tracing dispatcher, a log statement that another thread without a subscriber reaches first may
+        // be disabled for all threads. A second dispatcher prevents that.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

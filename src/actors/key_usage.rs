@@ -1,5 +1,6 @@
-//! Stores when API keys were last used. A request only records its key in memory; an actor writes the recorded keys every few
-//! seconds, in batches. A key is recorded again only when its stored time is a minute old.
+//! Stores when API keys were last used. A request only records its key in memory. An actor writes the recorded keys to
+//! the database every few seconds, in batches. The use of a key is recorded only if the stored time of its last use is
+//! at least a minute old.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,15 +16,16 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// The maximum number of recorded keys. Beyond it a use is dropped and recorded at the next one.
+/// The maximum number of recorded keys. While it is reached, further uses are not recorded, and their keys are recorded
+/// at a later use.
 const WAITING_MAX: usize = 65_536;
 
-/// The recorded keys that are not yet written.
+/// The hashes of the recorded keys that are not written yet.
 #[derive(Debug, Default)]
 pub struct KeyUsage(Mutex<HashSet<String>>);
 
 impl KeyUsage {
-    /// Records the use of a key if its stored time is old enough.
+    /// Records the use of a key if the stored time of the key's last use is old enough.
     pub fn note(&self, key: &ValidKey) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if key.is_use_due && waiting.len() < WAITING_MAX {
@@ -31,7 +33,7 @@ impl KeyUsage {
         }
     }
 
-    /// Writes the recorded keys. If that fails, they are recorded again at their next use.
+    /// Writes the recorded keys to the database. If the write fails, each key is recorded again at its next use.
     pub async fn write(&self, store: &Store, clock: &SharedClock) -> Result<(), StoreError> {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut hashes: Vec<_> = used.into_iter().collect();
@@ -40,17 +42,17 @@ impl KeyUsage {
     }
 }
 
-/// Writes the uses of keys every few seconds.
+/// Writes the recorded keys every few seconds.
 pub struct KeyUsageActor {
     usage: Arc<KeyUsage>,
     store: Store,
     clock: SharedClock,
-    /// Its own address, which keeps the actor alive: nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 
 impl KeyUsageActor {
-    /// Runs under supervision on the background arbiter.
+    /// Starts the actor under supervision on the background arbiter.
     pub fn start(
         usage: Arc<KeyUsage>,
         store: Store,

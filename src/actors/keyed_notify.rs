@@ -1,5 +1,6 @@
-//! Notifications by key inside this process, such as the end of a run or new work for an endpoint. Listeners also poll the
-//! database for changes made elsewhere, so a lost notification delays an answer but never loses one.
+//! Notifies the listeners of a key inside this process, for example of the end of a run or of new work for an endpoint.
+//! Listeners also poll the database, because another process may have made the change. So a lost notification delays a
+//! listener, but no change is lost.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// One `Notify` per key that somebody listens to.
+/// One `Notify` for each key that has a listener.
 #[derive(Debug, Clone)]
 pub struct KeyedNotify<K: Eq + Hash>(Arc<DashMap<K, Arc<Notify>>>);
 
@@ -40,7 +41,8 @@ impl<K: Eq + Hash + Copy> KeyedNotify<K> {
 }
 
 impl<K: Eq + Hash> Listener<K> {
-    /// Resolves at the next notification after this call, even if it arrives before the first poll.
+    /// Returns a future that resolves at the next notification after this call, even if the notification arrives before
+    /// the future is first polled.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.notify.notified()
     }
@@ -48,7 +50,7 @@ impl<K: Eq + Hash> Listener<K> {
 
 impl<K: Eq + Hash> Drop for Listener<K> {
     fn drop(&mut self) {
-        // Two references are left: the map's and this one.
+        // If at most two references exist, they belong to the map and to this listener, so no other listener is left.
         self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The actors.
+//! The actors, and the parts that several actors share.
 //!
 //! | Module | Contents |
 //! |---|---|

@@ -1,5 +1,6 @@
-//! The notifications sent after a commit in this process: to the dispatchers of runs and deliveries, to the worker of an
-//! endpoint and to callers that wait for a run. A lost notification costs the delay of a poll, never the work.
+//! The notifications that are sent inside this process after a commit: to the dispatchers of runs and deliveries, to
+//! the worker of an endpoint, and to callers that wait for a run. If a notification is lost, the work is found by the
+//! next poll: it is delayed but never lost.
 
 use std::sync::Arc;
 
@@ -13,9 +14,9 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 pub struct Notifiers {
     pub runs: Arc<Notify>,
     pub endpoints: Arc<Notify>,
-    /// Receives endpoint lanes that a commit has leased.
+    /// Hands endpoint lanes that a commit has leased to the dispatcher of deliveries.
     pub direct: DirectDispatch,
     pub run_changes: KeyedNotify<RunId>,
-    /// Wakes the worker that holds an endpoint, by taxpayer.
+    /// Wakes the worker that delivers to the endpoint of this taxpayer.
     pub endpoint_work: KeyedNotify<TaxpayerId>,
 }

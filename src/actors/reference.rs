@@ -1,6 +1,6 @@
 //! Fetches the authority's reference lists in the background and stores them for the forms, so that no request waits
-//! for them. A list that cannot be fetched keeps its last content and is retried soon. The reference endpoints do not
-//! use this copy: they ask the authority.
+//! for the lists. A list that cannot be fetched keeps its last content and is fetched again soon. The API's reference
+//! endpoints do not use this copy: they ask the authority.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::operations::reference_lists;
 
-/// How old the lists may become.
+/// The lists are fetched again after this time.
 const REFRESH_EVERY: Duration = Duration::from_hours(6);
-/// Delay of the next try after a failed fetch.
+/// The delay of the next refresh if a list could not be fetched or stored.
 const RETRY_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
@@ -29,8 +29,9 @@ pub struct ReferenceRefresher {
 }
 
 impl ReferenceRefresher {
-    /// Loads the stored lists and returns the delay before the next refresh. Lists of the embedded authority that are
-    /// missing or old are fetched here, because it answers at once. A remote one is asked in the background.
+    /// Loads the stored lists and returns the delay before the next refresh. If a stored list is missing or old, all
+    /// lists of an embedded authority are fetched here, because an embedded authority answers at once. A remote
+    /// authority is asked later, in the background.
     pub async fn load(&self, is_embedded: bool) -> Result<Duration, StoreError> {
         let (catalog, oldest) = reference_lists::load(&self.store).await?;
         self.catalog.set(catalog);
@@ -77,7 +78,7 @@ impl ReferenceRefresher {
         }
     }
 
-    /// Runs under supervision on the background arbiter, the first time after `wait`.
+    /// Starts the refresher under supervision on the background arbiter. The first refresh is made after `wait`.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, wait: Duration) -> Addr<ReferenceActor> {
         let node = tree.node(NodeKind::Reference, 0, "reference-lists");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| ReferenceActor {
@@ -99,7 +100,7 @@ impl ReferenceRefresher {
 pub struct ReferenceActor {
     refresher: ReferenceRefresher,
     wait: Duration,
-    /// Its own address keeps the actor alive, because nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 
@@ -130,7 +131,7 @@ mod tests {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::UNIX_EPOCH));
             let (store, now) = (test.store.clone(), clock.clone() as SharedClock);
-            // Nothing listens there, so every fetch fails at once.
+            // No server listens on this port, so every fetch fails at once.
             let authority = authority("http://127.0.0.1:9", now.clone());
             let refresher =
                 ReferenceRefresher { store, authority, catalog: SharedCatalog::default(), clock: now };

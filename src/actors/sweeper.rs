@@ -1,5 +1,5 @@
-//! Deletes expired idempotency keys and their stored answers. A round deletes bounded batches until nothing is expired;
-//! replicas that sweep at the same time skip each other's rows.
+//! Deletes expired idempotency keys and their stored answers. A round deletes bounded batches until no key is expired.
+//! Replicas that sweep at the same time skip each other's rows.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::store::db::error::StoreError;
 use crate::store::idempotency;
 
 const EVERY: Duration = Duration::from_mins(1);
-/// Rows per transaction, few enough that writers never wait long.
+/// The maximum number of rows deleted in one transaction. It is small, so that other writers do not wait long.
 const ROWS_MAX: u64 = 500;
 /// The pause between two batches of a round.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ impl ExpiredKeySweeper {
         idempotency::sweep(&self.store, self.clock.now(), ROWS_MAX).await
     }
 
-    /// Runs under supervision on the background arbiter.
+    /// Starts the sweeper under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<SweeperActor> {
         let node = tree.node(NodeKind::Janitor, 0, "sweeper");
         supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| SweeperActor {
@@ -56,10 +56,9 @@ impl ExpiredKeySweeper {
     }
 }
 
-/// Runs the sweeper.
 pub struct SweeperActor {
     broom: ExpiredKeySweeper,
-    /// Its own address, which keeps the actor alive: nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 

@@ -1,6 +1,7 @@
-//! Verifies each taxpayer with the authority after onboarding, then with growing delays until it is confirmed. The
-//! taxpayer's actor records the result. A lane per taxpayer is lease and schedule, so a process that dies loses no
-//! verification, and onboarding does not wait for it.
+//! Verifies each taxpayer with the authority after onboarding, and again with growing delays until the authority
+//! confirms the taxpayer. The taxpayer's actor records the result. Each taxpayer has a lane, which holds the lease and
+//! the schedule of its verification, so none is lost when a process dies. Onboarding does not wait for the
+//! verification.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,11 +24,11 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// How often to look for due verifications.
+/// The interval at which the verifier looks for due verifications.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Taxpayers verified at a time.
+/// The maximum number of taxpayers verified concurrently.
 const AT_ONCE: u64 = 8;
-/// The bounds of the delay before the next attempt.
+/// The minimum and the maximum delay before a taxpayer is verified again.
 const AGAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
 const AGAIN_MAX: SignedDuration = SignedDuration::from_hours(24);
 
@@ -37,15 +38,16 @@ pub struct Verifier {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     pub clock: SharedClock,
-    /// The entity that lists the businesses. If None, each business id is an entity of its own.
+    /// The id of the authority's entity that lists the businesses of all taxpayers. If None, each taxpayer's business
+    /// id is used as the id of an entity.
     pub entity_id: Option<String>,
-    /// Names this process in the leases.
+    /// The owner name that this process writes into its leases.
     pub owner: String,
     pub lease: Duration,
 }
 
 impl Verifier {
-    /// Runs under supervision on the background arbiter.
+    /// Starts the verifier under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<VerifierActor> {
         let node = tree.node(NodeKind::Inbound, 0, "verifier");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| VerifierActor {
@@ -66,7 +68,7 @@ impl Verifier {
         }
     }
 
-    /// Verifies due taxpayers. Returns true if there may be more.
+    /// Verifies one batch of due taxpayers. Returns true if more taxpayers may be due.
     pub async fn verify_due(&self) -> Result<bool, StoreError> {
         if !lanes::any_due(&self.store, LaneKind::Verification).await? {
             return Ok(false);
@@ -103,7 +105,7 @@ impl Verifier {
         }
     }
 
-    /// Verifies a taxpayer. Returns the delay before the next attempt, or None if it is verified.
+    /// Verifies a taxpayer. Returns the delay before the next attempt, or None if the taxpayer is verified now.
     async fn ask_about(&self, taxpayer: &Taxpayer) -> Option<Duration> {
         let id = self.entity_id.as_deref().unwrap_or(&taxpayer.business_id);
         let answer = self.authority.entity(id).await;
@@ -133,7 +135,7 @@ impl Verifier {
     }
 }
 
-/// Interprets an answer. Returns None if the authority was not called.
+/// Interprets the authority's answer. Returns None if the authority was not called.
 fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
@@ -150,16 +152,16 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// The time since onboarding, within bounds: so the delays double.
+/// Returns the delay before the next attempt: the time since onboarding, within `AGAIN_MIN` and `AGAIN_MAX`. So each
+/// delay is about twice the previous one.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)
 }
 
-/// Runs the verifier.
 pub struct VerifierActor {
     verifier: Verifier,
-    /// Its own address, which keeps the actor alive: nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 

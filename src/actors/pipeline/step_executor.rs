@@ -121,7 +121,7 @@ impl StepExecutor<'_> {
         Ok(ExecutedStep::Done { by, qr_code })
     }
 
-    /// Waits until the authority knows the signature. The invoice is already signed at this step, so no answer here
+    /// Checks that the authority knows the signature. The invoice is already signed at this step, so no answer here
     /// refuses the invoice.
     async fn confirm(&self, run: &Run) -> ExecutionResult {
         let unheard =

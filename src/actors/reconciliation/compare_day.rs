@@ -1,6 +1,6 @@
-//! Compares one day, invoice by invoice. The authority is read first and our data after it, so that the result of a run
-//! that ends in between is on both sides. A difference is read again on both sides, so that work in progress is not a
-//! finding.
+//! Compares one day of our ledger with the authority's, invoice by invoice. The authority is read first and our data
+//! second, so that an effect at the authority that we record between the two reads is seen on both sides. A difference
+//! is read again on both sides, so that work in progress is not reported as a finding.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,10 +25,10 @@ use crate::store::operations::audit;
 use crate::store::operations::ledger_days;
 use crate::store::runs;
 
-/// Invoices read in one batch.
+/// The maximum number of invoices read from our data in one batch.
 const BATCH_MAX: usize = 128;
 
-/// The comparison of one day: its input, counts and findings so far.
+/// The comparison of one day: its input, and the counts and findings so far.
 struct DayComparison<'r> {
     reconciler: &'r Reconciler,
     taxpayer: TaxpayerId,
@@ -38,7 +38,7 @@ struct DayComparison<'r> {
 }
 
 impl Reconciler {
-    /// Compares all invoices of a day.
+    /// Compares all invoices of one taxpayer and day. Returns the counts and the findings.
     pub(super) async fn compare_day(
         &self,
         reconciliation: &Reconciliation,
@@ -58,7 +58,7 @@ impl Reconciler {
         Ok((comparison.counts, comparison.findings))
     }
 
-    /// Our records of some IRNs, by IRN key.
+    /// Returns our records of these IRNs, by IRN key. An IRN of which we have no record is left out.
     async fn local_records(
         &self,
         taxpayer: TaxpayerId,
@@ -82,7 +82,8 @@ impl Reconciler {
         Ok(keys.iter().filter_map(record).collect())
     }
 
-    /// The authority's record of an IRN, if it has the invoice signed.
+    /// Asks the authority for its record of an IRN. Returns `None` if the authority has not signed an invoice with this
+    /// IRN.
     async fn confirmed(
         &self,
         taxpayer: TaxpayerId,
@@ -138,7 +139,8 @@ impl DayComparison<'_> {
         Ok(())
     }
 
-    /// Asks the authority again. A difference that its answer has from our record before and after is a finding.
+    /// Asks the authority again and reads our record again. A difference is a finding only if the new answer differs in
+    /// this way both from our earlier record and from our present one.
     async fn confirm_difference(
         &mut self,
         key: &str,
@@ -164,7 +166,7 @@ impl DayComparison<'_> {
         Ok(())
     }
 
-    /// Repairs a difference or lists it.
+    /// Repairs a difference if a repair is possible, or lists it for an operator. In both cases a finding is added.
     async fn resolve(
         &mut self,
         irn: &Irn,
@@ -197,7 +199,7 @@ impl DayComparison<'_> {
         Ok(())
     }
 
-    /// Repairs a difference. Returns a description of the repair.
+    /// Makes a repair. Returns its description for the finding.
     async fn repair(&self, irn: &Irn, repair: Repair) -> Result<&'static str, TaxpayerError> {
         let taxpayers = &self.reconciler.taxpayers;
         match repair {
@@ -229,7 +231,7 @@ impl DayComparison<'_> {
     }
 }
 
-/// The IRN in the authority's spelling, otherwise in the local one.
+/// Returns the IRN in the authority's spelling, else in our spelling, else parsed from `key`.
 fn irn_of(key: &str, local: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
     let remote = line.and_then(Option::as_ref).map(|remote| remote.irn.clone());
     remote.or_else(|| local.map(|local| local.irn.clone())).or_else(|| Irn::parse(key).ok())

@@ -1,4 +1,4 @@
-//! Requests reconciliations and waits for them. A request is a row, so it survives this process.
+//! Requests reconciliations and waits for them. A request is a row in the database, so it outlives this process.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::store::lanes::{self, LaneKind};
 use crate::store::operations::audit;
 use crate::store::operations::reconciliations;
 
-/// The only lane of its kind.
+/// The key of the only lane of kind `Reconciliation`.
 pub(super) const LANE: &str = "search";
-/// How often a waiting caller reads the row.
+/// The interval at which a waiting caller reads the row of its request.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
 pub struct ReconciliationHandle {
@@ -31,7 +31,7 @@ pub struct ReconciliationHandle {
     pub(super) clock: SharedClock,
     /// The authority's time zone.
     zone: Offset,
-    /// Wakes the reconciler of this process.
+    /// Wakes the reconciler of this process when a reconciliation was requested.
     pub(super) requested: Notify,
 }
 
@@ -40,7 +40,8 @@ impl ReconciliationHandle {
         Self { store, clock, zone, requested: Notify::new() }
     }
 
-    /// Requests the comparison of a taxpayer's day. On success it is durable; this or another replica does it.
+    /// Requests the comparison of a taxpayer's day. On success the request is durable, and this replica or another one
+    /// makes the comparison.
     pub async fn request(
         &self,
         taxpayer: TaxpayerId,
@@ -74,7 +75,8 @@ impl ReconciliationHandle {
         tx.commit().await
     }
 
-    /// Waits until a reconciliation has ended or is interrupted, or for the timeout. Returns its current state.
+    /// Waits until the reconciliation has ended or was interrupted, but at most for `timeout`. Returns the
+    /// reconciliation in its state at that time.
     pub async fn wait(
         &self,
         reconciliation: &Reconciliation,

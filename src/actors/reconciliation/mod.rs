@@ -1,6 +1,6 @@
-//! Compares our ledger with the authority's, one taxpayer and day at a time. A requested comparison is a row. The holder
-//! of the lane works on it, repairs safe differences through the taxpayers' actors, and lists the others. Doing it twice
-//! changes nothing.
+//! Compares our ledger with the authority's, one taxpayer and day at a time. A requested comparison is a row in the
+//! database. The holder of the lane makes the comparison, lets the taxpayers' actors repair the differences that are
+//! safe to repair, and lists all other differences. A repeated comparison changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|

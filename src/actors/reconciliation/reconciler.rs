@@ -17,25 +17,26 @@ use crate::store::db::error::StoreError;
 pub enum ReconciliationMode {
     /// Compares today at this interval, and each day once after its end.
     Periodic(Duration),
-    /// Only requested days.
+    /// Compares only requested days.
     OnDemand,
-    /// Only requested days, beside a running service whose schedule must stay as it is.
+    /// Compares only requested days, in a process that runs next to the service. The schedule of the service stays
+    /// unchanged.
     OneShot,
 }
 
-/// Mode, range and lease of a reconciler.
+/// The mode of a reconciler, the days that it compares, and the owner and duration of its lease.
 #[derive(Debug, Clone)]
 pub struct ReconciliationSchedule {
     pub mode: ReconciliationMode,
-    /// Days compared periodically, including today.
+    /// The number of days that are compared periodically, including today.
     pub days: u32,
     pub zone: Offset,
-    /// The name of this process in the lease.
+    /// The owner name that this process writes into its leases.
     pub owner: String,
     pub lease: Duration,
 }
 
-/// Compares our ledger with the authority's.
+/// Compares our ledger with the authority's ledger.
 #[derive(Clone)]
 pub struct Reconciler {
     pub(super) store: Store,
@@ -76,7 +77,7 @@ pub(super) enum ReconciliationError {
 }
 
 impl ReconciliationError {
-    /// True if another try would fail the same way.
+    /// True if another try would fail in the same way.
     pub(super) fn is_final(&self) -> bool {
         match self {
             Self::UnknownTaxpayer | Self::TooFarBack(_) | Self::AttemptsExhausted => true,

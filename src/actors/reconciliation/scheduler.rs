@@ -1,5 +1,5 @@
-//! Schedules reconciliations: requested days first, then the periodic ones. One replica holds the lane and works on one
-//! day after the other. A failing authority ends the pass; an interrupted day is retried.
+//! Schedules reconciliations: requested days first, then periodic days. The replica that holds the lane compares one
+//! day after the other. If the authority fails, the pass ends, and the interrupted day is retried later.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -29,10 +29,10 @@ use crate::store::operations::reconciliations;
 /// The longest delay before an interrupted day is retried.
 const RETRY_DELAY_MAX: Duration = Duration::from_mins(5);
 
-/// How often to check for due work without a request.
+/// The interval at which the reconciler checks for due work if no request wakes it.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
-/// The result of one pass.
+/// The result of one pass over all due days.
 enum PassResult {
     /// No due day is left.
     Done,
@@ -40,21 +40,21 @@ enum PassResult {
     Interrupted,
 }
 
-/// Periodic days that are left in this pass.
+/// The taxpayers and days that are still to be compared periodically in this pass.
 struct PeriodicPlan {
     taxpayers: std::vec::IntoIter<TaxpayerId>,
     days: Vec<(TaxpayerId, Date)>,
 }
 
 impl Reconciler {
-    /// Makes the first pass due. It skips days that were compared recently.
+    /// Makes a pass due at the start of the process. The pass skips days that were compared recently.
     pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         abandoned::schedule_at_start(&tx, LaneKind::Reconciliation, LANE).await?;
         tx.commit().await
     }
 
-    /// Runs a pass if due and not leased by another replica. Returns true if it ran.
+    /// Runs a pass if one is due and no other replica holds the lease. Returns true if the pass ran.
     pub async fn reconcile_due(&self) -> Result<bool, StoreError> {
         if !lanes::any_due(&self.store, LaneKind::Reconciliation).await? {
             return Ok(false);
@@ -63,7 +63,7 @@ impl Reconciler {
         let claimed = lanes::claim(&self.store, LaneKind::Reconciliation, owner, lease, 1).await?.pop();
         let Some(lease) = claimed else { return Ok(false) };
         let result = match self.run_pass(&lease).await {
-            // Another replica has taken the lease over; repeating our work changes nothing.
+            // Another replica has taken over the lease and repeats our work, which changes nothing.
             Err(StoreError::Stale) => return Ok(false),
             Err(error) => {
                 tracing::warn!(%error, "reconciliation was interrupted; will retry");
@@ -75,7 +75,8 @@ impl Reconciler {
         Ok(true)
     }
 
-    /// Releases the lane. A request during the pass is due at once; requests lock the lane's row, so none is missed.
+    /// Releases the lane. If a request arrived during the pass, the next pass is due at once. Requests lock the lane's
+    /// row, so none is missed.
     async fn finish_pass(&self, lease: &Lease, result: &PassResult) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         lanes::fence(&tx, lease).await?;
@@ -135,7 +136,8 @@ impl Reconciler {
         }
     }
 
-    /// The due periodic days of a taxpayer; none if its ledger has not changed in the whole range.
+    /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has
+    /// not changed since the first of these days.
     async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<(TaxpayerId, Date)>, StoreError> {
         let (now, zone) = (self.clock.now(), self.schedule.zone);
         let ReconciliationMode::Periodic(every) = self.schedule.mode else { return Ok(Vec::new()) };
@@ -155,7 +157,7 @@ impl Reconciler {
         Ok(due)
     }
 
-    /// Runs one reconciliation and stores its result.
+    /// Compares one day and stores the result.
     async fn reconcile(
         &self,
         lease: &Lease,
@@ -188,7 +190,8 @@ impl Reconciler {
         }
     }
 
-    /// Compares a day and renews the lease meanwhile, because one call of the authority may outlast it.
+    /// Compares a day and renews the lease during the comparison, because a single call to the authority may last
+    /// longer than the lease.
     async fn compare_day_leased(
         &self,
         lease: &Lease,
@@ -235,7 +238,7 @@ impl Reconciler {
 }
 
 impl Reconciler {
-    /// Runs under supervision on the background arbiter.
+    /// Starts the reconciler under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ReconcilerActor> {
         let node = tree.node(NodeKind::Inbound, 0, "reconciler");
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ReconcilerActor {
@@ -249,16 +252,15 @@ impl Reconciler {
             if let Err(error) = self.reconcile_due().await {
                 tracing::warn!(%error, "failed to run the reconciler; will retry");
             }
-            // A timeout and a wakeup are handled the same way.
+            // The result does not matter: the reconciler checks for due work after a wakeup and after a timeout.
             let _ = timeout(CHECK_EVERY, self.handle.requested.notified()).await;
         }
     }
 }
 
-/// Runs the reconciler.
 pub struct ReconcilerActor {
     reconciler: Reconciler,
-    /// Its own address keeps the actor alive, because nobody sends to it.
+    /// The actor's own address. Without it actix would stop the actor once no other address exists.
     _address: Addr<Self>,
 }
 

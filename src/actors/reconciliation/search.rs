@@ -1,6 +1,6 @@
-//! Reads the authority's search of one taxpayer from the newest line back to a day. The search has no reliable filter by
-//! day, and a line may move to the next page while it is read. So lines are keyed by IRN, and a missing one is
-//! confirmed individually.
+//! Reads the authority's search for one taxpayer, from the newest line back to a day. The search has no reliable filter
+//! by day, and a line may move to the next page while the pages are read. So lines are keyed by IRN, and the authority
+//! is asked individually about an IRN that has no line.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,25 +16,25 @@ use crate::domain::reconciliation::RemoteRecord;
 use crate::domain::reconciliation::day::day_of;
 use crate::domain::supplier_invoice::readable_irn;
 
-/// Lines of a page; the authority's maximum.
+/// The number of lines per page, which is the maximum that the authority allows.
 const PAGE_LINES: u32 = 100;
-/// Pages read for one day, at most.
+/// The maximum number of pages read for one day.
 const PAGES_MAX: u32 = 2_000;
-/// Characters kept of a text that is not an IRN.
+/// A text from the authority is cut after this many characters.
 const ODD_CHARS_MAX: usize = 300;
 
-/// The lines of the search.
+/// The lines that were read from the authority's search.
 #[derive(Debug, Default)]
 pub(super) struct AuthorityListing {
-    /// Lines by IRN key; `None` for an incomplete line, which is confirmed individually.
+    /// The lines by IRN key. `None` stands for an incomplete line: the authority is asked about its IRN individually.
     pub(super) lines: HashMap<String, Option<RemoteRecord>>,
-    /// IRN keys of the invoices signed on the day.
+    /// The IRN keys of the invoices signed on the searched day.
     pub(super) signed_on_day: BTreeSet<String>,
-    /// Lines of the day without a valid IRN, as the authority sent it.
+    /// The IRN texts of the searched day's lines whose IRN is not valid.
     pub(super) unreadable: BTreeSet<String>,
 }
 
-/// The day to find, in the authority's time zone.
+/// The day to search for, and the authority's time zone.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchedDay {
     pub(super) day: Date,
@@ -42,8 +42,8 @@ pub(super) struct SearchedDay {
 }
 
 impl Reconciler {
-    /// Reads page by page until a page is older than the day before, because the authority's time zone for days is not
-    /// certain.
+    /// Reads pages until all lines of a page are older than the day before `day`. That extra day is read because the
+    /// time zone of the authority's dates is not certain.
     pub(super) async fn listing(
         &self,
         taxpayer: &Taxpayer,
@@ -64,7 +64,7 @@ impl Reconciler {
 }
 
 impl AuthorityListing {
-    /// Adds a page. Returns true if no later page matters.
+    /// Adds the lines of a page. Returns true if no later page can contain lines of the searched day.
     fn add_page(&mut self, page: &SearchPage, searched: SearchedDay) -> bool {
         let before = self.lines.len() + self.unreadable.len();
         let eve = searched.day.yesterday().unwrap_or(Date::MIN);
@@ -75,11 +75,11 @@ impl AuthorityListing {
         page.items.is_empty() || is_older || !has_next.unwrap_or(has_new_lines)
     }
 
-    /// Adds a line. Returns its day of signature, if the line has it.
+    /// Adds a line. Returns the line's day of signature, if it has one.
     fn add_line(&mut self, line: &Value, searched: SearchedDay) -> Option<Date> {
         let text = |name: &str| line.get(name).and_then(Value::as_str);
         let day = text("sync_date").or_else(|| text("issue_date")).and_then(|text| date(text, searched.zone));
-        // A line without a date may be of the day.
+        // A line without a date may belong to the searched day.
         let is_of_day = day.is_none_or(|day| day == searched.day);
         let irn_text = text("irn").unwrap_or_default();
         match readable_irn(irn_text) {
@@ -108,14 +108,15 @@ impl AuthorityListing {
     }
 }
 
-/// Parses a date, or the day of a timestamp.
+/// Parses a date. For a timestamp, returns its day in `zone`.
 fn date(text: &str, zone: Offset) -> Option<Date> {
     let moment = || text.parse::<Timestamp>().ok().map(|at| day_of(at, zone));
     let leading = || text.get(..10)?.parse().ok();
     if text.len() == 10 { text.parse().ok() } else { moment().or_else(leading) }
 }
 
-/// A text of the authority without control characters, so that the database accepts it.
+/// Removes control characters from a text of the authority, because the database does not accept all of them, and cuts
+/// the text.
 fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(ODD_CHARS_MAX).collect()
 }
