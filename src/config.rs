@@ -34,14 +34,13 @@ use crate::domain::integration::network::AllowedNetwork;
 
 /// The documented defaults of all settings, in TOML.
 pub const DEFAULTS: &str = include_str!("../config.toml");
-/// The settings file that is read, if it exists, when no other file is named.
+/// The settings file that is read if no other file is named and this file exists.
 const FILE: &str = "config.toml";
 /// The file name of the SQLite database in `data_dir`.
 const DATABASE_FILE: &str = "einvoice.db";
 
 const POSTGRES_PORT: u16 = 5_432;
 
-/// The settings of one process.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -178,7 +177,7 @@ pub struct DeadlinesSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcileSettings {
-    /// The interval in seconds; 0 means on demand only.
+    /// The interval between reconciliations in seconds. 0 means that days are compared on demand only.
     pub every_s: u64,
     pub days: u32,
 }
@@ -242,7 +241,7 @@ pub struct CheckpointsSettings {
     /// [`Settings::with_local_secrets`] sets a file in `data_dir`.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub file: Option<PathBuf>,
-    /// The interval in seconds; 0 means on demand only.
+    /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.
     pub every_s: u64,
     /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the key
     /// if none is set.

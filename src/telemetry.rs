@@ -21,8 +21,7 @@ pub fn init(log: &LogSettings) {
     let (filter, complaint) = filter(log.level, &detail);
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     let is_terminal = stderr().is_terminal();
-    // This fails if logging was already started, by this function or by a test; the first configuration stays in
-    // force.
+    // Starting fails if logging is already started. Then the first configuration stays in force.
     let started = if is_json(log.format, is_terminal) {
         lines.json().flatten_event(true).try_init()
     } else {

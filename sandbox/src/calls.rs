@@ -44,12 +44,11 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    /// Returns true while the call is being handled.
     pub fn is_pending(&self) -> bool {
         self.ending == Ending::Pending
     }
 
-    /// Returns the HTTP status of the answer; `None` if no answer was sent yet or ever.
+    /// Returns the HTTP status of the answer; `None` if no answer has been sent.
     pub fn status(&self) -> Option<u16> {
         match self.ending {
             Ending::Answered(status) => Some(status),

@@ -76,7 +76,8 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// Reports a failure of the server, which the authority does in few words.
+    /// Refuses the call as a failure of the server. As at the authority, the member `error` is only the message as
+    /// text.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }
@@ -89,8 +90,8 @@ impl Refusal {
         Self { words: dialect.words(&self.words).to_owned(), ..self }
     }
 
-    /// Returns the answer for this refusal. `id` is the number of the call that the authority's support would ask
-    /// for.
+    /// Returns the answer for this refusal. `id` and `handler` become members of `error`; the authority's support
+    /// asks for the id.
     pub(crate) fn reply(&self, id: &str, handler: &str) -> AuthorityReply {
         let mut body = json!({ "code": self.status, "data": null, "message": self.words });
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });

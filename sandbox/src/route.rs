@@ -65,7 +65,7 @@ impl Operation {
     }
 }
 
-/// What the call is about, as named by the last part of its path.
+/// The invoice, party, business, entity or list that the last part of a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The path names no subject; the body may name one.

@@ -30,7 +30,8 @@ pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     })
 }
 
-/// Returns the answer, made unreadable if the fault is of such a kind.
+/// Returns the HTTP response for this answer. The kinds `Garbage`, `Xml` and `MissingFields` make the body
+/// unreadable.
 pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {

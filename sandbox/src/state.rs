@@ -72,7 +72,6 @@ impl State {
         self.latencies.clear();
     }
 
-    /// Returns the seed of all random decisions.
     pub fn seed(&self) -> u64 {
         self.seed.load(Ordering::Relaxed)
     }
@@ -109,7 +108,7 @@ impl State {
         ledger.oldest_first().map(sheet).collect()
     }
 
-    /// Enrols a business or a party, or changes one that is already enrolled.
+    /// Enrols a business or a party. If it is already enrolled, changes the members that are given.
     pub fn enrol(&self, enrolment: &PartyEnrolment) -> Result<(), String> {
         self.books.open().enrol(enrolment).map_err(str::to_owned)
     }

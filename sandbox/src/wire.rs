@@ -31,12 +31,12 @@ pub(crate) fn keep(connection: &dyn Any, extensions: &mut Extensions) {
     }
 }
 
-/// Closes the connection without a reply.
+/// Returns a response that makes the server close the connection without sending anything.
 pub(crate) fn drop_reply() -> HttpResponse {
     HttpResponse::Ok().body(Severed)
 }
 
-/// Closes the connection with a reset.
+/// Returns a response that makes the server close the connection with a TCP reset.
 pub(crate) fn reset(request: &HttpRequest) -> HttpResponse {
     if let Some(Wire(socket)) = request.conn_data::<Wire>()
         && let Err(error) = socket.set_linger(Some(Duration::ZERO))

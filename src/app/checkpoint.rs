@@ -38,7 +38,7 @@ pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
 }
 
 /// Signs the heads of all event chains that have grown. Returns the number of signed heads and the number and hash of
-/// the file's last line. If these are also kept elsewhere, they show later whether the file was truncated.
+/// the file's last line. A copy of this number and hash, kept elsewhere, shows later whether the file was truncated.
 pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);

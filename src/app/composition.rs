@@ -99,7 +99,8 @@ async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, S
     Ok(store)
 }
 
-/// Describes the database without the credentials in its URL.
+/// Makes the error for a database that cannot be opened. The error names the database without the credentials in the
+/// URL.
 fn open_error(settings: &Settings, source: StoreError) -> StartError {
     StartError::Database { place: settings.database_place(), source }
 }
@@ -337,7 +338,8 @@ async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     leases::release_owned_by(store, owner).await
 }
 
-/// Returns the rule for the addresses that webhooks may be sent to.
+/// Returns the rule for the addresses that webhooks may be sent to. In production every allowed network must name a
+/// port.
 fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     let wants_ports = settings.environment == Environment::Production;
     AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
@@ -358,7 +360,6 @@ pub(super) fn taxpayer_deps(
     }
 }
 
-/// Returns the deadline of each invoice category, from the settings.
 fn deadlines(settings: &Settings) -> DeadlinePolicy {
     let given = &settings.deadlines;
     DeadlinePolicy {

@@ -165,8 +165,8 @@ impl Application {
         let mut server = HttpServer::new(handlers)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
-            // No extra timeout here: if a request was not read to its end, our response handling already waits for
-            // the client.
+            // This timeout is off: if a request was not read to its end, the middleware `unread_body` itself waits
+            // until the client has read the response.
             .client_disconnect_timeout(Duration::ZERO)
             // The signal handler of actix would end the process while work is in flight; `run_until_stopped` handles
             // signals instead.
@@ -191,13 +191,12 @@ impl Application {
         &self.app
     }
 
-    /// Returns a handle that can stop the HTTP server.
     pub fn handle(&self) -> ServerHandle {
         self.server.handle()
     }
 
-    /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then lets work in flight finish, within the time
-    /// limits above.
+    /// Serves until SIGTERM, Ctrl-C or the server's handle stops the service. Then waits a limited time for work in
+    /// flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
         let handle = self.server.handle();
         let requested_at = Arc::new(OnceLock::new());
@@ -221,7 +220,6 @@ impl Application {
     }
 }
 
-/// Runs the command `serve`.
 pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
     let accounts = first_start::accounts(&application.app, &settings).await?;

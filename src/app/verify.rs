@@ -44,7 +44,6 @@ enum ChainDifference {
     Removed { sequence: i64, number: u64 },
 }
 
-/// The result of verifying chains and checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerificationReport {
     taxpayers: usize,
@@ -178,8 +177,8 @@ async fn walk(
     }
 }
 
-/// Compares each checkpoint with the events that it signs. An intact chain that contains all signed events was not
-/// changed before the last of them.
+/// Compares each checkpoint with the events that it signs. If a chain is intact and contains every signed event, no
+/// event up to the last signed one was changed.
 async fn compare_all(
     store: &Store,
     taxpayer: Option<TaxpayerId>,

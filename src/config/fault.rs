@@ -38,7 +38,7 @@ pub enum SettingFault {
     Unfit(String),
 }
 
-/// All faults of the settings, at least one. The program does not start with them.
+/// The faults of the settings; there is at least one. The program does not start with faulty settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigFault(pub Vec<SettingFault>);
 

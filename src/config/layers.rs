@@ -78,8 +78,8 @@ impl LayerChecks {
         all
     }
 
-    /// Returns the settings of this layer that are known and have allowed values. Records a fault for each of the
-    /// others.
+    /// Returns the settings of this layer that are known and have allowed values. Records a fault for every other
+    /// setting.
     fn layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (name, value) in layer {
@@ -148,8 +148,8 @@ impl LayerChecks {
     }
 }
 
-/// Returns the value of a variable. Text that is not valid TOML stays text; the check of a setting that is not text
-/// then refuses it.
+/// Returns the value of an environment variable. If the setting is not text, the variable is read as TOML. A variable
+/// that is not valid TOML stays text, which the check of the setting then refuses.
 fn variable(key: &str, text: String) -> Value {
     if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);

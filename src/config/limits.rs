@@ -42,7 +42,8 @@ pub(super) enum Allowed {
     Word(&'static [&'static str]),
     /// Text that passes the test. The second value describes the allowed text.
     Text(fn(&str) -> bool, &'static str),
-    /// A list of texts that each pass the test. The list may be empty. The second value describes the allowed texts.
+    /// A list of texts, which may be empty. Each text must pass the test. The second value describes the allowed
+    /// texts.
     Texts(fn(&str) -> bool, &'static str),
 }
 

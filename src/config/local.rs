@@ -40,7 +40,7 @@ impl Settings {
         })?;
         fill(&mut self.secrets.contact_password, "secrets.contact_password", &dir, short)?;
         fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
-        // A remote authority issues the API key and secret. The simulator accepts whatever is configured; the key
+        // A remote authority issues the API key and secret itself. The simulator accepts the configured ones; its key
         // must be a UUID.
         if self.authority.mode == AuthorityMode::Sandbox {
             fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
@@ -82,8 +82,8 @@ fn uuid(chance: [u8; 32]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
-/// Sets a secret that is not configured from the file in `dir` that has the last part of the setting's name, such as
-/// `encryption_key` for `secrets.encryption_key`. Creates the file if it does not exist.
+/// If a secret is not configured, reads it from a file in `dir`, which is created if it does not exist. The file's
+/// name is the last part of the setting's name, such as `encryption_key` for `secrets.encryption_key`.
 fn fill(
     secret: &mut SecretString,
     key: &'static str,

@@ -65,8 +65,8 @@ fn distinct(bytes: &[u8]) -> usize {
     seen.len()
 }
 
-/// Returns true if at least three of four bytes are equal or next to the byte before, as in `aabbcc` and
-/// `1234567890`.
+/// Returns true if at least three quarters of the bytes are equal to the byte before or differ from it by one, as in
+/// `aabbcc` and `1234567890`.
 fn is_sequence(bytes: &[u8]) -> bool {
     let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
     let small = bytes.windows(2).filter(is_small).count();
@@ -74,7 +74,8 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn is_made_of_words(letters: &str) -> bool {
-    // The lengths of prefixes that consist of whole words, still to be continued.
+    // Each entry is the length of a prefix of `letters` that consists of whole words. The loop extends each prefix by
+    // further words.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {

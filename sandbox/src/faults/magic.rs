@@ -20,10 +20,10 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// The fault applies to the first calls of `sign`, as many as the number says. The status, if given, replaces the
-    /// usual one.
+    /// The fault applies to the first calls of `sign` about the invoice; the number says to how many. The status, if
+    /// given, replaces the usual status of the fault.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// The fault applies to the first calls of `lookup` about the invoice, as many as the number says.
+    /// The fault applies to the first calls of `lookup` about the invoice; the number says to how many.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,

@@ -121,7 +121,7 @@ impl Counts {
     }
 }
 
-/// Decrements the counter when dropped, so that the counter is right even if the wait was cancelled.
+/// Decrements the counter of waiting calls when dropped, so that the counter is right even if the wait was cancelled.
 struct Counted<'a>(&'a AtomicU64);
 
 impl Drop for Counted<'_> {
