@@ -1,10 +1,10 @@
-//! Outages of the authority. One outage covers all operations and replicas that observe it. It starts when
-//! the first breaker opens. It ends when each affected operation has been answered again and none has failed
-//! for a while; so a restart, after which all breakers are closed, ends nothing.
+//! Outages of the authority. One outage covers all operations, and all replicas of this service that observe it.
+//! An outage starts when the first breaker opens. It ends when each affected operation has been answered again and
+//! no operation has failed for a while. A restart closes all breakers, but it does not end an outage.
 //!
-//! Observations carry timestamps, and the latest one of each operation counts. The result therefore does not
-//! depend on which replica observes, how often, or whether it lives until the end. Failures before the end of
-//! the last outage do not start a new one.
+//! Observations carry timestamps, and the latest observation of each operation counts. The result therefore does
+//! not depend on which replica observes, on how often it observes, or on how long it lives. Failures before the
+//! end of the last outage do not start a new outage.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -14,17 +14,18 @@ use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 
-/// After this long without a call to an operation the authority is probed. The probe comes sooner if other
-/// operations are answered again.
+/// If an affected operation has had no call for this long, the authority is probed. The probe comes sooner if
+/// another operation is answered again.
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// A timestamp further in the future than this was recorded before the clock was set back. The clocks of
-/// replicas differ by less.
+/// A timestamp that is further in the future than this was recorded before the clock was set back. The clocks of
+/// replicas differ by less than this.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// How long failed notifications are retried. A later notification would be useless.
+/// Failed notifications are retried for this long after the start or the end of the outage. A later notification
+/// would be useless.
 const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
-    /// The start or the end of an outage, as notified.
+    /// The start or the end of an outage. Taxpayers are notified of both.
     OutageEdge { Started = "started", Ended = "ended" }
 }
 
@@ -37,17 +38,17 @@ impl OutageEdge {
     }
 }
 
-/// One process's observation of the calls to one operation.
+/// The calls to one operation, as one process observed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationCalls {
     pub operation: &'static str,
-    /// When its breaker opened; `None` while it is closed.
+    /// The time at which the operation's breaker opened; `None` while the breaker is closed.
     pub held_since: Option<Timestamp>,
     pub failed_at: Option<Timestamp>,
     pub answered_at: Option<Timestamp>,
 }
 
-/// The latest state of an operation.
+/// The latest known state of an operation, with the time of the call that shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperationHealth {
     Failing(Timestamp),
@@ -55,7 +56,8 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops timestamps from before the clock was set back, whose real time is unknown.
+    /// Drops timestamps that were recorded before the clock was set back, since their real time is unknown. A
+    /// breaker that is open counts as open since `now` at the latest.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -65,8 +67,8 @@ impl OperationCalls {
         }
     }
 
-    /// With a closed breaker a failure counts only if no call was answered recently, since single calls
-    /// fail at any time.
+    /// Returns the state of the operation; `None` if there was no call. While the breaker is closed, a failure
+    /// counts only if no call was answered recently, since single calls fail at any time.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -77,7 +79,7 @@ impl OperationCalls {
         }
     }
 
-    /// Returns when the breaker opened if it is open and a call failed after `end`.
+    /// Returns the time at which the breaker opened, if the breaker is open and a call failed after `end`.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let (held_since, failed_at) = (self.held_since?, self.failed_at?);
         let affected =
@@ -86,13 +88,12 @@ impl OperationCalls {
     }
 }
 
-/// An operation affected by an outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AffectedOperation {
     pub operation: String,
-    /// When it last failed.
+    /// The time of the last failed call.
     pub failed_at: Timestamp,
-    /// When it was first answered afterwards.
+    /// The time of the first answered call after `failed_at`.
     pub answered_at: Option<Timestamp>,
 }
 
@@ -115,13 +116,13 @@ impl AffectedOperation {
     }
 }
 
-/// The progress of notifying the taxpayers.
+/// The progress of notifying all taxpayers of the start or the end of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotificationProgress {
     pub edge: OutageEdge,
-    /// The last taxpayer processed, in the order of ids.
+    /// The last taxpayer that was processed. Taxpayers are processed in the order of their ids.
     pub last_taxpayer: TaxpayerId,
-    /// True if some taxpayer could not be notified.
+    /// True if at least one taxpayer could not be notified.
     pub has_missed: bool,
 }
 
@@ -131,16 +132,16 @@ impl NotificationProgress {
     }
 }
 
-/// The result of notifying some taxpayers, in the order of their ids.
+/// The result of notifying one batch of taxpayers, in the order of their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotifiedBatch {
     pub edge: OutageEdge,
-    /// The last of them; `None` if none was left.
+    /// The last taxpayer of the batch; `None` if no taxpayer was left to notify.
     pub last_taxpayer: Option<TaxpayerId>,
     pub has_missed: bool,
 }
 
-/// The notification for one taxpayer.
+/// The notification that is sent to one taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutageNotice {
     pub outage: OutageId,
@@ -151,21 +152,21 @@ pub struct OutageNotice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
     pub id: OutageId,
-    /// In the order in which they failed.
+    /// The affected operations. An operation that is affected later is appended.
     pub affected: Vec<AffectedOperation>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// `None` if all notifications are sent.
+    /// The progress of the notifications that are being sent; `None` if all have been sent.
     pub notifying: Option<NotificationProgress>,
 }
 
-/// One process's observation of the authority.
+/// An observation of the authority by one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation<'a> {
-    /// The id for a new outage.
+    /// The id that a new outage gets.
     pub id: OutageId,
     pub now: Timestamp,
-    /// How long no operation may fail before an outage ends.
+    /// An outage ends only after no operation has failed for this long.
     pub quiet: SignedDuration,
     pub sightings: &'a [OperationCalls],
     /// The result of a health probe, if one was made.
@@ -173,7 +174,8 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Returns the last outage after this observation, or a new one.
+    /// Returns the open outage after this observation. If no outage is open, returns a new outage, or `None` if
+    /// the observation starts none.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
             Some(outage) if outage.is_open() => {
@@ -186,7 +188,8 @@ impl Observation<'_> {
         }
     }
 
-    /// True if an open outage needs a health probe, since its operations have no recent calls.
+    /// True if an open outage needs a health probe: none of the operations that are still unanswered had a recent
+    /// call.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -233,8 +236,8 @@ impl Observation<'_> {
         outage
     }
 
-    /// How long an operation may go without calls before the authority is probed. A rarely used operation
-    /// must not keep an outage open after the others recovered.
+    /// Returns how long an operation may go without calls before the authority is probed. The time is shorter once
+    /// another operation has recovered, so that a rarely used operation does not keep the outage open.
     fn patience(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
         if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
@@ -243,7 +246,8 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // A failure in the future was recorded before the clock was set back.
+        // `abs`: a failure in the future was recorded before the clock was set back. It must not keep the outage
+        // open.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -257,8 +261,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Moves timestamps from before the clock was set back to now, so that the outage ends like any
-    /// other.
+    /// Replaces timestamps from before the clock was set back by `now`, so that the outage ends like any other
+    /// outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -272,12 +276,12 @@ impl Outage {
         self.affected.iter().map(|one| one.operation.as_str()).collect()
     }
 
-    /// Duration in whole seconds, up to now if the outage is open.
+    /// Returns the duration in whole seconds. The duration of an open outage ends at `now`.
     pub fn duration_s(&self, now: Timestamp) -> i64 {
         self.ended_at.unwrap_or(now).duration_since(self.started_at).as_secs().max(0)
     }
 
-    /// Returns the notification to send now.
+    /// Returns the notification to send now; `None` if all have been sent.
     pub fn notice(&self) -> Option<OutageNotice> {
         let edge = self.notifying?.edge;
         let mut data = json!({
@@ -302,8 +306,9 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records a notified batch. Returns the outage with the next batch or the next notification due.
-    /// Failed notifications are retried for a time.
+    /// Records that a batch of taxpayers was notified. After the last batch, all batches are repeated if a
+    /// taxpayer was missed and `NOTIFY_FOR` has not passed. If they are not repeated and the outage has ended, the
+    /// notifications of its end follow those of its start.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {
@@ -360,7 +365,7 @@ mod tests {
         Observation { id: Uuid::from_u128(1), now: at(now), quiet: QUIET, sightings, is_alive: None }
     }
 
-    /// An outage of the operation `sign` that started at 0.
+    /// An outage of the operation `sign` that started at second 0 of the test.
     fn begun() -> Outage {
         look(1, &[seen(Some(0), Some(0), None)]).at(None).unwrap()
     }

@@ -1,5 +1,5 @@
-//! The plan of the authority pipeline: the steps of each operation, their effect on the invoice, and the
-//! states of a run. `run` holds the transitions of a run.
+//! The plan of the authority pipeline: the steps of each operation, the effect of each step on the invoice, and
+//! the states of a run. The module `run` has the transitions of a run.
 
 pub mod deadline;
 pub mod operator_action;
@@ -15,7 +15,7 @@ pub use crate::domain::pipeline::resolution::ResolvedBy;
 pub use crate::domain::pipeline::run::{Run, RunRequest, StepRecord, StepResult};
 
 words! {
-    /// The operation of a run.
+    /// The operation that a run carries out at the authority.
     Operation {
         Submit = "submit",
         Transmit = "transmit",
@@ -25,7 +25,7 @@ words! {
 }
 
 words! {
-    /// One call to the authority.
+    /// A step of an operation: one kind of call to the authority.
     Step {
         IrnCheck = "irn-check",
         DataCheck = "data-check",
@@ -41,7 +41,8 @@ words! {
 }
 
 words! {
-    /// The state of a run. The last three are final until the same operation is requested again.
+    /// The state of a run. `Succeeded`, `Refused` and `Cancelled` are final until a caller requests the same
+    /// operation again or an operator retries the run.
     RunState {
         Running = "running",
         Waiting = "waiting",
@@ -62,7 +63,7 @@ words! {
 }
 
 impl Operation {
-    /// The steps in order.
+    /// Returns the steps in the order in which a run takes them.
     pub fn steps(self) -> &'static [Step] {
         match self {
             Self::Submit => &[Step::IrnCheck, Step::DataCheck, Step::Sign, Step::Confirm],
@@ -72,31 +73,30 @@ impl Operation {
         }
     }
 
-    /// True if the operation can be requested again after it ended: a paid invoice can be rejected later.
-    /// The others happen once for each IRN.
+    /// True if the operation can be requested again after it succeeded. Only payment updates can, since a paid
+    /// invoice can be rejected later. Each other operation succeeds once for each IRN.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }
 
-    /// The first step that is not done; `None` if all are.
+    /// Returns the first step that is not in `done`; `None` if all steps are done.
     pub fn next(self, done: &[Step]) -> Option<Step> {
         self.steps().iter().copied().find(|step| !done.contains(step))
     }
 }
 
 impl Step {
-    /// True if the call changes state at the authority, so that its outcome can be unknown.
+    /// True if the call changes state at the authority. Only such a call can have an unknown outcome.
     pub fn has_effect(self) -> bool {
         matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
-    /// True if the step must be repeated each time the run continues, since its answer holds only for the
-    /// moment.
+    /// True if the step must be repeated each time the run continues, since its answer holds only for the moment.
     pub fn is_momentary(self) -> bool {
         matches!(self, Self::Health | Self::AccessPoints)
     }
 
-    /// The stage of the invoice after this step.
+    /// Returns the stage that the invoice reaches by this step; `None` if the step leads to no stage.
     pub fn stage(self) -> Option<Stage> {
         match self {
             Self::DataCheck => Some(Stage::Validated),
@@ -114,7 +114,7 @@ impl Step {
 }
 
 impl RunState {
-    /// True if the run continues by itself.
+    /// True if the run continues without a request by a caller or an operator.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Waiting)
     }

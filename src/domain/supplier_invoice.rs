@@ -1,5 +1,5 @@
-//! An invoice that a supplier sent to one of our taxpayers, with supplier and buyer from its document. It is
-//! stored by IRN in the taxpayer's inbox. Other parts of the document are not interpreted.
+//! An invoice that a supplier sent to one of our taxpayers. It is stored by IRN in the taxpayer's inbox. Only the
+//! IRN, the supplier and the buyer are read from the document; other parts are not interpreted.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,36 +7,37 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// The maximum length of an IRN in an inbox: an invoice number, a service id and a date.
+/// The maximum number of characters in an IRN of an inbox: 255 for the invoice number, 8 for the service id, 8 for
+/// the date, and 2 hyphens.
 const IRN_CHARS_MAX: usize = 273;
-/// The maximum stored length of a supplier's name or tax number.
+/// The maximum number of characters that are kept of a name or tax number in a document.
 const PARTY_CHARS_MAX: usize = 255;
 
-/// An invoice in an inbox.
+/// An invoice in a taxpayer's inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SupplierInvoice {
     pub taxpayer_id: TaxpayerId,
-    /// In the authority's spelling.
+    /// The IRN in the authority's spelling.
     pub irn: Irn,
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
     pub received_at: Timestamp,
-    /// When the taxpayer acknowledged it through this service.
+    /// The time at which the taxpayer acknowledged the invoice through this service.
     pub acknowledged_at: Option<Timestamp>,
 }
 
-/// A decrypted document of the authority, with the fields that an inbox needs.
+/// An invoice document of the authority after decryption, with the fields that an inbox entry needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SupplierDocument {
     pub irn: Irn,
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
-    /// Absent if the invoice names no buyer.
+    /// The tax number of the buyer; `None` if the document has none.
     pub buyer_tin: Option<String>,
     pub document: Value,
 }
 
-/// The document is not the requested invoice.
+/// The error for a document that is not the requested invoice.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the authority's document of {asked} is of another invoice or of none")]
 pub struct OtherInvoice {
@@ -44,7 +45,8 @@ pub struct OtherInvoice {
 }
 
 impl SupplierDocument {
-    /// Parses the document that was downloaded for an IRN.
+    /// Parses the document that the authority returned for the IRN `asked`. Fails if the document does not have
+    /// this IRN.
     pub fn of(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
         let named = document.get("irn").and_then(Value::as_str).and_then(readable_irn);
         let irn = named.filter(|irn| irn.key() == asked.key());
@@ -59,7 +61,7 @@ impl SupplierDocument {
         })
     }
 
-    /// Creates its entry in a taxpayer's inbox.
+    /// Creates the entry for this document in a taxpayer's inbox.
     pub fn received(&self, taxpayer_id: TaxpayerId, now: Timestamp) -> SupplierInvoice {
         SupplierInvoice {
             taxpayer_id,
@@ -72,18 +74,18 @@ impl SupplierDocument {
     }
 }
 
-/// The tax number of the buyer in a document.
 pub fn buyer_tin(document: &Value) -> Option<String> {
     text(document, "accounting_customer_party", "tin")
 }
 
-/// Parses an IRN from outside, if it can be stored.
+/// Parses an IRN that another system sent; `None` if it is malformed or too long to store.
 pub fn readable_irn(text: &str) -> Option<Irn> {
     let fits = text.chars().count() <= IRN_CHARS_MAX;
     fits.then(|| Irn::parse(text).ok())?
 }
 
-/// A field of a party, as one line of text that a database can store.
+/// Returns a text field of a party, trimmed, without control characters and cut to `PARTY_CHARS_MAX`; `None` if it
+/// is blank or absent.
 fn text(document: &Value, party: &str, name: &str) -> Option<String> {
     let sent = document.get(party)?.get(name)?.as_str()?;
     let line: String = sent.chars().filter(|letter| !letter.is_control()).take(PARTY_CHARS_MAX).collect();

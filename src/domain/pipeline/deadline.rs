@@ -1,6 +1,6 @@
-//! The legal deadline for an invoice to reach the authority. It counts from the time of issue, with a
-//! duration for each category (`deadlines.*`). A deadline orders work and is shown; a missed one refuses
-//! nothing.
+//! The legal deadline for an invoice to reach the authority. It counts from the time of issue, and its duration
+//! depends on the category of the invoice (`deadlines.*`). The runs of a taxpayer are taken in the order of their
+//! deadlines, and callers see the deadline. A missed deadline refuses nothing.
 
 use std::time::Duration;
 
@@ -11,19 +11,20 @@ use serde_json::Value;
 
 use crate::domain::kernel::codes::Category;
 
-/// The duration for each category.
+/// The time from issue to deadline for each category of invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeadlinePolicy {
     pub b2b: Duration,
     pub b2c: Duration,
     pub b2g: Duration,
-    /// The time zone of dates of issue.
+    /// The time zone of the dates and times of issue in documents.
     pub offset: Offset,
 }
 
 impl DeadlinePolicy {
-    /// The deadline of a document that was submitted now. Without a category the shortest duration
-    /// applies.
+    /// Returns the deadline of a document that is submitted at `now`. A category in the document takes precedence
+    /// over `category`. If there is neither, the shortest duration applies. If the document has no valid date of
+    /// issue, the time counts from `now`.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let stated = text("invoice_kind").and_then(Category::parse);
@@ -41,7 +42,8 @@ impl DeadlinePolicy {
         issued.saturating_add(given).unwrap_or(Timestamp::MAX)
     }
 
-    /// The time of issue; without a time, the end of the day.
+    /// Returns the time of issue. A document without a time counts as issued at the end of the day. `None` if the
+    /// date or the time is malformed.
     fn issued(&self, date: &str, time: Option<&str>) -> Option<Timestamp> {
         let date: Date = date.parse().ok()?;
         let time: Time = time.map_or(Ok(Time::MAX), str::parse).ok()?;

@@ -1,5 +1,5 @@
-//! Operator actions on a run, as a table of its states. No action may leave it unknown whether the authority
-//! has an invoice.
+//! The actions of operators on a run. The table shows the next state for each state and action; an empty cell
+//! means that the action is refused. An action never makes it unknown whether the authority has an invoice.
 //!
 //! | State | pause | resume | retry | cancel |
 //! |---|---|---|---|---|
@@ -9,8 +9,8 @@
 //! | refused, cancelled | | | running | |
 //! | succeeded | | | | |
 //!
-//! The answer to a step that was called before a pause is still recorded. A run whose step took effect, or
-//! may have, cannot be cancelled.
+//! If a step was called before a pause, its answer is still recorded. A run cannot be cancelled if a step took
+//! effect at the authority, or may have taken effect.
 
 use jiff::Timestamp;
 
@@ -19,12 +19,12 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Run, RunState};
 
 words! {
-    /// An action by an operator.
+    /// An action of an operator on a run.
     OperatorAction { Pause = "pause", Resume = "resume", Retry = "retry", Cancel = "cancel" }
 }
 
 impl RunState {
-    /// The state after an action; `None` if the action is not allowed.
+    /// Returns the state after an action; `None` if the state does not allow the action.
     pub fn after(self, to: OperatorAction) -> Option<Self> {
         match (self, to) {
             (Self::Running | Self::Waiting, OperatorAction::Pause) => Some(Self::Paused),
@@ -39,7 +39,6 @@ impl RunState {
 }
 
 impl Run {
-    /// Applies an operator action to the run.
     pub fn moved(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
         self.may_move(to)?;
         Ok(match to {
@@ -58,7 +57,7 @@ impl Run {
         }
     }
 
-    /// The actions that the run allows now.
+    /// Returns the actions that the run allows now.
     pub fn moves(&self) -> Vec<OperatorAction> {
         OperatorAction::ALL.iter().copied().filter(|to| self.may_move(*to).is_ok()).collect()
     }

@@ -1,17 +1,19 @@
-//! How the outcome of a call became known, and which of its steps determines this for a run.
+//! The way in which the outcome of a call became known. `ResolvedBy::after` combines the ways of all steps into
+//! one for the run.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};
 
 words! {
-    /// By the answer to the call; by a later query (`confirm`, or a search if that gave no answer); or by
-    /// comparing the authority's copy of the document with the sent one.
+    /// The way in which an outcome became known: from the answer to the call, from a later query (`confirm`, or a
+    /// search if `confirm` gave no answer), or by comparing the authority's copy of the document with the document
+    /// that was sent.
     ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 
 impl ResolvedBy {
-    /// Returns how a run is resolved after a step: a query takes precedence over an answer, and among
-    /// queries the step with an effect does.
+    /// Returns how a run counts as resolved after a step that was resolved by `self`. A query takes precedence
+    /// over an answer. Of two queries, the later one counts if its step has an effect, and the earlier one if not.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {
@@ -22,7 +24,7 @@ impl ResolvedBy {
 }
 
 impl Run {
-    /// True if an outcome became known by more than the answer to its call.
+    /// True if the outcome of a step was learnt in another way than from the answer to the call.
     pub fn was_asked_about(&self) -> bool {
         self.resolved_by.is_some_and(|by| by != ResolvedBy::Answer)
     }

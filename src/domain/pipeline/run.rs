@@ -1,5 +1,5 @@
-//! A run: one document on its way through the steps of an operation. It records completed steps, the intent
-//! to call the next, and the outcome. Another process can continue it after any transition.
+//! A run takes one document through the steps of an operation. It records the completed steps, the intent to call
+//! the next step, and the outcome. After any transition another process can continue the run.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
 
-/// The numeric fields of a report.
+/// The fields of a report that hold numbers as texts.
 const REPORT_NUMBERS: [&str; 5] =
     ["base_amount", "other_taxes", "vat_rate", "vat_calculated", "total_amount"];
 
@@ -25,17 +25,18 @@ pub struct Run {
     pub state: RunState,
     /// The document sent to the authority.
     pub document: Value,
-    /// SHA-256 of the document, in hexadecimal.
+    /// SHA-256 of the document, in hexadecimal (`RunRequest::digest`).
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step whose call began and whose outcome is not recorded. Its outcome is queried before the step
-    /// is sent again.
+    /// A step whose call began and whose outcome is not recorded. The outcome is queried before the step is called
+    /// again.
     pub intent: Option<Step>,
-    /// Attempts at the present step, including queries about its outcome.
+    /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
-    /// Process crashes during the present step, or possibly during it.
+    /// The number of process crashes during the present step. A crash can have another cause than this step.
     pub crashes: u32,
-    /// When the step began to fail. Time in a queue is left out.
+    /// The time at which the present step began to fail, moved forward by the time that the run spent in a queue
+    /// since.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     /// The legal deadline for the invoice to reach the authority.
@@ -48,30 +49,30 @@ pub struct Run {
     pub updated_at: Timestamp,
 }
 
-/// The result of a step.
+/// The result of one attempt at a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepResult {
     Done {
         resolved_by: ResolvedBy,
         qr_code: Option<String>,
     },
-    /// The authority already had this state, and nothing was sent.
+    /// The authority already had the requested state, so nothing was sent.
     Unchanged(ResolvedBy),
     Refused {
         error: String,
     },
-    /// Retry later.
+    /// The attempt failed. The step is retried at `until`.
     Wait {
         reason: WaitReason,
         error: String,
         until: Timestamp,
     },
-    /// Nothing was called: calls of this kind are blocked at present.
+    /// No call was made, since calls of this kind are blocked at present. The step is tried at `until`.
     Deferred {
         error: String,
         until: Timestamp,
     },
-    /// The retry time is used up: an operator decides.
+    /// The time for retries has passed. An operator decides how the run goes on.
     Pause {
         error: String,
     },
@@ -88,7 +89,7 @@ impl StepResult {
         }
     }
 
-    /// The outcome as recorded in the log of steps.
+    /// Returns the word for this result in the log of steps.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done { .. } => "done",
@@ -101,7 +102,6 @@ impl StepResult {
     }
 }
 
-/// The request for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRequest {
     pub operation: Operation,
@@ -110,8 +110,8 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Digest of the request. The spelling of a report's numbers does not count, though the authority
-    /// takes them as texts.
+    /// Returns the SHA-256 of the document, in hexadecimal. Two reports have the same digest if they differ only
+    /// in the spelling of numbers, although the authority takes these numbers as texts.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
             return digest::of_document(&self.document);
@@ -126,7 +126,7 @@ impl RunRequest {
         digest::of_document(&document)
     }
 
-    /// The same request with another spelling of its IRN.
+    /// Returns the same request with another spelling of the IRN, also within the document.
     #[must_use]
     pub fn spelled(mut self, irn: Irn) -> Self {
         if let Some(field) = self.document.get_mut("irn") {
@@ -167,28 +167,28 @@ impl Run {
         Self { deadline_at, ..self }
     }
 
-    /// The step to carry out next; its breaker can block the run.
+    /// Returns the step to carry out next. The run is blocked while the breaker of this step is open.
     pub fn next_step(&self) -> Option<Step> {
         self.operation.next(&self.done)
     }
 
-    /// True if the document can still be replaced: no step with an effect was, or may have been, carried
-    /// out.
+    /// True if the document can still be replaced: no step with an effect succeeded, and none has an unknown
+    /// outcome. If the operation can be repeated, a step that succeeded in an ended run does not count.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
         untouched && !self.intent.is_some_and(Step::has_effect)
     }
 
-    /// Starts over with another document.
+    /// Starts the run over with another document.
     #[must_use]
     pub fn replaced(self, request: RunRequest, now: Timestamp) -> Self {
         let fresh = Self::open(self.id, self.taxpayer_id, request, now);
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a caller that waits for the run can get its response. A submission waits until it ends;
-    /// the others respond as soon as they have to wait.
+    /// True if a caller that waits for the run can get a response now. The caller of a submission waits until the
+    /// run has ended or is paused. The caller of another operation gets a response as soon as the run has to wait.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
@@ -196,7 +196,7 @@ impl Run {
         }
     }
 
-    /// Continues now instead of at the scheduled time.
+    /// Makes the run continue now instead of at its scheduled time.
     #[must_use]
     pub fn due_now(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
@@ -209,31 +209,31 @@ impl Run {
         }
     }
 
-    /// Continues after it ended without success.
+    /// Makes the run continue now. Starts the time of failing anew, and releases the run from quarantine.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
     }
 
-    /// Counts a process crash, if a step had begun.
+    /// Counts a process crash, if the call of a step had begun.
     #[must_use]
     pub fn crashed(self) -> Self {
         let crashes = self.crashes + u32::from(self.intent.is_some());
         Self { crashes, ..self }
     }
 
-    /// True if its step crashed so many processes that only an operator can retry it.
+    /// True if so many processes crashed during the present step that only an operator can retry it.
     pub fn is_quarantined(&self) -> bool {
         crash::is_quarantined(self.crashes)
     }
 
-    /// True if the run may have crashed a process. It then runs isolated from others.
+    /// True if the run may have crashed a process. Such a run is carried out in isolation from other runs.
     pub fn goes_alone(&self) -> bool {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. A momentary step (`is_momentary`) does not replace the unresolved
-    /// intent of a step with an effect.
+    /// Records the intent to call a step. If the outcome of a step with an effect is unknown, the run keeps that
+    /// intent while it calls a momentary step (`is_momentary`).
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
@@ -242,24 +242,24 @@ impl Run {
         Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
     }
 
-    /// Leaves out time past the schedule, in a queue or behind blocked calls: it does not count as
-    /// failing.
+    /// Moves the start of failing forward by the time that the run has waited past its schedule, in a queue or
+    /// behind blocked calls. That time does not count as failing.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
     }
 
-    /// The step with an effect whose outcome is unknown.
+    /// Returns the step with an effect whose outcome is unknown, if there is one.
     pub fn unsettled(&self) -> Option<Step> {
         self.intent.filter(|step| step.has_effect())
     }
 
-    /// True if a step with an effect succeeded, by our records.
+    /// True if our records say that a step with an effect succeeded.
     pub fn has_taken_effect(&self) -> bool {
         self.done.iter().any(|step| step.has_effect())
     }
 
-    /// Returns the run after the result of a step.
+    /// Returns the run after a step with the result `verdict`.
     #[must_use]
     pub fn after(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
         self.updated_at = now;
@@ -283,8 +283,8 @@ impl Run {
         self
     }
 
-    /// Ends the run with success without an answer to its call: the authority reports that the invoice
-    /// was transmitted.
+    /// Ends the run with success, because the authority reports that the invoice was transmitted. No answer to the
+    /// run's own call is needed.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
@@ -307,7 +307,8 @@ impl Run {
         self.done.push(step);
         self.intent = self.intent.filter(|intent| *intent != step);
         if step.is_momentary() {
-            // It precedes each attempt at the next step, whose attempts continue to be counted.
+            // A momentary step comes before each attempt at the next step. It must not change the number of those
+            // attempts.
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;
@@ -327,7 +328,8 @@ impl Run {
         self.crashes = 0;
     }
 
-    /// The intent stays: the outcome of a step with an effect is unknown until it is queried.
+    /// Makes the run wait. The run keeps its intent, since the outcome of a step with an effect is unknown until
+    /// it is queried.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);
@@ -335,7 +337,7 @@ impl Run {
         self.done.retain(|step| !step.is_momentary());
     }
 
-    /// Pauses before the next step until an operator resumes it.
+    /// Pauses the run before its next step, until an operator resumes the run.
     #[must_use]
     pub fn held(mut self, now: Timestamp) -> Self {
         self.state = RunState::Paused;
@@ -345,8 +347,8 @@ impl Run {
         self
     }
 
-    /// Ends without success: the invoice was cancelled before it was validated, or an operator cancelled
-    /// the run.
+    /// Ends the run without success: the invoice was cancelled before the authority validated it, or an operator
+    /// cancelled the run.
     #[must_use]
     pub fn cancelled(mut self, now: Timestamp) -> Self {
         self.end(RunState::Cancelled);
@@ -356,12 +358,12 @@ impl Run {
     }
 }
 
-/// One attempt at a step, as logged.
+/// An entry of the log of steps: one attempt at a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepRecord {
     pub step: Step,
     pub attempt: u32,
-    /// None while the call is in flight, or if the process crashed in it.
+    /// `None` while the call is in flight, or if the process crashed during the call.
     pub outcome: Option<String>,
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,

@@ -1,6 +1,6 @@
-//! Compares the authority's signed copy with the sent document. Only fields that were sent count: the
-//! authority may add fields, reorder them, and spell numbers differently. Absent, null and empty are equal.
-//! Lists are compared without order, very long ones in order.
+//! Compares the authority's signed copy with the document that was sent. Only the fields that were sent are
+//! compared: the authority may add fields, reorder them, and spell numbers differently. Absent, null and empty
+//! values are equal. The order of a list does not count, except in very long lists.
 
 use jiff::civil::Date;
 use serde_json::{Map, Number, Value};
@@ -8,20 +8,21 @@ use serde_json::{Map, Number, Value};
 use crate::domain::kernel::digest;
 use crate::domain::pipeline::Run;
 
-/// The refusal of a run whose IRN was signed with other content.
+/// The message of a run that is refused because other content was signed under its IRN.
 pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
     signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
 
-/// The field that is not compared, since its value changes over time.
+/// The name of the one field that is not compared. Its value changes over time.
 const CHANGING: &str = "payment_status";
-/// Identifiers that are compared without case.
+/// Names of the identifiers that are compared without regard to case.
 const CASELESS: [&str; 2] = ["business_id", "irn"];
-/// The maximum length of lists that are compared without order, since each entry may be compared with each.
+/// The maximum length of a list that is compared without regard to order. Such a comparison can compare each entry
+/// of one list with each entry of the other list, which takes too long for longer lists.
 const SEARCHED_MAX: usize = 256;
-/// Length of a date, which a time can follow.
+/// The number of characters in a date. A time can follow the date.
 const DATE_LEN: usize = 10;
 
-/// True if the authority's copy contains the sent document.
+/// True if the authority's copy has all values of the sent document.
 pub fn holds(copy: &Value, sent: &Value) -> bool {
     let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else { return false };
     let lasting = |fields: &Map<String, Value>| {
@@ -32,7 +33,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// True if the dates that the authority reports are those of the document; `None` if it reports none.
+/// Returns false if a date that the authority reports differs from the document, and true if the issue dates are
+/// equal. Returns `None` if no date differs and the authority reports no issue date.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
@@ -51,7 +53,7 @@ fn date(text: &str) -> Option<Date> {
     text.get(..DATE_LEN)?.parse().ok()
 }
 
-/// An identifier in lower case; other values unchanged.
+/// Returns an identifier of `CASELESS` in lower case, and any other value unchanged.
 fn plain(name: &str, value: &Value) -> Value {
     match value {
         Value::String(text) if CASELESS.contains(&name) => text.to_lowercase().into(),
@@ -59,7 +61,7 @@ fn plain(name: &str, value: &Value) -> Value {
     }
 }
 
-/// The document without empty values.
+/// Returns the document without empty values.
 fn filled(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -82,7 +84,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The copy with only the fields that were sent.
+/// Returns the copy with only the fields that were sent.
 fn reduced(copy: &Value, sent: &Value) -> Value {
     match (copy, sent) {
         (Value::Object(copy), Value::Object(sent)) => {
@@ -97,7 +99,8 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// The entries of the copy in the order in which they were sent, as far as they are found.
+/// Returns the entries of the copy in the order of the equal entries in `sent`. If no entry of the copy is equal,
+/// the first remaining entry takes the place.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
@@ -114,7 +117,7 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::of_document(copy) == digest::of_document(sent)
 }
 
-/// A text that spells a number, where a number was sent, is that number.
+/// Converts the text to a number if it spells one. The caller sent a number at this place.
 fn numeric(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }

@@ -1,21 +1,21 @@
-//! The transmission state of an invoice by our records. Notices, the authority's lists and its search are
-//! compared with it, so each change is recorded once.
+//! The transmission state of an invoice by our records. The authority's notices, lists and search results are
+//! compared with this state, so that each change is recorded only once.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::pipeline::{Operation, Run, Step};
 
-/// The transmission state of an invoice by our records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
-    /// True if it was transmitted by our records and no transmit run ended without sending it.
+    /// True if our records say that the invoice was transmitted, and no transmit run stopped before it sent the
+    /// invoice.
     pub is_transmitted: bool,
     pub is_acknowledged: bool,
 }
 
 impl Transit {
-    /// Derives the state from the invoice, if stored, and all runs of its IRN.
+    /// Derives the state from the invoice, if it is stored, and from all runs of its IRN.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
         let did = |step| runs.iter().any(|run: &Run| run.done.contains(&step));
         let has_reached = match invoice {

@@ -1,14 +1,14 @@
-//! One reconciliation: a taxpayer's day compared with the authority, and its findings. It is requested as a
-//! row and processed later, so nothing is lost in a crash: the next holder of the lane repeats it, which
-//! changes nothing more.
+//! A reconciliation compares one day of a taxpayer with the authority and records the findings. A request is
+//! stored as a row and processed later, so no request is lost in a crash: the next holder of the lane repeats the
+//! reconciliation. A repetition does not repair anything twice.
 //!
 //! | State | Means |
 //! |---|---|
-//! | queued | requested |
-//! | running | in progress, or its process crashed |
-//! | interrupted | the authority or the database failed; it is retried |
-//! | done | compared completely |
-//! | failed | not retried any more, with the reason |
+//! | queued | the reconciliation was requested and has not started |
+//! | running | the reconciliation is in progress, or its process crashed |
+//! | interrupted | the authority or the database failed; the reconciliation is retried |
+//! | done | all invoices of the day were compared |
+//! | failed | the reconciliation is not retried any more; `error` has the reason |
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ words! {
 }
 
 impl ReconciliationState {
-    /// True if it is still to be processed.
+    /// True if the reconciliation still has to be processed.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Queued | Self::Running | Self::Interrupted)
     }
@@ -43,11 +43,11 @@ words! {
 }
 
 words! {
-    /// The treatment of a finding.
+    /// The treatment of a finding: it was repaired, or it is listed for an operator.
     FindingAction { Repaired = "mended", Listed = "listed" }
 }
 
-/// The maximum number of attempts at a reconciliation.
+/// The maximum number of attempts at one reconciliation.
 pub const ATTEMPTS_MAX: u32 = 5;
 
 /// The reconciliation of one day of one taxpayer.
@@ -55,20 +55,21 @@ pub const ATTEMPTS_MAX: u32 = 5;
 pub struct Reconciliation {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
-    /// A day in the authority's time zone.
+    /// The day in the time zone of the authority.
     pub day: Date,
     pub by: AskedBy,
     pub state: ReconciliationState,
     pub attempts: u32,
     pub counts: ReconciliationCounts,
-    /// The reason for an interruption or a failure.
+    /// The reason why the reconciliation was interrupted or failed.
     pub error: Option<String>,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
 }
 
-/// The number of compared invoices by result. An invoice can have two findings.
+/// The results of a reconciliation. `repaired` and `listed` count findings, and an invoice can have two findings.
+/// The other fields count invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReconciliationCounts {
     pub compared: u32,
@@ -78,7 +79,7 @@ pub struct ReconciliationCounts {
     pub listed: u32,
 }
 
-/// One difference and its treatment.
+/// One difference between our records and the authority's, and its treatment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub kind: FindingKind,
@@ -117,7 +118,8 @@ impl Reconciliation {
         Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
     }
 
-    /// Records an interruption. It is retried unless the error is final or the attempts are used up.
+    /// Records that an error interrupted the reconciliation. The reconciliation is retried unless the error is
+    /// final or `ATTEMPTS_MAX` attempts were made.
     #[must_use]
     pub fn broken_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
         let state = if is_final || self.attempts >= ATTEMPTS_MAX {
@@ -129,29 +131,28 @@ impl Reconciliation {
     }
 }
 
-/// The first moment of a day in a time zone and the first one after it; `None` at the end of time.
+/// Returns the start of a day and the start of the next day in a time zone; `None` if one of them is out of range.
 pub fn span(day: Date, zone: Offset) -> Option<(Timestamp, Timestamp)> {
     let start = |day: Date| zone.to_timestamp(day.to_datetime(jiff::civil::Time::midnight())).ok();
     Some((start(day)?, start(day.tomorrow().ok()?)?))
 }
 
-/// The day of a moment in a time zone.
 pub fn day_of(at: Timestamp, zone: Offset) -> Date {
     zone.to_datetime(at).date()
 }
 
-/// The days that the timer compares: today and those before it, newest first.
+/// Returns the days that the timer compares: today and the days before it, `days` in total, newest first.
 pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
     (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
 }
 
-/// True if the timer must compare a day: once after the day ended, and repeatedly during it. `last` is the
-/// start of the last completed comparison.
+/// True if the timer must compare a day: repeatedly during the day, and once after the day ended. `end` is the end
+/// of the day. `last` is the start of the last completed comparison.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {
         None => true,
         Some(last) if now >= end => last < end,
-        // A comparison in the future was made before the clock was set back.
+        // If the last comparison is in the future, it was recorded before the clock was set back.
         Some(last) => last > now || last.saturating_add(every).is_ok_and(|next| next <= now),
     }
 }
