@@ -158,8 +158,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns the janitor's tasks. One passivates idle actors and, after a pause, lets actors that gave up restart. The
-/// other reports actors that spend too long on one batch.
+/// Returns the janitor's tasks. One passivates idle actors and, after a pause, lets actors that have given up start
+/// again. The other reports actors that spend too long on one batch.
 fn janitor_tasks(
     context: &BuildContext<'_>,
     runs: &Arc<PipelineActors>,

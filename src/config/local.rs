@@ -82,7 +82,7 @@ fn uuid(chance: [u8; 32]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
-/// If a secret is not configured, reads it from a file in `dir`, which is created if it does not exist. The file's
+/// If a secret is not configured, reads it from a file in `dir`. Creates the file if it does not exist. The file's
 /// name is the last part of the setting's name, such as `encryption_key` for `secrets.encryption_key`.
 fn fill(
     secret: &mut SecretString,

@@ -1,8 +1,8 @@
 //! A signed invoice and its state transitions.
 //!
-//! The document never changes after the signature. The payment status and the transit state change, but never back to
-//! an earlier state. A transition that is not allowed changes nothing and returns the reason in the authority's
-//! words.
+//! The document never changes after the signature. The payment status and the transit state change only by the
+//! transitions in this file. A transition that is not allowed changes nothing and returns the reason in the
+//! authority's words.
 
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Reads request bodies and writes answers of the control interface. A success is the bare object; a failure is `{
-//! error }`.
+//! Reads request bodies and writes answers of the control interface. An answer is the bare object, or `{ error }` for
+//! a failure.
 
 use std::{future::Future, pin::Pin};
 

@@ -1,8 +1,9 @@
 //! Faults that a person can type: a word that begins with `SBX`, inside an invoice number.
 //!
 //! The authority's invoice numbers consist of letters and digits, and so do these words. Most faults end after a few
-//! calls or seconds, so an invoice typed to fail still succeeds in the end. Three words have no end (REJECT, OFFLINE,
-//! DOWN): they show how runs give up. The documentation lists the words from the table in this file.
+//! calls or seconds, so an invoice typed to fail still succeeds in the end. The failures of three words (SBXREJECT,
+//! SBXOFFLINE, SBXDOWN) never end: they show how runs give up. The documentation lists the words from the table in
+//! this file.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
@@ -28,7 +29,8 @@ enum Does {
     Slow,
     Reject,
     Offline,
-    /// From the first call of `sign` on, and for some seconds, the fault applies to calls about any invoice.
+    /// The fault applies to calls about any invoice, for some seconds from the first call of `sign` about this
+    /// invoice.
     ToAll(FaultKind),
 }
 
@@ -124,8 +126,8 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 
 /// The delay of every answer about an invoice with the word SBXSLOW.
 const SLOW_MS: u64 = 1500;
-/// How long a fault for all calls lasts if no digits follow its word, and the longest time that digits can ask for,
-/// in seconds.
+/// How long the faults of SBXHEALTH and SBXOUTAGE last, in seconds, if no digits follow the word. `FOR_S_MAX` is the
+/// longest time that digits can set.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 

@@ -163,7 +163,7 @@ impl FaultOrder {
     }
 }
 
-/// The parsed values of a fault.
+/// The values of a fault order that `check` has parsed.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) operation: Option<Operation>,

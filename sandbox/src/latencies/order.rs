@@ -44,7 +44,7 @@ pub struct LatencyOrder {
     pub at_once: Option<u32>,
 }
 
-/// The parsed values of a latency.
+/// The values of a latency order that `check` has parsed.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) operation: Option<Operation>,
