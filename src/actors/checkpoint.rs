@@ -107,7 +107,7 @@ impl Checkpointer {
         Ok(ids.iter().filter_map(grown).collect())
     }
 
-    /// Runs `work` on a blocking thread, because it waits for the disk and for other processes that use the file.
+    /// Runs `work` on a blocking thread, because access to the file waits for the disk and for other processes.
     async fn with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,
@@ -151,7 +151,7 @@ impl Checkpointer {
 pub struct CheckpointActor {
     checkpointer: Checkpointer,
     every: Duration,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -1,6 +1,6 @@
 //! Detects that the machine's clock or the database's clock was set back. Then makes waiting work due now, instead of
-//! letting it wait until the clock has caught up. If a clock was set back before the start of the process, stored times
-//! are later than now.
+//! letting it wait until the clock has caught up. A clock that was set back before the process started is detected by
+//! stored times that are later than now.
 
 use std::time::{Duration, Instant};
 
@@ -36,8 +36,8 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns the minimum by which the clock was set back since the reading `last`. Returns None if the clock may
-    /// simply have run on.
+    /// Returns a lower bound of the time by which the clock was set back since the reading `last`. Returns None if the
+    /// clock may simply have run on.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -117,7 +117,7 @@ impl ClockWatch {
 
 pub struct ClockActor {
     watch: ClockWatch,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -154,7 +154,7 @@ impl Dispatcher {
         Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
     }
 
-    /// Runs under supervision on the background arbiter.
+    /// Starts the dispatcher under supervision on the background arbiter.
     pub fn start(self, tree: &Tree, arbiters: &Arbiters, kind: NodeKind) -> Addr<DispatcherActor> {
         let node = tree.node(kind, 0, format!("{}-dispatcher", self.config.kind.as_str()));
         supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| DispatcherActor {
@@ -290,7 +290,7 @@ async fn release_after_failure(store: &Store, lease: &Lease) -> Result<(), Store
 
 pub struct DispatcherActor {
     dispatcher: Dispatcher,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -1,5 +1,5 @@
 //! Incidents that an operator may have to look into: a paused run, a parked or disabled endpoint, a dead letter. Each
-//! incident writes one warning and increments one counter; no other module does this for incidents. URLs and answers
+//! incident writes one warning and increments one counter. Only this module logs and counts incidents. URLs and answers
 //! are not logged, because they may contain secrets.
 
 use jiff::Timestamp;

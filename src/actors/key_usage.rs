@@ -16,8 +16,8 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// The maximum number of recorded keys. While it is reached, further uses are not recorded, and their keys are recorded
-/// at a later use.
+/// The maximum number of recorded keys. When this number is reached, a used key is not recorded until one of its later
+/// uses.
 const WAITING_MAX: usize = 65_536;
 
 /// The hashes of the recorded keys that are not written yet.
@@ -47,7 +47,7 @@ pub struct KeyUsageActor {
     usage: Arc<KeyUsage>,
     store: Store,
     clock: SharedClock,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

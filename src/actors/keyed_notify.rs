@@ -13,7 +13,7 @@ use tokio::sync::futures::Notified;
 #[derive(Debug, Clone)]
 pub struct KeyedNotify<K: Eq + Hash>(Arc<DashMap<K, Arc<Notify>>>);
 
-/// Listens to one key until it is dropped.
+/// Listens to one key until the listener is dropped.
 pub(crate) struct Listener<K: Eq + Hash> {
     waiters: KeyedNotify<K>,
     key: K,

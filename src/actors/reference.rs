@@ -100,7 +100,7 @@ impl ReferenceRefresher {
 pub struct ReferenceActor {
     refresher: ReferenceRefresher,
     wait: Duration,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -58,7 +58,7 @@ impl ExpiredKeySweeper {
 
 pub struct SweeperActor {
     broom: ExpiredKeySweeper,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -1,6 +1,6 @@
 //! Verifies each taxpayer with the authority after onboarding, and again with growing delays until the authority
-//! confirms the taxpayer. The taxpayer's actor records the result. Each taxpayer has a lane, which holds the lease and
-//! the schedule of its verification, so none is lost when a process dies. Onboarding does not wait for the
+//! confirms the taxpayer. The taxpayer's actor records the result. Each taxpayer has a lane that holds the lease and
+//! the schedule of its verification, so no verification is lost when a process dies. Onboarding does not wait for the
 //! verification.
 
 use std::sync::Arc;
@@ -161,7 +161,7 @@ fn after(now: Timestamp, since: Timestamp) -> Duration {
 
 pub struct VerifierActor {
     verifier: Verifier,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

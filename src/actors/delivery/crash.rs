@@ -16,7 +16,8 @@ use crate::store::lanes::{self, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries;
 
 /// The deliveries in flight at a crash were the longest due ones, apart from deliveries that waited for an earlier
-/// delivery of the same IRN. So a crash is counted for this many times the maximum number of deliveries in flight.
+/// delivery of the same IRN. So the crash is counted for the longest due deliveries, up to this many times the maximum
+/// number of deliveries in flight.
 const MARGIN: usize = 2;
 
 impl DeliveryDeps {

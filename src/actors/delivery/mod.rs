@@ -3,7 +3,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | the actor of an endpoint and its dispatcher | `actor` |
-//! | starts attempts in order and collects them | `endpoint_worker` |
+//! | one endpoint: starts attempts in order and collects their outcomes | `endpoint_worker` |
 //! | attempts in flight: running, finished or being written | `in_flight` |
 //! | the next state of delivery and endpoint after an attempt | `outcome` |
 //! | batched reads and writes for all endpoints | `due_reader`, `outcome_writer`, `batching` |

@@ -202,8 +202,8 @@ async fn rests(
 }
 
 /// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint has no pending delivery. If the
-/// circuit is open, returns the delay until the circuit may be probed, whenever the delivery is due, because new work
-/// does not wake such a lane.
+/// circuit is open, returns the delay until the circuit may be probed, no matter when the delivery is due, because new
+/// work does not wake such a lane.
 fn idle_time(
     taxpayer: TaxpayerId,
     circuit_state: CircuitState,

@@ -1,6 +1,6 @@
 //! Processes one notice about an invoice. If one of our taxpayers sent the invoice, the authority is asked for its
-//! transmission status. If one of our taxpayers is the buyer, the invoice is downloaded into the buyer's inbox. Both
-//! may be true of the same invoice.
+//! transmission status. If one of our taxpayers is the buyer, the invoice is downloaded into the buyer's inbox. Sender
+//! and buyer can both be our taxpayers.
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ struct TransitLine {
 
 /// The result of one poll.
 enum PollResult {
-    /// The whole list was processed, and the cursor is to be stored.
+    /// The whole list was processed. The cursor is the new one to store.
     Done(PullCursor),
     /// Lines are left over, so the next poll is due at once.
     MoreDue,
@@ -249,7 +249,7 @@ impl TransitPoller {
 
 pub struct TransitPollerActor {
     poller: TransitPoller,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -20,7 +20,7 @@ pub struct OutageActor {
     detector: OutageDetector,
     authority: Authority,
     notifier: OutageNotifier,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

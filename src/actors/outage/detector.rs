@@ -1,6 +1,6 @@
 //! Turns this process's observations of the authority into outages. The detector first checks without a lock whether an
-//! observation changes the stored outage, because most observations change nothing. If it does, the detector locks the
-//! lane, reads the outage again and decides on the current row.
+//! observation changes the stored outage, because most observations change nothing. If the outage changes, the detector
+//! locks the lane, reads the outage again and decides on the current row.
 
 use jiff::SignedDuration;
 

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | this process's observations and the state of the outage | `detector` |
 //! | notifying the taxpayers in batches | `notifier` |
-//! | the periodic actor of both | `actor` |
+//! | the actor that runs both periodically | `actor` |
 
 mod actor;
 mod detector;

@@ -63,7 +63,8 @@ impl OutageNotifier {
         )))
     }
 
-    /// Notifies one taxpayer. Returns false after a transient failure; a permanent one is logged and skipped.
+    /// Notifies one taxpayer. Returns false after a transient failure. After a permanent failure logs an error and
+    /// returns true, so that the taxpayer is skipped.
     async fn notify(&self, id: TaxpayerId, notice: OutageNotice) -> bool {
         let Err(failure) = self.taxpayers.notify_outage(id, notice).await else { return true };
         let is_transient = is_transient(&failure);
@@ -310,7 +311,8 @@ mod tests {
             replica.subscribe(1, &[STARTED]).await;
             replica.subscribe(2, &[STARTED]).await;
             replica.observe_failure().await;
-            // As if the process died after it had notified the first taxpayer and before it stored its progress.
+            // These calls have the same effect as a process that dies after it has notified the first taxpayer and
+            // before it has stored its progress.
             let notice = last(&test).await.notice().unwrap();
             let twice = [notice.clone(), notice.clone()]
                 .map(|notice| replica.notifier.taxpayers.notify_outage(TaxpayerId(1), notice));
@@ -336,7 +338,7 @@ mod tests {
             other.notify_all().await;
             let (found, total) = outages::page(&test.store, Page { number: 1, per_page: 10 }).await.unwrap();
             assert_eq!((found.len(), total), (1, 1));
-            // The first replica observes nothing more. A restarted replica begins with closed breakers.
+            // The first replica makes no further observations. A restarted replica begins with closed breakers.
             let restarted = Replica::new(&test, "three", &clock);
             clock.advance(Duration::from_secs(90));
             restarted.observe_nothing(true).await;

@@ -9,7 +9,7 @@ use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
-/// How it became known that the effect of a call happened, or None if the effect did not happen.
+/// Says how it became known that the effect of a call happened; None if the effect did not happen.
 pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {

@@ -46,7 +46,7 @@ pub(super) enum RunError {
 }
 
 impl RunError {
-    /// True if another process has taken over the lane, so that it must not be released here.
+    /// True if another process has taken over the lane, so that this process must not release the lane.
     pub(super) fn is_stale(&self) -> bool {
         matches!(self, Self::Store(StoreError::Stale) | Self::Books(TaxpayerError::Store(StoreError::Stale)))
     }

@@ -8,8 +8,8 @@ use crate::authority::{AuthorityFailure, Confirmation, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
-/// The state that the authority reports for a signed IRN. None means that the authority's answer does not contain the
-/// field.
+/// The state that the authority reports for a signed IRN. A field is None if the authority's answer does not contain
+/// it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteStatus {
     pub(super) by: ResolvedBy,

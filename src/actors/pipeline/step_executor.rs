@@ -1,5 +1,6 @@
-//! Executes one step: calls the authority and interprets the answer. If the outcome of a call with an effect is
-//! unknown, the authority is asked for it before the call is repeated. An earlier process may have made that call.
+//! Executes one step: calls the authority and interprets the answer. If an earlier call of the step may have had an
+//! effect and its outcome is unknown, the authority is asked for that outcome before the call is repeated. An earlier
+//! process may have made that earlier call.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -81,8 +82,8 @@ impl StepExecutor<'_> {
     }
 
     /// Checks the IRN. The authority gives the same answer for a signed IRN as for a busy moment. So after this answer
-    /// it is asked whether it has signed this document, which an earlier attempt of the run may have sent. The steps
-    /// after this one learn from `resolved_by` that the document is signed.
+    /// the authority is asked whether it has signed this document, which an earlier attempt of the run may have sent.
+    /// The steps after this one learn from `resolved_by` that the document is signed.
     async fn irn_check(&self, run: &Run) -> ExecutionResult {
         let text =
             |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -148,8 +149,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// A refused health check counts as "down": the call contains no document, so the refusal cannot be about the
-    /// document.
+    /// A refused health check counts as "down": the health check contains no document, so the refusal cannot be about
+    /// the run's document.
     async fn health(&self) -> ExecutionResult {
         match self.authority.system_healthy().await {
             Ok(true) => Ok(done()),

@@ -1,6 +1,6 @@
 //! Compares one day of our ledger with the authority's, invoice by invoice. The authority is read first and our data
-//! second, so that an effect at the authority that we record between the two reads is seen on both sides. A difference
-//! is read again on both sides, so that work in progress is not reported as a finding.
+//! second. So if we record an effect of a call between the two reads, both sides show that effect. A difference is read
+//! again on both sides, so that work in progress is not reported as a finding.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -139,8 +139,8 @@ impl DayComparison<'_> {
         Ok(())
     }
 
-    /// Asks the authority again and reads our record again. A difference is a finding only if the new answer differs in
-    /// this way both from our earlier record and from our present one.
+    /// Asks the authority again and reads our record again. A difference is a finding only if the authority's new
+    /// answer differs in the same way from our earlier record and from our present record.
     async fn confirm_difference(
         &mut self,
         key: &str,

@@ -76,7 +76,7 @@ impl Reconciler {
     }
 
     /// Releases the lane. If a request arrived during the pass, the next pass is due at once. Requests lock the lane's
-    /// row, so none is missed.
+    /// row, so no request is missed.
     async fn finish_pass(&self, lease: &Lease, result: &PassResult) -> Result<(), StoreError> {
         let tx = self.store.begin().await?;
         lanes::fence(&tx, lease).await?;
@@ -260,7 +260,7 @@ impl Reconciler {
 
 pub struct ReconcilerActor {
     reconciler: Reconciler,
-    /// The actor's own address. Without it actix would stop the actor once no other address exists.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

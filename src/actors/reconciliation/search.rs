@@ -115,8 +115,8 @@ fn date(text: &str, zone: Offset) -> Option<Date> {
     if text.len() == 10 { text.parse().ok() } else { moment().or_else(leading) }
 }
 
-/// Removes control characters from a text of the authority, because the database does not accept all of them, and cuts
-/// the text.
+/// Removes control characters from a text of the authority, so that the database accepts the text, and cuts it to
+/// `ODD_CHARS_MAX` characters.
 fn printable(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(ODD_CHARS_MAX).collect()
 }
