@@ -1,10 +1,11 @@
-//! A cached value with a lifetime. Of several concurrent callers one loads it, and the others wait for the result.
+//! A cached value with a lifetime. If several callers need a new value at the same time, one of them loads it and the
+//! other callers wait for the result.
 
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-/// The last value with its time.
+/// The last value and the time at which it was loaded.
 #[derive(Debug)]
 pub(crate) struct Cached<T> {
     last: Mutex<Option<(Instant, T)>>,
@@ -16,7 +17,7 @@ impl<T: Clone> Cached<T> {
         Self { last: Mutex::default(), lasts }
     }
 
-    /// Returns the last value while it is fresh, else loads a new one.
+    /// Returns the cached value while it is fresh. If it is not, loads and caches a new value.
     pub(crate) async fn get(&self, look: impl Future<Output = T>) -> T {
         let mut last = self.last.lock().await;
         if let Some((at, value)) = last.as_ref()

@@ -1,5 +1,6 @@
-//! One line of the table of endpoints: a path with its handlers, its policy and its documentation. Any other method is
-//! 405 with `Allow`. A handler without documentation does not compile, except for the pages for people.
+//! One entry of the table of endpoints: a path with its handlers, its policy and its documentation. A method without
+//! a handler is refused with 405 and `Allow`. A handler without documentation does not compile, except for pages for
+//! people.
 
 use std::rc::Rc;
 
@@ -26,7 +27,7 @@ pub(crate) struct Part {
     pub(crate) endpoints: Vec<Path>,
 }
 
-/// A path with its methods.
+/// One path with the handlers of its methods.
 pub(crate) struct Path {
     pub(crate) pattern: &'static str,
     routes: Vec<Route>,
@@ -35,7 +36,8 @@ pub(crate) struct Path {
     documented: Vec<(Vec<Method>, Doc)>,
 }
 
-/// Documents an operation. It is a function, since the document is built only when it is asked for.
+/// Returns the documentation of an operation. It is a function, because the API document is built only when it is
+/// requested.
 type Doc = fn() -> OperationDoc;
 
 pub(crate) fn path(pattern: &'static str) -> Path {
@@ -44,43 +46,43 @@ pub(crate) fn path(pattern: &'static str) -> Path {
 }
 
 impl Path {
-    /// Marks a path that only reads, although it may be posted.
+    /// Marks a path whose requests change nothing, even if they are POST.
     pub(crate) fn reads(mut self) -> Self {
         self.policy.effect = Effect::Never;
         self
     }
 
-    /// Marks a path that changes something although it accepts GET.
+    /// Marks a path whose requests change something, even if they are GET.
     pub(crate) fn has_effect(mut self) -> Self {
         self.policy.effect = Effect::Always;
         self
     }
 
-    /// Marks a path that waits for the authority or for a webhook receiver.
+    /// Marks a path whose handlers wait for the authority or for a webhook receiver.
     pub(crate) fn relays(mut self) -> Self {
         self.policy.relays = true;
         self
     }
 
-    /// Marks a path that takes a body of many invoices.
+    /// Marks a path whose body contains many invoices.
     pub(crate) fn bulk(mut self) -> Self {
         self.policy.is_bulk = true;
         self
     }
 
-    /// Gives a path its own rate limit for each taxpayer.
+    /// Gives the path a rate limit of its own, counted for each taxpayer.
     pub(crate) fn sensitive(mut self, operation: SensitiveOp) -> Self {
         self.policy.sensitive = Some(operation);
         self
     }
 
-    /// Marks a path that needs no key.
+    /// Marks a path that needs no API key.
     pub(crate) fn public(mut self) -> Self {
         self.policy = self.policy.public();
         self
     }
 
-    /// Handles GET, and HEAD without the body.
+    /// Handles GET, and also HEAD, whose response has no body.
     pub(crate) fn get<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
@@ -117,7 +119,7 @@ impl Path {
         self.on([Method::PATCH], handler, doc)
     }
 
-    /// Handles a read that may also be posted.
+    /// Handles a read that callers may send with GET, HEAD or POST.
     pub(crate) fn get_or_post<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
@@ -127,7 +129,7 @@ impl Path {
         self.on([Method::GET, Method::HEAD, Method::POST], handler, doc)
     }
 
-    /// Handles several methods with one operation. The document names the operation by the first one.
+    /// Handles several methods with one operation. The API document names the operation by the first method.
     pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
@@ -138,7 +140,7 @@ impl Path {
         self.route(methods, handler)
     }
 
-    /// Handles GET with a page for people, which the document leaves out.
+    /// Handles GET with a page for people, which the API document does not list.
     pub(crate) fn page<F, Args>(self, handler: F) -> Self
     where
         F: Handler<Args>,
@@ -161,7 +163,7 @@ impl Path {
         self
     }
 
-    /// Returns the operations of the path, each with the keys that the policy accepts.
+    /// Returns the documented operations of the path, each with the kinds of keys that the path's policy accepts.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
         let (path, surface) = (self.pattern, self.policy.surface);
         self.documented.iter().map(move |(methods, doc)| Operation {
@@ -173,13 +175,13 @@ impl Path {
         })
     }
 
-    /// Sorts fixed segments before parameters that would match them too.
+    /// The sort key of a path: a fixed segment comes before a parameter that would match the same text.
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }
 }
 
-/// Returns the method in the document. HEAD is left out, since every GET also answers HEAD.
+/// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.
 fn http_method(method: &Method) -> Option<HttpMethod> {
     match *method {
         Method::GET => Some(HttpMethod::Get),
@@ -195,13 +197,13 @@ impl Part {
         self.endpoints.iter().flat_map(Path::operations)
     }
 
-    /// Returns the part as the document shows it.
+    /// Returns this part of the API as the API document lists it.
     pub(crate) fn tag(&self) -> Tag {
         Tag { name: self.name, purpose: self.purpose, operations: self.operations().collect() }
     }
 }
 
-/// Returns the endpoints in the order in which a request is matched with them.
+/// Returns the endpoints in the order in which a request is matched against them.
 pub(crate) fn by_precedence(mut endpoints: Vec<Path>) -> Vec<Path> {
     endpoints.sort_by_cached_key(Path::precedence);
     endpoints
@@ -224,7 +226,7 @@ impl HttpServiceFactory for Path {
     }
 }
 
-/// Handles a request without a matching path.
+/// Answers a request that matches no path.
 pub(crate) async fn not_found() -> Result<&'static str, ApiError> {
     std::future::ready(Err(ApiError::route_not_found())).await
 }

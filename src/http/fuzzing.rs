@@ -35,7 +35,7 @@ use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
 use crate::webhook::{AttemptOutcome, AttemptResult, PhaseTimes};
 
-/// Reads a body with every form that needs no account, and explains its faults.
+/// Reads a body with every form that needs no account. For each form that refuses the body, explains the faults.
 pub fn forms(text: &[u8]) {
     let catalog = Arc::new(catalog());
     if let Ok(body) = json::batch(text)
@@ -71,7 +71,7 @@ fn form<T>(body: &Map<String, Value>, catalog: &Catalog, form: impl FnOnce(&mut 
     judged(body, report::read(body, catalog, form));
 }
 
-/// Checks that a form without a result reports a fault, and that every fault has a pointer.
+/// Checks that a form without a result reports at least one fault, and that every fault has a JSON pointer.
 fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     let Err(faults) = read else { return };
     assert!(!faults.is_empty(), "a form that gives nothing says why");
@@ -81,7 +81,7 @@ fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     drop(local_faults::refused(faults, body));
 }
 
-/// Formats an endpoint's answer to a test.
+/// Formats these bytes as a webhook endpoint's answer to a test message.
 pub fn endpoint_answer(text: &[u8]) {
     let response_head = String::from_utf8_lossy(text).into_owned();
     let (outcome, phases) = (AttemptOutcome::Delivered, PhaseTimes::default());

@@ -1,5 +1,6 @@
-//! Readiness: the database accepts a write, and no actor has given up. A dead authority or single stuck actors are reported
-//! as degraded only, since invoices are accepted all the same. Results are cached for seconds, so that probes are cheap.
+//! Readiness: the process is ready if the database accepts a write and no actor has given up. If the authority is
+//! unreachable or single actors are stuck, the process is only degraded, since it still accepts invoices. Results are
+//! cached for a few seconds, so that readiness probes are cheap.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -14,15 +15,15 @@ use crate::store::db::connections::Store;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
-/// Timeout of the database probe: longer than a write may wait for its turn.
+/// Timeout of the database probe. It is longer than a write may wait in the queue of writes.
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// Timeout of the authority probe.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
-/// The process is not ready when this many taxpayers' actors are stuck and they are at least half of the active ones: then
-/// the cause is not a few taxpayers.
+/// The process is not ready if at least this many taxpayers' actors are stuck and they are at least half of the
+/// active actors. Then the cause is not the data of a few taxpayers.
 const STUCK_MAX: usize = 8;
 
-/// The cached results.
+/// The cached results of the probes of the database and of the authority.
 #[derive(Debug)]
 pub struct Health {
     database: Cached<Option<HealthIssue>>,
@@ -36,7 +37,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Returns the present report; the database and the authority are asked at most every few seconds.
+    /// Returns the current report. Probes the database and the authority at most once every few seconds.
     pub(crate) async fn report(&self, store: &Store, tree: &Tree, client: &Authority) -> HealthReport {
         let database = self.database.get(database(store)).await;
         let authority = self.authority.get(authority(client)).await;
@@ -44,14 +45,14 @@ impl Health {
     }
 }
 
-/// A problem of one component.
+/// A problem of one component. A component without a problem has no `HealthIssue`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HealthIssue {
     severity: Severity,
     reason: String,
 }
 
-/// The effect of a problem on the process.
+/// What a problem means for the readiness of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Degraded,
@@ -77,7 +78,7 @@ impl HealthIssue {
     }
 }
 
-/// The response of a readiness probe.
+/// The response of `/health/ready`.
 #[derive(Debug, Serialize)]
 pub(crate) struct HealthReport {
     status: &'static str,
@@ -127,7 +128,7 @@ impl HealthReport {
     }
 }
 
-/// Probes the database. Only the log has the cause: the caller need not be an operator.
+/// Probes the database. The cause of a failure goes only to the log, because the caller need not be an operator.
 async fn database(store: &Store) -> Option<HealthIssue> {
     let error = within(DATABASE_WAIT, store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");

@@ -1,8 +1,8 @@
-//! The JSON API. The table of endpoints joins the families of `api`: each family lists its paths with methods, handler,
-//! policy (reads, effect, public, relayed, rate class) and documentation. A server mounts the table with
+//! The JSON API. The table of endpoints joins the families of `api`. Each family lists its paths with methods,
+//! handlers, policy (reads, effect, public, relayed, rate limit) and documentation. A server mounts the table with
 //! `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
 //!
-//! Imports run downwards in this list only; `tests/tidy.rs` checks it.
+//! A module imports only modules below its own line of this table; `tests/tidy.rs` checks this.
 //!
 //! | Module | Holds |
 //! |---|---|
@@ -61,7 +61,8 @@ use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
 pub use respond::error::ApiError;
 
-/// The endpoints, by the parts of the API. Each family of handlers lists its own, with handler, policy and documentation.
+/// The endpoints, grouped by the parts of the API. Each part lists its own endpoints with handler, policy and
+/// documentation.
 #[rustfmt::skip]
 fn parts() -> [Part; 5] {
     let part = |name, purpose, endpoints| Part { name, purpose, endpoints };
@@ -74,7 +75,7 @@ fn parts() -> [Part; 5] {
     ]
 }
 
-/// Every path.
+/// The paths of all parts of the API.
 fn table() -> Vec<Path> {
     parts().into_iter().flat_map(|part| part.endpoints).collect()
 }

@@ -1,5 +1,5 @@
-//! Password hashes: Argon2id in the PHC string format, which names its own cost. Hashing is expensive on purpose, so the
-//! number of concurrent and waiting hashes is limited, and the deployment's default password is hashed once.
+//! Password hashes: Argon2id in the PHC string format, which includes the cost. Hashing is expensive on purpose, so
+//! the number of running and waiting hashes is limited. The default password of the deployment is hashed only once.
 
 use argon2::Argon2;
 use argon2::password_hash::{Error, PasswordHasher};
@@ -9,22 +9,22 @@ use tokio::task::spawn_blocking;
 
 use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
 
-/// Concurrent hashes: each takes a core and 19 MiB.
+/// The number of hashes that run at the same time. Each takes one core and 19 MiB.
 const AT_ONCE: usize = 2;
-/// Hashes in work or waiting: the last one waits about a second.
+/// The number of hashes that run or wait. With this many, the last hash waits about a second.
 const ADMITTED_MAX: usize = 32;
 
-/// Hashes passwords, with one queue for the process.
+/// Hashes passwords. All requests of the process share one queue.
 #[derive(Debug)]
 pub struct Passwords {
-    /// The first password of a contact person if Create Taxpayer names none.
+    /// The password that a contact person gets if Create Taxpayer names none.
     default: SecretString,
     default_hash: OnceCell<String>,
     admitted: Semaphore,
     working: Semaphore,
 }
 
-/// A hash to store. The deployment's default password has to be changed.
+/// A password hash to store. `must_change` is true for the default password of the deployment.
 #[derive(Debug)]
 pub(crate) struct KeptPassword {
     pub(crate) hash: String,
@@ -37,8 +37,9 @@ impl Passwords {
         Self { default, default_hash: OnceCell::new(), admitted, working }
     }
 
-    /// Hashes a password on a blocking thread. Without a password, returns the hash of the deployment's default,
-    /// which has to be changed. If too many hashes wait already, refuses and asks the caller to retry.
+    /// Hashes a password on a blocking thread. Without a password, returns the hash of the deployment's default
+    /// password, which must be changed. If too many hashes already wait, fails with an error that asks the caller to
+    /// retry.
     pub(crate) async fn keep(&self, password: Option<SecretString>) -> Result<KeptPassword, ApiError> {
         let Some(password) = password else {
             let hash = self.default_hash.get_or_try_init(|| self.hashed(self.default.clone())).await?;
@@ -47,7 +48,7 @@ impl Passwords {
         Ok(KeptPassword { hash: self.hashed(password).await?, must_change: false })
     }
 
-    /// Fills the queue, for tests.
+    /// Takes every place of the queue, so that further hashes are refused.
     #[cfg(test)]
     pub(crate) async fn fill(&self) -> tokio::sync::SemaphorePermit<'_> {
         let places = u32::try_from(ADMITTED_MAX).unwrap();
@@ -62,7 +63,8 @@ impl Passwords {
     }
 }
 
-/// Hashes a password at the library's default cost (19 MiB, two passes), which OWASP recommends: about 20 ms.
+/// Hashes a password at the library's default cost (19 MiB, two passes), which OWASP recommends. This takes about 20
+/// ms.
 pub(crate) fn hash(password: &SecretString) -> Result<String, Error> {
     let hash = Argon2::default().hash_password(password.expose_secret().as_bytes())?;
     Ok(hash.to_string())

@@ -1,6 +1,6 @@
-//! Tests every path of the route table with every kind of key, on objects of another tenant. A key without the right
-//! to a path is refused with that path's error, and no key reads or changes another tenant's data. The cases are
-//! generated from the table, so they include a new path; a path that no rule covers fails the test.
+//! Calls every path of the endpoint table with every kind of key, on objects of another tenant. A key without the
+//! right to a path must be refused with the path's error, and no key may read or change another tenant's data. The
+//! cases are generated from the table, so they include every new path. A path that no rule covers fails the test.
 
 use actix_web::App;
 use actix_web::dev::{Service, ServiceResponse};
@@ -18,16 +18,16 @@ use crate::http::testing::{
 use crate::store::accounts;
 
 const READS: [Method; 2] = [Method::GET, Method::HEAD];
-/// A text in all data of the other tenant and in nothing else.
+/// A text that all data of the other tenant contains, and that no other data contains.
 const MARK: &str = "foreign-mark";
 const INVOICES: &str = "/v1/tax-payers/invoices";
 const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 
-/// The keys that a path accepts, by the beginning of the path.
+/// The kinds of keys that a path accepts. `RULES` chooses the rule by the beginning of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Public,
-    /// The token in the path authorizes the call.
+    /// The call is authorized by the token in the path and not by an API key.
     Token,
     Taxpayer,
     Integrator,
@@ -49,7 +49,7 @@ const RULES: [(&str, Rule); 10] = [
 ];
 
 fn rule(pattern: &str) -> Rule {
-    // In these tests the metrics are for operators only.
+    // In these tests only operators may read the metrics.
     if pattern == "/metrics" {
         return Rule::Operator;
     }
@@ -57,7 +57,7 @@ fn rule(pattern: &str) -> Rule {
     found.unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one")).1
 }
 
-/// A kind of key, and the rules that it satisfies.
+/// A kind of key, and the rules under which it is accepted.
 #[derive(Debug, Clone)]
 struct Key {
     name: &'static str,
@@ -70,13 +70,13 @@ fn key(name: &'static str, texts: &[&str], opens: &'static [Rule]) -> Key {
     Key { name, texts: texts.iter().map(|text| (*text).to_owned()).collect(), opens, reads_only: false }
 }
 
-/// The data of the other tenant.
+/// The other tenant: its ids, its key and its data.
 struct Foreign {
     taxpayer: i64,
     invoice: i64,
     taxpayer_key: String,
     irn: String,
-    /// Values of the parameters in paths.
+    /// The values for the parameters of paths, such as `{irn}`.
     places: Vec<(&'static str, String)>,
     body: Value,
 }
@@ -103,7 +103,6 @@ impl Seen {
     }
 }
 
-/// One request.
 struct Asked {
     method: Method,
     path: String,
@@ -135,7 +134,7 @@ async fn seen(response: ServiceResponse) -> Seen {
     Seen { status, text: String::from_utf8_lossy(&read_body(response).await).into_owned() }
 }
 
-/// Creates a taxpayer of another integrator, with one object of each kind.
+/// Creates a taxpayer of another integrator, and one object of each kind for that taxpayer.
 async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
     let post =
         async |path: &str, key: &str, body: Value| ask(send(Method::POST, path, key, body)).await.data();
@@ -191,7 +190,7 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
 }
 
 impl Foreign {
-    /// Fills a path of the table with the other tenant's values.
+    /// Replaces the parameters of a path by the other tenant's values.
     fn path(&self, pattern: &str) -> String {
         let id = if pattern.starts_with(INVOICES) { self.invoice } else { self.taxpayer };
         let path =
@@ -201,14 +200,15 @@ impl Foreign {
         path
     }
 
-    /// Returns true if the path names an object, which only its owner may see.
+    /// Returns true if the path contains the id of an object, which only the owner may see.
     fn is_named_by(pattern: &str) -> bool {
         ["{id}", "{irn}", "{batch_no}", "{delivery_id}", "{replay_id}"]
             .iter()
             .any(|name| pattern.contains(name))
     }
 
-    /// Checks that the other tenant sees its own objects. Without this, a missing object would pass for a hidden one.
+    /// Checks that the other tenant can read its own objects. Without this check, an object that does not exist would
+    /// look like an object that is hidden.
     async fn is_seen_by_itself(&self, ask: &impl AsyncFn(Asked) -> Seen) {
         for (path, key) in [
             (format!("{INVOICES}/{}", self.invoice), self.taxpayer_key.as_str()),
@@ -230,13 +230,13 @@ impl Foreign {
         assert_eq!(ask(get(&replay, OTHER_INTEGRATOR_KEY)).await.status, 200);
     }
 
-    /// Returns the tenant's event log, which shows every change.
+    /// Returns the other tenant's event log, which contains an event for every change.
     async fn events(&self, ask: &impl AsyncFn(Asked) -> Seen) -> Value {
         ask(get("/v1/tax-payers/events", &self.taxpayer_key)).await.data()
     }
 }
 
-/// Returns the difference between an answer and its rule, if there is one.
+/// Returns a description of what is wrong with an answer, or `None` if the answer follows the rule of its path.
 fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule(pattern);
@@ -255,7 +255,7 @@ fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String>
             (seen.status, seen.code().as_str()) == (403, "KEY_READ_ONLY")
         }
         (true, Rule::Token) => seen.status == 404,
-        // Operators see every tenant.
+        // Operators may see the data of every tenant.
         (true, Rule::Public | Rule::Operator) => ![401, 403].contains(&seen.status),
         (true, _) if Foreign::is_named_by(pattern) => [401, 403, 404].contains(&seen.status),
         (true, _) => seen.status != 401,
@@ -314,7 +314,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let (mut faults, mut count) = (Vec::new(), 0);
         for key in keys(&house, &ask).await {
             for path in table() {
-                // Operators may change every tenant, so only their reads are tested.
+                // Operators may change the data of every tenant, so their keys are only tested with reads.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
                 for method in path.allowed.iter().filter(|method| !is_theirs || READS.contains(method)) {
                     let has_body = !READS.contains(method);

@@ -1,5 +1,5 @@
-//! The state that all handlers share: handles of the store, the actors and the authority, and the settings of the
-//! API. Each process has one.
+//! The state that all handlers share: the handles of the store, the actors and the authority, and the settings of the
+//! API. Each process has one such state.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::integrations;
 use crate::webhook::AddressPolicy;
 
-/// Handlers receive it as `web::Data<ApiState>`.
+/// The shared state, which handlers receive as `web::Data<ApiState>`.
 pub struct ApiState {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
@@ -48,60 +48,62 @@ pub struct ApiState {
     pub clock: SharedClock,
     pub tree: Tree,
     pub webhook_urls: AddressPolicy,
-    /// Sends test messages to an endpoint.
+    /// Sends test messages to a taxpayer's webhook.
     pub delivery: Arc<DeliveryDeps>,
     pub settings: ApiSettings,
-    /// Starts as `Health::default()`.
+    /// `Health::default()` when the process starts.
     pub health: Health,
-    /// Starts as `CachedCounts::default()`.
+    /// `CachedCounts::default()` when the process starts.
     pub database_counts: CachedCounts,
-    /// Starts as `Traffic::default()`.
+    /// `Traffic::default()` when the process starts.
     pub traffic: Traffic,
     pub limits: RateLimits,
     pub key_usage: Arc<KeyUsage>,
     pub passwords: Passwords,
     pub calls: ConcurrentCalls,
     pub bodies: BodyMemory,
-    /// Starts as `InProgressRequests::default()`.
+    /// `InProgressRequests::default()` when the process starts.
     pub in_progress: InProgressRequests,
 }
 
-/// The settings of the API.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
-    /// Longest wait of Submit and Transmit for their run: `pipeline.wait_s`.
+    /// The longest time that Submit and Transmit wait for their run: `pipeline.wait_s`.
     pub pipeline_wait: Duration,
-    /// Maximum size of a request body, in bytes.
+    /// The largest request body, in bytes, except for bulk requests.
     pub body_bytes_max: usize,
-    /// Maximum size of a bulk request body, in bytes: `http.bulk_bytes_max`.
+    /// The largest body of a bulk request, in bytes: `http.bulk_bytes_max`.
     pub bulk_bytes_max: usize,
-    /// Retention of an idempotency key with its response: `http.idempotency_keep_s`.
+    /// How long an idempotency key is kept with its response: `http.idempotency_keep_s`.
     pub idempotency_keep: Duration,
-    /// Maximum time to receive a whole body: `http.body_timeout_s`.
+    /// The longest time in which a whole body must arrive: `http.body_timeout_s`.
     pub body_timeout: Duration,
-    /// The authority's time zone, in which "today" may begin before it does in UTC.
+    /// The authority's time zone. A new day may begin there before it begins in UTC.
     pub utc_offset: Offset,
-    /// The rights of a taxpayer that the authority has not confirmed: `accounts.verification`.
+    /// What a taxpayer may do that the authority has not confirmed: `accounts.verification`.
     pub verification: VerificationPolicy,
-    /// The ERP systems that an integration may name: `options.erp_systems`.
+    /// The ERP systems that the settings for notifying an ERP may name: `options.erp_systems`.
     pub erp_systems: Vec<String>,
-    /// The token that authorizes the authority's notices: `authority.notification_token`.
+    /// The token that authorizes notices of the authority: `authority.notification_token`.
     pub notification_token: SecretString,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
-    /// The address of a separate listener for `/ops` and `/metrics`, if there is one: `http.ops_bind`.
+    /// The address of the separate listener for `/ops` and `/metrics`; `None` if there is no such listener:
+    /// `http.ops_bind`.
     pub ops_address: Option<SocketAddr>,
-    /// The proxies that may name a client's address: `http.trusted_proxies`.
+    /// The proxies whose word on the client's address is trusted: `http.trusted_proxies`.
     pub trusted_proxies: TrustedProxies,
 }
 
 impl ApiState {
-    /// Returns the last day that is not in the future, in UTC or in the authority's zone if that is ahead.
+    /// Returns the present day in UTC or in the authority's time zone, whichever is later. Later days are in the
+    /// future.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Returns the policy for the webhook URLs of a taxpayer: the deployment's, with the taxpayer's own networks.
+    /// Returns the policy for this taxpayer's webhook URLs: the deployment's policy and the networks that the
+    /// taxpayer owns.
     pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with(&own))

@@ -1,4 +1,4 @@
-//! Test support: the API over its own database, with two integrators and one taxpayer. The authority is unreachable.
+//! Test support: the API with a database of its own, two integrators and one taxpayer. The authority is unreachable.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -58,7 +58,7 @@ pub(crate) const OPERATOR_KEY: &str = "opk_one";
 pub(crate) const NOTIFICATION_TOKEN: &str = "a-token-of-the-tests";
 pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 
-/// The state, with the resources that it needs while in use.
+/// The state of the API, together with the resources that must live as long as the state.
 pub(crate) struct TestApp {
     pub(crate) state: web::Data<ApiState>,
     arbiters: Arc<Arbiters>,
@@ -98,7 +98,7 @@ pub(crate) async fn house_with(change: impl FnOnce(&mut ApiSettings)) -> TestApp
     house_on(sqlite_store().await, change).await
 }
 
-/// Returns an app on each available kind of database.
+/// Returns one app for each kind of database that is available.
 pub(crate) async fn houses() -> Vec<TestApp> {
     let mut houses = Vec::new();
     for database in stores().await {
@@ -189,7 +189,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
-/// Returns a key with this text.
+/// Returns an API key with this text.
 pub(crate) fn new_key(text: &str) -> NewKey {
     SecretString::from(text).into()
 }

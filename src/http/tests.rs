@@ -1,4 +1,4 @@
-//! Tests of the whole API, independent of the handlers: keys, paths, bodies, failures and headers.
+//! Tests of what all endpoints have in common: keys, paths, bodies, failures and headers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +19,7 @@ use crate::http::testing::{
     INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, house, house_with,
 };
 
-/// A response as its caller sees it.
+/// A response as the caller receives it.
 struct Seen {
     status: u16,
     headers: actix_web::http::header::HeaderMap,
@@ -158,7 +158,7 @@ async fn of_two_keys_none_is_taken() {
     }
 }
 
-/// Test requests arrive at 127.0.0.1:8080.
+/// The test requests arrive at the local address 127.0.0.1:8080.
 #[actix_web::test]
 async fn operators_paths_answer_on_their_listener_alone() {
     let elsewhere = house_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;
@@ -207,7 +207,7 @@ async fn the_right_to_call_is_decided_before_the_body() {
     assert_eq!(ask(&house, request).await.code(), (401, "UNAUTHENTICATED".into()));
 }
 
-/// Sends the beginning of a request and waits until the server closes the connection.
+/// Sends the beginning of a request, waits until the server closes the connection, and returns the response.
 fn stalled(address: SocketAddr, head: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();

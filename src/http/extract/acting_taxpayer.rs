@@ -1,6 +1,7 @@
-//! The taxpayer that a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). With a taxpayer's
-//! key it is that taxpayer. With an integrator's key the first of these that is present and well formed decides: the
-//! business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
+//! The taxpayer that a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). A call with
+//! a taxpayer's key acts for that taxpayer. For a call with an integrator's key, the first of these that is present
+//! and well formed decides: the business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header
+//! `x-taxpayer-id`.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -22,7 +23,7 @@ use crate::store::db::error::StoreError;
 
 pub(crate) const TAXPAYER_ID: HeaderName = HeaderName::from_static("x-taxpayer-id");
 
-/// The header `x-taxpayer-id`, if it is well formed.
+/// The header `x-taxpayer-id`; `None` if the header is absent or malformed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaxpayerHint(Option<TaxpayerId>);
 
@@ -36,7 +37,8 @@ impl FromRequest for TaxpayerHint {
     }
 }
 
-/// Returns the taxpayer of the IRN in a path; another taxpayer's IRN is not found.
+/// Returns the taxpayer whose service id is in the IRN. Fails with "invoice not found" if the caller may not act for
+/// that taxpayer.
 pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
     let found = match caller {
         Caller::Taxpayer(id) => own(state, id).await?,
@@ -49,7 +51,7 @@ pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Resu
     verified(state, found)
 }
 
-/// Returns the taxpayer that a body names; `None` if it names none.
+/// Returns the taxpayer that the call acts for. Returns `None` if an integrator's request names no taxpayer.
 pub(crate) async fn for_body(
     state: &ApiState,
     caller: Caller,
@@ -66,8 +68,8 @@ pub(crate) async fn for_body(
     }
 }
 
-/// The authority trusts the service id. So a taxpayer that is not confirmed, and may have claimed another's service id, is
-/// refused unless the settings allow it.
+/// Refuses a taxpayer that the authority has not confirmed, unless the settings allow it. Such a taxpayer may have
+/// claimed the service id of another taxpayer, and the authority trusts the service id.
 fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     Ok(taxpayer)
@@ -92,8 +94,8 @@ async fn named(
     }
 }
 
-/// Returns whether a taxpayer's own key sends the service id of another taxpayer. An integrator may send any, since it may
-/// have one of its own.
+/// Returns true if a taxpayer's own key sends the service id of another taxpayer. An integrator may send any service
+/// id, since it may have one of its own.
 pub(crate) async fn names_another(
     state: &ApiState,
     caller: Caller,
@@ -109,7 +111,7 @@ fn service_id(body: &Map<String, Value>) -> Option<&str> {
     text.filter(|text| is_service_id(text))
 }
 
-/// A reference to a taxpayer in an integrator's request.
+/// How an integrator's request names a taxpayer.
 #[derive(Debug, PartialEq, Eq)]
 enum Name<'a> {
     BusinessId(&'a str),
@@ -120,7 +122,7 @@ enum Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Returns the first reference that is present and well formed.
+    /// Returns the first name, in the order of this module's documentation, that is present and well formed.
     fn of(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);

@@ -1,5 +1,5 @@
-//! Authentication: turns the `x-api-key` into a caller of the domain, or refuses. The key is looked up at every request, so
-//! that a rotated key is refused at once. The surface decides the error code.
+//! Authentication: turns the `x-api-key` into a caller of the domain, or refuses the request. The key is looked up at
+//! every request, so that a rotated key is refused at once. The surface of the path decides the error code.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
@@ -18,7 +18,7 @@ use crate::store::accounts::keys;
 
 const API_KEY: &str = "x-api-key";
 
-/// The kinds of keys that a part of the API accepts, and the error code for any other key.
+/// The kinds of keys that one part of the API accepts, and the error code for any other key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Surface {
     pub(crate) kinds: &'static [KeyKind],
@@ -32,7 +32,8 @@ const ACCESS_POINT: Surface =
     Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
 
 impl Surface {
-    /// Returns the surface of a path by its prefix; none if the path needs no key or checks it itself.
+    /// Returns the surface of a path by its prefix. Returns `None` if the path needs no key or its handler checks the
+    /// key.
     pub(crate) fn of(pattern: &str) -> Option<Self> {
         const SURFACES: [(&str, Surface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),
@@ -45,12 +46,13 @@ impl Surface {
         surface.map(|(_, surface)| *surface)
     }
 
-    /// Returns the error codes for a request without a key, and for one with another key.
+    /// Returns the error code for a request without a key, and the error code for a request with a key of another
+    /// kind.
     pub(crate) fn refusals(self) -> [ErrorCode; 2] {
         [ErrorCode::Unauthenticated, self.otherwise]
     }
 
-    /// Refuses a request whose key the surface does not accept.
+    /// Refuses a request whose key this surface does not accept.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
         let Some(account) = account else { return Err(failed(request, self.otherwise)) };
@@ -60,16 +62,16 @@ impl Surface {
     }
 }
 
-/// The result of the key lookup, which runs once a request.
+/// The result of looking up the key, cached so that the lookup runs once per request.
 #[derive(Debug, Clone, Copy)]
 struct ResolvedKey(Option<(KeyOwner, KeyScope)>);
 
-/// Returns the account of the key, of any kind; none without a valid key.
+/// Returns the account of the request's key, whatever its kind. Returns `None` if the request has no valid key.
 pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
     Ok(resolved(request).await?.map(|(account, _)| account))
 }
 
-/// Returns the account and the scope of the key.
+/// Returns the account and the scope of the request's key. Returns `None` if the request has no valid key.
 async fn resolved(request: &HttpRequest) -> Result<Option<(KeyOwner, KeyScope)>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
@@ -95,11 +97,11 @@ fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
     request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
 }
 
-/// Tells that a request changes nothing, so that a key that may only read suffices. The policy of its path sets it.
+/// Marks a request that changes nothing, so that a read-only key suffices. The policy of the path sets the mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangesNothing;
 
-/// Refuses a write with a key that may only read.
+/// Refuses a write whose key may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     match resolved(request).await? {
         Some((_, KeyScope::ReadOnly)) if request.extensions().get::<ChangesNothing>().is_none() => {
@@ -113,13 +115,13 @@ async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoKey {
     Missing,
-    /// With two keys neither is used: a proxy may have checked the other one.
+    /// The request has two keys. Neither is used: a proxy may have checked one of them, and we might take the other.
     Twice,
-    /// Not ASCII.
+    /// The key is not ASCII.
     Garbled,
 }
 
-/// Returns the key that a request was sent with.
+/// Returns the API key in the headers of a request.
 fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
     let mut keys = headers.get_all(API_KEY);
     match (keys.next(), keys.next()) {
@@ -130,7 +132,7 @@ fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
     }
 }
 
-/// Logs a failed authentication, at a limited rate. The line names the kind of the key only.
+/// Logs a failed authentication, at a limited rate. Of the key, the line contains only the kind.
 fn log_failure(request: &HttpRequest, state: &ApiState) {
     let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
     let known = request
@@ -158,7 +160,8 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
-/// Returns the refusal: no valid key or, after too many failures of the address, the rate limit.
+/// Returns the error for a request without a valid key. After too many failures from the client's address, this is
+/// the error of the rate limit.
 fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);
@@ -177,7 +180,7 @@ fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     }
 }
 
-/// Declares the extractor of a caller: its surface, and the conversion of the account.
+/// Implements the extractor of a caller from a surface and a conversion of the account into the caller.
 macro_rules! caller {
     ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {

@@ -1,6 +1,6 @@
-//! The body of a request as JSON. The handler reads it after the caller is authorized. Size and time are limited while it
-//! arrives. Memory is reserved before the first byte is read, for the text and then for its values, and released when each
-//! is dropped.
+//! The body of a request as JSON. The handler reads it after the caller was authorized. Size and time are limited
+//! while the body arrives. Memory is reserved before the first byte is read, first for the text and then for the
+//! parsed values. Dropping the text or the values releases their memory.
 
 use std::future::{Ready, ready};
 use std::ops::Deref;
@@ -20,7 +20,8 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// Bytes reserved first for a body without `Content-Length`; the reservation doubles as the body arrives.
+/// The bytes that are first reserved for a body without `Content-Length`. The reservation doubles as the body
+/// arrives.
 const ROOM_AT_FIRST: usize = 64 * 1024;
 
 /// A body that has not been parsed yet.
@@ -34,11 +35,11 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// Read before, since the idempotency key covers it.
+    /// The body was read earlier, because the idempotency key covers it.
     Read(BodyText),
 }
 
-/// The content headers.
+/// What the content headers say about a body.
 #[derive(Debug)]
 struct ContentHeaders {
     is_json: bool,
@@ -97,7 +98,8 @@ impl ContentHeaders {
     }
 }
 
-/// Accepts `application/json` and any type with JSON syntax, in UTF-8 (RFC 8259, section 8.1).
+/// Returns true for `application/json` and any other type with JSON syntax, if the charset is UTF-8 (RFC 8259,
+/// section 8.1).
 fn names_json(content_type: &str) -> bool {
     let mut parts = content_type.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -105,20 +107,20 @@ fn names_json(content_type: &str) -> bool {
     is_json && parts.filter_map(charset).all(|charset| charset.eq_ignore_ascii_case("utf-8"))
 }
 
-/// Returns the value of a `charset` parameter.
+/// Returns the value of a `charset` parameter, or `None` for any other parameter.
 fn charset(parameter: &str) -> Option<&str> {
     let (name, value) = parameter.split_once('=')?;
     name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
 }
 
 impl Body {
-    /// Sets another limit.
+    /// Sets the largest body that is accepted, in bytes.
     #[must_use]
     pub(crate) fn up_to(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
     }
 
-    /// Parses the JSON object. An empty body is an empty object, whatever its headers say.
+    /// Parses the body as a JSON object. An empty body counts as an empty object, whatever the headers say.
     pub(crate) async fn object_or_nothing(self) -> Result<JsonObject, ApiError> {
         let (is_json, state) = (self.declared.is_json, self.state.clone());
         let text = self.in_time().await?;
@@ -129,13 +131,13 @@ impl Body {
         }
     }
 
-    /// Parses the JSON object.
+    /// Parses the body as a JSON object.
     pub(crate) async fn object(self) -> Result<JsonObject, ApiError> {
         let state = self.state.clone();
         self.text().await?.object(&state).await
     }
 
-    /// Returns the whole body as it was sent, for another parser.
+    /// Returns the whole body as it was sent, for a caller with its own parser.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
         if !self.declared.is_json {
             return Err(no_json());
@@ -143,7 +145,8 @@ impl Body {
         self.in_time().await
     }
 
-    /// The timeout covers the whole body, so that a slow trickle of bytes does not extend it.
+    /// Reads the whole body within the timeout. The timeout covers the whole body, so a slow trickle of bytes does
+    /// not extend it.
     async fn in_time(self) -> Result<BodyText, ApiError> {
         let limit = self.state.settings.body_timeout;
         match self.source {
@@ -185,27 +188,27 @@ impl Body {
 }
 
 impl BodyText {
-    /// Parses the JSON object.
+    /// Parses the text as a JSON object.
     async fn object(self, state: &ApiState) -> Result<JsonObject, ApiError> {
         let room = self.room_for_values(state).await?;
         let members = json::object(&self.bytes)?;
         Ok(JsonObject { members, _room: Some(room) })
     }
 
-    /// Runs `read` within the memory reserved for the values, then releases all memory.
+    /// Runs `read` on the text and then releases the memory of the text and of the values.
     pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
         let result = read(&self.bytes);
         drop(room);
         result
     }
 
-    /// Reserves memory for the parsed values.
+    /// Reserves memory for the values that parsing this text makes.
     pub(crate) async fn room_for_values(&self, state: &ApiState) -> Result<BodyPermit, ApiError> {
         state.bodies.values(self.account, &self.bytes).await
     }
 }
 
-/// Reads a whole body before the handler runs, without checking its content.
+/// Reads the whole body of a request before the handler runs. Does not check the content.
 pub(crate) async fn whole(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,

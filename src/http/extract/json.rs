@@ -1,7 +1,7 @@
-//! The text of a body as a JSON object, with a fault for each key that it must not have. JSON leaves open which of
-//! two members with the same key counts, and a proxy, a log and this service may each choose another; of an amount
-//! that is sent twice none may be taken. A key that begins with a private token of the JSON library is refused
-//! because other readers of that library would take it for a number or for a text to be parsed.
+//! Reads a body as a JSON object and reports a fault for each forbidden key. A key that is sent twice is forbidden:
+//! JSON does not say which of the two members counts, so a proxy, a log and this service may each choose a different
+//! one, for example of two amounts. A key that begins with a private token of the JSON library is forbidden, because
+//! other readers that use the library would take it for a number or for a text to parse.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,37 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// Where a fault stands that is of the body as a whole.
+/// The field name in faults of the body as a whole.
 const WHOLE_BODY: &str = "body";
-/// Keys that are named at most.
+/// The largest number of forbidden keys that are reported.
 const KEY_FAULTS_MAX: usize = 20;
-/// A key may be as long as the body. Shown is so much of each, and of the path to it.
+/// How much of a key, and of the path to it, is shown. A key may be as long as the body.
 const KEY_BYTES_SHOWN: usize = 100;
 const PATH_BYTES_SHOWN: usize = 300;
-/// The list of a batch whose items are judged alone.
+/// The field with the items of a batch. Each item is accepted or refused separately.
 const ITEMS: &str = "invoices";
 
-/// The body of Bulk.
+/// The body of Create Invoices (Bulk).
 #[derive(Debug)]
 pub(crate) struct BatchBody {
     pub(crate) object: Map<String, Value>,
-    /// The keys that an item must not have, by the position of the item. Paths begin at the item.
+    /// The forbidden keys of the items, by the index of the item. Their paths begin at the item.
     pub(crate) key_faults: BTreeMap<usize, Faults>,
 }
 
-/// Reads a JSON object. A key that is sent twice or reserved anywhere in it refuses it.
+/// Parses a JSON object. Refuses an object that contains a duplicate or reserved key at any depth.
 pub(crate) fn object(text: &[u8]) -> Result<Map<String, Value>, ApiError> {
     let mut faults = Faults::up_to(KEY_FAULTS_MAX);
     let value = read(text, |fault| faults.push(sentence(fault.kind, fault.steps(), WHOLE_BODY)))?;
     whole_object(value, faults)
 }
 
-/// Reads the object that a batch is. A key that an item must not have is a fault of that item.
+/// Parses the body of a batch. A forbidden key within an item is a fault of that item only.
 pub(crate) fn batch(text: &[u8]) -> Result<BatchBody, ApiError> {
     let mut faults = Faults::up_to(KEY_FAULTS_MAX);
     let mut key_faults = BTreeMap::new();
     let value = read(text, |fault| match item_of(fault) {
-        // The form refuses a longer list.
+        // The form refuses a list that is longer than `INVOICES_MAX`, so faults of further items are dropped.
         Some(index) if index >= INVOICES_MAX => {}
         Some(index) => {
             let of_item = key_faults.entry(index).or_insert_with(|| Faults::up_to(ITEM_FAULTS_MAX));
@@ -79,7 +79,7 @@ fn whole_object(value: Value, key_faults: Faults) -> Result<Map<String, Value>, 
     }
 }
 
-/// The position of the item that has the fault.
+/// Returns the index of the item that contains the fault, or `None` if the fault is outside the items.
 fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     let mut steps = fault.steps();
     match (steps.next()?, steps.next()?) {
@@ -88,7 +88,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// A reserved key is shown by the object that has it: it is no part of a path, which may become a key of an answer.
+/// Returns the fault for a forbidden key. The path of a reserved key ends at the object that contains it, because a
+/// path may become a key of the response.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
@@ -180,7 +181,7 @@ mod tests {
             let at = |path: &str| [(path.to_owned(), "reserved")];
             assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), at("body"));
             assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
-            // It hides no key that is sent twice.
+            // A reserved key does not hide a duplicate key.
             let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
             assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
         }
@@ -216,7 +217,7 @@ mod tests {
         ] {
             assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
         }
-        // As many items as a batch may have may each have such a key, and no more are kept.
+        // Every item that a batch may have can have such a fault. Faults of further items are not stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
         let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
         assert_eq!(body.key_faults.len(), INVOICES_MAX);

@@ -1,4 +1,4 @@
-//! Ids in paths and bodies. A malformed id is 404, never 400.
+//! Ids in paths and bodies. A malformed id gives 404, never 400.
 
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     parse_number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
 }
 
-/// Checks the reference to an invoice; a malformed portal id is not found.
+/// Checks the reference to an invoice. A malformed portal id gives "invoice not found".
 pub(crate) fn which(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
     let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
     may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)
@@ -28,7 +28,7 @@ pub(crate) fn irn(text: &str) -> Result<Irn, ApiError> {
     Irn::parse(text).map_err(|_| ApiError::invoice_not_found())
 }
 
-/// Returns the integrator's taxpayer in a path.
+/// Returns the taxpayer with the id in the path. Taxpayers of other integrators are not found.
 pub(crate) async fn taxpayer(
     state: &ApiState,
     integrator: IntegratorId,
@@ -39,19 +39,19 @@ pub(crate) async fn taxpayer(
     found.ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// Returns the taxpayer in a path, of any integrator.
+/// Returns the id in the path if a taxpayer with this id exists, whichever integrator it belongs to.
 pub(crate) async fn any_taxpayer(state: &ApiState, text: &str) -> Result<TaxpayerId, ApiError> {
     let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
 }
 
-/// Parses a UUID in the hyphenated form only.
+/// Parses a UUID that is written with hyphens. Any other form gives `None`.
 pub(crate) fn uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|_| text.len() == 36)
 }
 
-/// Returns the run in a path, of any taxpayer.
+/// Returns the run with the id in the path, whichever taxpayer it belongs to.
 pub(crate) async fn run(state: &ApiState, text: &str) -> Result<Run, ApiError> {
     let not_found = || ApiError::new(ErrorCode::RunNotFound, "Pipeline run not found");
     let id = uuid(text).ok_or_else(not_found)?;

@@ -1,5 +1,5 @@
-//! The `Prefer` header (RFC 7240): how long a caller waits for a run. With `respond-async` it does not wait; otherwise the
-//! settings decide.
+//! The `Prefer` header (RFC 7240), which says how long a caller waits for a run. With `respond-async` the caller does
+//! not wait. Without it, the settings say how long.
 
 use std::future::{Ready, ready};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) const RESPOND_ASYNC: &str = "respond-async";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prefer {
     pub(crate) wait: Duration,
-    /// True if the caller prefers the address of the run to its end.
+    /// True if the caller prefers to get the run's address at once instead of waiting for the end of the run.
     pub(crate) is_async: bool,
 }
 

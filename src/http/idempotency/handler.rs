@@ -1,5 +1,5 @@
-//! A handler's part: it sends its one command with the claim on the key, and renders the reply. The response is rendered
-//! inside the transaction, so that it is stored with the change.
+//! The part of a handler in idempotency: the handler sends its one command together with the claim on the key, and
+//! renders the reply. The response is rendered inside the transaction, so that it is stored together with the change.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -15,7 +15,7 @@ use crate::http::idempotency::stored_response::{self, AlreadyStored};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 
-/// The claim of a request, where it has a key.
+/// The claim of a request on its idempotency key; `None` if the request has no key.
 #[derive(Debug, Clone)]
 pub(crate) struct IdempotentRequest(Option<IdempotencyClaim>);
 
@@ -29,7 +29,8 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Carries one command out and shows its reply. `send` sends exactly one command to the door it is given.
+    /// Executes one command and shows its reply. `send` must send exactly one command, through the handle that it
+    /// receives.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,
@@ -52,7 +53,8 @@ impl IdempotentRequest {
         Ok(if is_keyed { answer.marked(AlreadyStored) } else { answer })
     }
 
-    /// The door for a command whose answer holds a secret. It is carried out once; its answer is kept nowhere.
+    /// Returns the handle for a command whose response contains a secret. The command is executed once, and its
+    /// response is never stored.
     pub(crate) fn unshown(self, taxpayers: &TaxpayerHandle) -> TaxpayerHandle {
         taxpayers.with_idempotency(self.0.map(|claim| Idempotency { claim, render: None }))
     }

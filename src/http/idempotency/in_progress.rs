@@ -1,5 +1,5 @@
-//! The requests with a key that this process is executing. A duplicate on another replica is detected by the row that the
-//! first one writes.
+//! The requests with an idempotency key that this process is executing. If a duplicate runs on another replica, the
+//! row that the first of the two requests writes stops the second.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use dashmap::mapref::entry::Entry;
 
 use crate::domain::access::claim::IdempotencyClaim;
 
-/// Fingerprints by the id of their claim.
+/// The fingerprint of each request in progress, by the id of the request's claim.
 #[derive(Debug, Clone, Default)]
 pub struct InProgressRequests(Arc<DashMap<String, String>>);
 
-/// A request in progress; dropping it ends the request.
+/// Marks a request as in progress until it is dropped.
 #[derive(Debug)]
 pub(crate) struct InProgressGuard {
     in_progress: InProgressRequests,
     id: String,
 }
 
-/// A request with the same key is being answered.
+/// The error that another request with the same key is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InProgress {
-    /// True if it is the same request.
+    /// True if the request in progress is the same request, and not only one with the same key.
     pub(crate) by_twin: bool,
 }
 

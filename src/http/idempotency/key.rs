@@ -1,15 +1,15 @@
-//! The header `Idempotency-Key`: 1 to 255 printable characters of ASCII, taken as they are.
+//! The header `Idempotency-Key`: 1 to 255 printable ASCII characters, which are not normalized.
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::domain::kernel::fault::Fault;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// How faults name it.
+/// The name of the header in faults.
 const NAME: &str = "Idempotency-Key";
 const CHARS_MAX: usize = 255;
 
-/// The key of a request, if it has one.
+/// Returns the idempotency key of a request, or `None` if the request has none.
 pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY);
     match (keys.next(), keys.next()) {

@@ -1,5 +1,6 @@
-//! A request with a key: its body is read, since the key stands for it; then it is answered from what is kept, or
-//! carried out and its answer kept.
+//! Handles a request with an idempotency key. Its body is read first, because the key stands for the body too. If a
+//! response is stored for the key, that response is returned. If none is stored, the request is executed and its
+//! response stored.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -21,16 +22,16 @@ use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
-/// What a key says about the request that comes with it.
+/// What the idempotency key of a request says about the request.
 enum KeyStatus {
-    /// There is none.
+    /// The request has no key.
     Unkeyed,
-    /// Nobody has come with it before.
+    /// No earlier request had this key.
     First(IdempotencyClaim, InProgressGuard),
     Repeated(HttpResponse),
 }
 
-/// Answers a writing request of an account that may call its path; its body has so many bytes at most.
+/// Answers a write of an account that may call the path. The body may have at most `bytes_max` bytes.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     (account, bytes_max): (KeyOwner, usize),
@@ -59,7 +60,7 @@ async fn arrive(
     let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };
     let body = body::whole(request, state, account, bytes_max).await?;
     let claim = claim(state, account, &key, (request, &body.bytes));
-    // The handler parses it; where none does, its room is given back with the request.
+    // The handler takes the body from here. If no handler does, its memory is released with the request.
     request.extensions_mut().insert(body);
     let place = state.in_progress.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
@@ -68,7 +69,8 @@ async fn arrive(
     }
 }
 
-/// Method, path with query, whom it acts for where a header says so, and body make the request.
+/// Makes the claim of a request on its key. Two requests are the same if method, path with query, body and the header
+/// `x-taxpayer-id` are equal.
 fn claim(
     state: &ApiState,
     account: KeyOwner,
@@ -97,7 +99,7 @@ fn shown_once() -> ApiError {
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
-/// The answer that was given before, if it is for the same request and may be shown twice.
+/// Returns the stored response if it belongs to the same request and may be shown twice.
 fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
         return Err(reused());
@@ -105,7 +107,8 @@ fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, 
     taken.answer.map(stored_response::shown_again).ok_or_else(shown_once)
 }
 
-/// The answer of a request that was first; it is kept if it is one to keep and the books have not kept it.
+/// Returns the response of the first request with a key. Stores the response if it is to be stored and was not stored
+/// with the change already.
 async fn settled(
     state: &ApiState,
     claim: IdempotencyClaim,
@@ -114,7 +117,8 @@ async fn settled(
 ) -> Result<HttpResponse, ApiError> {
     let error = answer.error().and_then(|error| error.as_error::<ApiError>());
     match error {
-        // A twin came first after all: in another process, or in a request that nobody waited for.
+        // Another request with the same key was first after all: on another replica, or in this process after its
+        // caller had left.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
                 Some(taken) => repeated(&claim, taken),
@@ -132,13 +136,14 @@ async fn settled(
     }
 }
 
-/// A refusal in full, as this caller reads it.
+/// Renders a refusal completely, in the form that this caller prefers.
 fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
     render::failure(error, &prefs)
 }
 
-/// Nothing is lost where this fails: what was done can be done again, and what was refused refused again.
+/// Stores a response for its key. If this fails, nothing is lost: the request may be executed or refused again with
+/// the same result.
 async fn keep(
     state: &ApiState,
     claim: IdempotencyClaim,

@@ -1,9 +1,10 @@
-//! `Idempotency-Key`: of a caller's requests with the same key one is executed, and all get its response.
+//! `Idempotency-Key`: of several requests of a caller with the same key only one is executed, and all of them get its
+//! response.
 //!
-//! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so neither a crash
-//! nor another replica can separate them. Other requests (a run that is joined by its IRN, a refusal) are safe to repeat:
-//! their response is stored afterwards. The requests in progress are known to this process only; nothing is written when a
-//! request begins.
+//! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so neither a
+//! crash nor another replica can separate them. Other requests are safe to repeat (a run that is joined by its IRN, a
+//! refusal), so their responses are stored afterwards. Only this process knows its requests in progress: nothing is
+//! written when a request begins.
 //!
 //! | Concept | File |
 //! |---|---|

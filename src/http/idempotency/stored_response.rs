@@ -1,5 +1,5 @@
-//! Stored responses, replayed with `idempotent-replayed: true`. Stored are the responses of executed requests and final
-//! refusals. Temporary failures are not stored, so that a retry can succeed.
+//! Stored responses, which are replayed with `idempotent-replayed: true`. The responses of executed requests and
+//! final refusals are stored. Temporary failures are not stored, so that a retry can succeed.
 
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
@@ -12,7 +12,7 @@ use crate::http::respond::error::ApiError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Converts a complete response; none if its body is not text in memory.
+/// Converts a complete response for storage. Returns `None` if the body is not text in memory.
 pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
     let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
@@ -22,7 +22,7 @@ pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     Some(StoredResponse { status, headers, body: String::from_utf8(body.to_vec()).ok()? })
 }
 
-/// Returns the stored response.
+/// Rebuilds the response that was stored.
 pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
     let mut answer = HttpResponse::build(StatusCode::from_u16(kept.status).unwrap_or_default());
     for (name, value) in kept.headers {
@@ -31,27 +31,28 @@ pub(crate) fn shown(kept: StoredResponse) -> HttpResponse {
     answer.body(kept.body)
 }
 
-/// Returns the stored response as a replay.
+/// Rebuilds the response that was stored, and marks it as a replay.
 pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
     let mut answer = shown(kept);
     answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     answer
 }
 
-/// Marks a response that was stored in the transaction of its change.
+/// Marks a response that is already stored, because the transaction of its change included it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AlreadyStored;
 
-/// Returns whether to store a response. A 202 is not stored, since the same call later returns the outcome; a response
-/// with a secret is not stored either.
+/// Returns true if the response is to be stored now. A 202 is not stored, since the same request later returns the
+/// outcome. A response with a secret, marked by `Cache-Control`, is not stored either.
 pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns whether a refusal is final: 409 or 422. Faults of the form are not final, and any other status (401, 403, 404,
-/// 408, 413, 429, 500 and above) may differ the next time.
+/// Returns true if a refusal is final, which means 409 or 422. Faults of the form are not final, although they are
+/// 422. Other statuses (401, 403, 404, 408, 413, 429, 500 and above) are not final, since the same request may
+/// succeed later.
 pub(crate) fn is_decision(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

@@ -1,4 +1,4 @@
-//! The rate limits (docs/contract.md, "Limits") and their keys.
+//! The rate limits (docs/contract.md, "Limits"), and the keys by which each limit counts.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::domain::kernel::ids::IntegratorId;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 
-/// The settings of `[rate_limit]`; 0 lifts a limit.
+/// The settings of `[rate_limit]`. 0 means no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rates {
     pub requests_per_s: u32,
@@ -21,14 +21,14 @@ pub struct Rates {
     pub refused_creates_per_min: u32,
 }
 
-/// The key of a rate limit: the account of the API key or, without one, the address.
+/// Whom a request is counted for: the account of the API key, or the client's address if there is no valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey {
     Account(KeyOwner),
     Address(IpAddr),
 }
 
-/// An operation with a low limit of its own, counted for each taxpayer.
+/// An operation that has a low rate limit of its own, counted for each taxpayer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SensitiveOp {
     Rotation,
@@ -39,18 +39,17 @@ pub(crate) enum SensitiveOp {
 enum BucketKey {
     Reads(RateKey),
     Writes(RateKey),
-    /// By the taxpayer's id in the path.
+    /// The `i64` is the id of the taxpayer in the path.
     SensitiveOp(SensitiveOp, KeyOwner, i64),
     FailedAuthentications(IpAddr),
     RefusedCreates(IntegratorId),
-    /// One for the whole process.
+    /// The log lines about failed authentications, counted together for the whole process.
     FailureLines,
 }
 
-/// Log lines about failed authentications: a second, and at once.
+/// The limit of log lines about failed authentications: lines per second, and lines at once.
 const FAILURE_LINES: (u32, u32) = (10, 50);
 
-/// All rate limits, with the state of each.
 #[derive(Debug)]
 pub struct RateLimits {
     requests: Option<Quota>,
@@ -59,7 +58,7 @@ pub struct RateLimits {
     failed_authentications: Option<Quota>,
     refused_creates: Option<Quota>,
     failure_lines: Option<Quota>,
-    /// Log lines suppressed since the last one that was written.
+    /// The number of log lines about failed authentications that were suppressed since the last written line.
     suppressed: AtomicU64,
     buckets: Buckets<BucketKey>,
 }
@@ -85,7 +84,8 @@ impl RateKey {
     }
 }
 
-/// Returns the address to count. For IPv6 it is the /64 network, since one subscriber has all its addresses.
+/// Returns the address that is counted. For IPv6 it is the /64 network, since one subscriber has all addresses of
+/// such a network.
 fn counted(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
@@ -98,7 +98,7 @@ fn counted(peer: Option<IpAddr>) -> IpAddr {
 }
 
 impl RateLimits {
-    /// Counts a request; reads and writes have separate limits. Returns none if there is no limit.
+    /// Counts a request against the separate limits of reads and writes. Returns `None` if there is no limit.
     pub(crate) fn request(
         &self,
         holder: RateKey,
@@ -109,7 +109,7 @@ impl RateLimits {
         self.take(bucket, self.requests, now)
     }
 
-    /// Counts a sensitive operation on a taxpayer.
+    /// Counts a sensitive operation of this account on this taxpayer.
     pub(crate) fn sensitive(
         &self,
         operation: SensitiveOp,
@@ -123,8 +123,8 @@ impl RateLimits {
         self.take(BucketKey::SensitiveOp(operation, account, taxpayer), quota, now)
     }
 
-    /// Counts a failed authentication. A valid key is never refused because of invalid ones: many callers may share an
-    /// address.
+    /// Counts a failed authentication. Failed authentications never cause the refusal of a valid key, because many
+    /// callers may share one address.
     pub(crate) fn failed_authentication(
         &self,
         peer: Option<IpAddr>,
@@ -133,7 +133,8 @@ impl RateLimits {
         self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
     }
 
-    /// Counts a Create Taxpayer that was refused because a name is taken. Many of them would reveal the names of others.
+    /// Counts a Create Taxpayer that was refused because a name is taken. Without this limit, an integrator could
+    /// find out the names of other integrators' taxpayers.
     pub(crate) fn refused_create(
         &self,
         integrator: IntegratorId,
@@ -142,7 +143,8 @@ impl RateLimits {
         self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
     }
 
-    /// Returns the number of log lines suppressed before this one, or none if this line must be suppressed too.
+    /// Returns the number of log lines that were suppressed before this line. Returns `None` if this line must be
+    /// suppressed too.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));

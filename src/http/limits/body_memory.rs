@@ -1,6 +1,7 @@
-//! Limits the memory of request bodies. A permit is a number of bytes, and is taken before the first byte is read. Texts
-//! and parsed values have separate budgets of equal size, each with a share per account. So a request that holds its text
-//! and waits for memory to parse it never waits for another one that does the same.
+//! Limits the memory of request bodies. A permit reserves a number of bytes before the first byte is read. Texts and
+//! parsed values have separate budgets of equal size, and an account may use only a share of each. Because the
+//! budgets are separate, a request that holds memory for its text and waits for memory for its values never waits for
+//! another request in the same situation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,27 +15,27 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// How long a request waits for memory.
+/// How long a request waits for memory before it is refused.
 const ROOM_WAIT: Duration = Duration::from_secs(10);
-/// Bulk requests processed at a time.
+/// The number of bulk requests that are processed at the same time.
 const BULK_TURNS: usize = 4;
-/// How long a bulk request waits to be processed.
+/// How long a bulk request waits to be processed before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-/// What a value of a parsed text takes, at most: the value, the allocation of a number's digits or of a name, and
-/// the room that its array or object keeps in reserve.
+/// The most bytes that one parsed value takes: the value itself, the allocation for the digits of a number or for a
+/// name, and the spare capacity of the value's array or object.
 const VALUE_BYTES: usize = 96;
-/// Bytes of an object without its members.
+/// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
 
-/// Bytes that request bodies may take.
+/// The number of bytes that the request bodies of the process, and those of one account, may take.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyMemoryLimits {
     pub process_max: usize,
     pub account_max: usize,
 }
 
-/// The memory budgets of request bodies.
+/// The memory budgets for the texts and for the parsed values of request bodies.
 #[derive(Debug)]
 pub struct BodyMemory {
     texts: BodyBudget,
@@ -42,7 +43,8 @@ pub struct BodyMemory {
     bulk_turns: Semaphore,
 }
 
-/// A budget for the process, and a share of it for each account. Requests without an account have one share together.
+/// A budget of the process, and a share of it for each account. All requests without an account have one common
+/// share.
 #[derive(Debug)]
 struct BodyBudget {
     process: Arc<Semaphore>,
@@ -50,7 +52,7 @@ struct BodyBudget {
     size: usize,
 }
 
-/// Bytes reserved for a body until this value is dropped.
+/// The memory reserved for a body. Dropping this value releases the memory.
 #[derive(Debug)]
 pub(crate) struct BodyPermit {
     share: OwnedSemaphorePermit,
@@ -67,12 +69,12 @@ impl BodyMemory {
         Self { texts: room(), values: room(), bulk_turns: Semaphore::new(BULK_TURNS) }
     }
 
-    /// Reserves bytes for a text; waits up to `ROOM_WAIT`.
+    /// Reserves memory for the text of a body. Waits while too much memory is in use, and fails after `ROOM_WAIT`.
     pub(crate) async fn text(&self, account: Option<KeyOwner>, bytes: usize) -> Result<BodyPermit, ApiError> {
         self.texts.take(account, bytes).await
     }
 
-    /// Reserves bytes for the parsed values of a text.
+    /// Reserves memory for the parsed values of this text. Waits and fails as for a text.
     pub(crate) async fn values(
         &self,
         account: Option<KeyOwner>,
@@ -81,7 +83,7 @@ impl BodyMemory {
         self.values.take(account, weight(text)).await
     }
 
-    /// Waits until a bulk request may be processed; first come, first served.
+    /// Waits until a bulk request may be processed. The request that waits longest is first.
     pub(crate) async fn bulk_turn(&self) -> Result<SemaphorePermit<'_>, ApiError> {
         let turn = timeout(TURN_WAIT, self.bulk_turns.acquire()).await;
         turn.ok().and_then(Result::ok).ok_or_else(|| {
@@ -97,7 +99,7 @@ impl BodyBudget {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        // A body larger than a share takes the whole share: an account has one such body at a time.
+        // A body that is larger than a share takes the whole share, so an account has only one such body at a time.
         let of_share = permits(bytes.min(self.shares.size()));
         let share = timeout(ROOM_WAIT, self.shares.of(account).acquire_many_owned(of_share)).await;
         let share = share.ok().and_then(Result::ok).ok_or_else(share_is_full)?;
@@ -108,7 +110,8 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Reserves more bytes for the same text, or fails at once: a holder never waits, so holders cannot deadlock.
+    /// Reserves more bytes for the same text, or fails at once. A holder of memory never waits, so two holders cannot
+    /// deadlock.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = |permit: &OwnedSemaphorePermit| {
             Arc::clone(permit.semaphore()).try_acquire_many_owned(permits(bytes))
@@ -120,7 +123,7 @@ impl BodyPermit {
     }
 }
 
-/// The settings keep every value below `u32::MAX`.
+/// Converts bytes to a number of permits. The settings keep every value below `u32::MAX`.
 fn permits(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
@@ -135,9 +138,9 @@ fn process_is_full() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
 }
 
-/// The bytes that a text takes when it is parsed, at most. Each value but the first stands behind one of the
-/// characters that are counted; those within strings make the estimate too high, which does no harm. No text is
-/// parsed that takes more than its reader allows.
+/// Returns the most bytes that the values of a text take when parsed. Each value but the first comes after one of the
+/// characters counted here. Such characters within strings make the estimate too high, which does no harm. The JSON
+/// reader refuses a text that would take more than `memory_max`.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,
@@ -212,7 +215,7 @@ mod tests {
         assert!(next.await.is_ok());
     }
 
-    /// Counts what stands in memory, as `weight` estimates it.
+    /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `weight`.
     fn bytes_of(value: &Value) -> usize {
         let own = size_of::<Value>();
         own + match value {
@@ -222,7 +225,7 @@ mod tests {
             Value::Array(values) => {
                 (values.capacity() - values.len()) * own + values.iter().map(bytes_of).sum::<usize>()
             }
-            // A node of a tree has room for eleven members.
+            // A node of the library's B-tree has room for eleven members.
             Value::Object(members) => {
                 let node = 11 * (size_of::<String>() + own) + 16;
                 let of = |(name, value): (&String, &Value)| name.len().next_multiple_of(8) + bytes_of(value);
@@ -248,7 +251,7 @@ mod tests {
             format!("\"{}\"", "x".repeat(10_000)),
             list("{\"description\":\"A laptop\",\"quantity\":2,\"unit_price\":500.25}"),
         ] {
-            // A text that would take too much for its length is refused on the way.
+            // The JSON reader refuses a text that would take too much memory for its length.
             let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else { continue };
             let (real, weight) = (bytes_of(&value), weight(text.as_bytes()));
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);

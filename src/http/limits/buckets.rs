@@ -1,4 +1,5 @@
-//! The buckets in use. A full bucket equals no bucket and is dropped, so memory follows the recent callers.
+//! The buckets of the rate limits. A full bucket is the same as no bucket and is dropped, so that only recent callers
+//! take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +9,7 @@ use dashmap::mapref::entry::Entry;
 
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 
-/// New buckets between two sweeps that drop the full ones.
+/// The number of new buckets after which all full buckets are dropped.
 const ROUND: usize = 1_024;
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// The caller holds no lock of the map.
+    /// Drops full buckets after every `ROUND` new buckets. The caller must hold no lock of the map.
     fn drop_full_now_and_then(&self, now: i64) {
         if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
             self.full_at.retain(|_, full_at| *full_at > now);

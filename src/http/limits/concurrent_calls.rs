@@ -1,5 +1,5 @@
-//! Limits the concurrent calls of an account. Calls that wait for the authority or for a webhook receiver have a limit
-//! of their own, so that they never block short reads and writes.
+//! Limits the concurrent calls of each account. Calls that wait for the authority or for a webhook receiver have a
+//! separate limit, so that they never block short reads and writes.
 
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -8,19 +8,19 @@ use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
-/// Groups calls by how long they take.
+/// The kinds of calls, which differ in how long they take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CallKind {
     Read,
     Write,
-    /// Waits for the authority, or for a receiver of webhooks.
+    /// The call waits for the authority or for a webhook receiver.
     Relay,
 }
 
-/// A call in flight; dropping it ends the call.
+/// Counts a call as in flight until it is dropped.
 pub(crate) type CallSlot = OwnedSemaphorePermit;
 
-/// The calls in flight.
+/// The calls in flight of each account.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
     brief: KeyedSemaphores<(KeyOwner, CallKind)>,
@@ -28,7 +28,7 @@ pub struct ConcurrentCalls {
 }
 
 impl ConcurrentCalls {
-    /// Allows `brief_max` reads, as many writes, and `relays_max` relayed calls for each account.
+    /// Allows for each account `brief_max` reads, `brief_max` writes and `relays_max` relayed calls at the same time.
     pub fn new(brief_max: usize, relays_max: usize) -> Self {
         Self { brief: KeyedSemaphores::new(brief_max), relays: KeyedSemaphores::new(relays_max) }
     }

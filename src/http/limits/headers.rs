@@ -1,4 +1,4 @@
-//! The rate limit headers of every counted response, and the refusal of a request over the limit.
+//! The rate limit headers, which every counted response has, and the refusal of a request over the limit.
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpMessage, HttpRequest};
@@ -9,10 +9,10 @@ use crate::http::respond::error::ApiError;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-/// When the whole allowance is available again, in Unix seconds.
+/// The time when the whole allowance is available again, in Unix seconds.
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
-/// Stores the rest of the allowance for the response headers, and refuses a request over the limit.
+/// Stores the remaining allowance for the response headers. Refuses a request over the limit.
 pub(crate) fn noted(
     request: &HttpRequest,
     counted: Result<Option<Allowance>, Exceeded>,
@@ -24,13 +24,13 @@ pub(crate) fn noted(
     counted.map(drop).map_err(refused)
 }
 
-/// Returns the refusal of a request over the limit.
+/// Returns the error for a request over the limit.
 pub(crate) fn refused(exceeded: Exceeded) -> ApiError {
     let message = "Too many requests; try again when Retry-After has passed";
     ApiError::new(ErrorCode::RateLimited, message).retry_in(exceeded.retry_after)
 }
 
-/// Writes the headers from the stored allowance.
+/// Adds the rate limit headers to a response, from the allowance that `noted` stored.
 pub(crate) fn tell(request: &HttpRequest, headers: &mut HeaderMap) {
     let noted = request.extensions().get::<Allowance>().copied();
     let Some(Allowance { limit, remaining, whole_at }) = noted else { return };

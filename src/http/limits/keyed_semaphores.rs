@@ -1,5 +1,5 @@
-//! Semaphores of one size, one for each key, so that no key takes the permits of another. Unused semaphores are dropped,
-//! so memory follows the recent keys.
+//! One semaphore for each key, all of the same size, so that no key can take the permits of another key. Unused
+//! semaphores are dropped, so that only recent keys take memory.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use tokio::sync::Semaphore;
 
-/// New semaphores between two sweeps that drop the unused ones.
+/// The number of new semaphores after which all unused semaphores are dropped.
 const ROUND: usize = 1_024;
 
 #[derive(Debug)]
@@ -23,12 +23,12 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
         Self { size, in_use: DashMap::new(), made: AtomicUsize::new(0) }
     }
 
-    /// Permits of each semaphore.
+    /// The number of permits of each semaphore.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Returns the semaphore of a key. A permit keeps it alive.
+    /// Returns the semaphore of a key. A permit keeps its semaphore alive.
     pub(crate) fn of(&self, holder: K) -> Arc<Semaphore> {
         let mut is_new = false;
         let made = || {

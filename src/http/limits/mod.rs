@@ -1,6 +1,7 @@
-//! Rate limits: requests of a key or, without one, of an address; sensitive operations; failed authentications of an
-//! address. Concurrency limits: calls in flight, and the memory of request bodies. The time is an argument. Each process
-//! counts for itself, so the total allowance grows with the number of replicas.
+//! Rate limits: the requests of an API key (or of an address, for requests without a key), sensitive operations, and
+//! the failed authentications of an address. Concurrency limits: the calls in flight, and the memory of request
+//! bodies. Methods take the time as an argument. Each process counts for itself, so the total allowance grows with
+//! the number of replicas.
 //!
 //! | Concept | File |
 //! |---|---|

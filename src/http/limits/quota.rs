@@ -1,5 +1,5 @@
-//! An allowance that refills steadily, by the generic cell rate algorithm. The state of a bucket is one number: the time
-//! at which it will be full again.
+//! An allowance that refills steadily, by the generic cell rate algorithm (GCRA). The state of a bucket is a single
+//! number: the time at which the bucket will be full again.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use jiff::Timestamp;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Allows `size` requests at once, and one more after each interval.
+/// Allows `size` requests at once, and one further request after each interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quota {
     size: u32,
-    /// Nanoseconds until one more request is allowed.
+    /// The nanoseconds after which one further request is allowed.
     interval: i64,
 }
 
-/// The rest of a quota, as response headers show it.
+/// The rest of a quota, as the response headers show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) limit: u32,
     pub(crate) remaining: u32,
-    /// When the whole allowance is available again.
+    /// The time when the whole allowance is available again.
     pub(crate) whole_at: Timestamp,
 }
 
-/// The quota is used up.
+/// The error that a quota is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exceeded {
     pub(crate) allowance: Allowance,
@@ -32,20 +32,24 @@ pub(crate) struct Exceeded {
 }
 
 impl Quota {
-    /// Allows `rate` requests a second and `burst` at once; a rate of 0 means no limit.
+    /// Allows `rate` requests per second and `burst` requests at once. Returns `None` for a rate of 0, which means no
+    /// limit.
     pub(crate) fn per_second(rate: u32, burst: u32) -> Option<Self> {
         (rate > 0).then(|| Self { size: burst.max(1), interval: SECOND / i64::from(rate) })
     }
 
-    /// Allows `rate` requests a minute, also at once; a rate of 0 means no limit.
+    /// Allows `rate` requests per minute, which may come at once. Returns `None` for a rate of 0, which means no
+    /// limit.
     pub(crate) fn per_minute(rate: u32) -> Option<Self> {
         (rate > 0).then(|| Self { size: rate, interval: 60 * SECOND / i64::from(rate) })
     }
 
-    /// Takes one request. `full_at` is the time at which the bucket is full again; it advances only if the request is allowed.
+    /// Counts one request. `full_at` is the time at which the bucket is full again. It advances only if the request
+    /// is allowed.
     pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
         let whole = self.interval * i64::from(self.size);
-        // A bucket that is further from full than an empty one was filled before the clock was set back: it starts anew.
+        // Even an empty bucket is full again in the time `whole`. A later `full_at` was computed before the clock was
+        // set back, so the bucket starts anew.
         let is_from_before = *full_at > now + whole;
         let next = if is_from_before { now } else { (*full_at).max(now) } + self.interval;
         let wait = next - now - whole;

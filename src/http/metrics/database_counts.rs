@@ -1,5 +1,5 @@
-//! Counts from the database for the metrics page. They are read at most every few seconds, however many clients
-//! scrape.
+//! Counts from the database for the metrics page. They are read at most once every few seconds, even if many clients
+//! request the page.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,25 +17,25 @@ use crate::store::operations::reconciliations;
 use crate::store::operations::reference_lists;
 use crate::store::webhooks::deliveries;
 
-/// Lifetime of the cached counts.
+/// How long the counts are cached.
 const LASTS: Duration = Duration::from_secs(5);
 
-/// The last counts; `None` if the database did not answer.
+/// The last counts that were read; `None` if the database did not answer.
 #[derive(Debug)]
 pub struct CachedCounts(Cached<Option<Arc<DatabaseCounts>>>);
 
-/// The counts of one reading.
+/// The counts that were read from the database at one time.
 #[derive(Debug)]
 pub(crate) struct DatabaseCounts {
     pub(crate) lanes: Vec<LaneCount>,
     pub(crate) deliveries_pending: i64,
-    /// True during an outage of the authority.
+    /// True if an outage of the authority is in force.
     pub(crate) is_out: bool,
-    /// Listed differences from the authority's ledger, by kind.
+    /// The number of open differences from the authority's ledger, by kind of difference.
     pub(crate) findings: Vec<(String, i64)>,
     pub(crate) reconciled_at: Option<Timestamp>,
     pub(crate) oldest_list: Option<Timestamp>,
-    /// Number of taxpayers by verification status.
+    /// The number of taxpayers, by verification status.
     pub(crate) verifications: Vec<(VerificationStatus, i64)>,
 }
 

@@ -1,6 +1,6 @@
-//! The rest of the metrics page: actors, lanes, deliveries, the authority's calls, breakers and limits, and the age
-//! of the catalog. All values are read at the scrape, those from the database at most every few seconds. No value is
-//! counted separately for this page.
+//! The metrics page: HTTP requests, actors, lanes, deliveries, the authority's calls, breakers and limits, and the
+//! age of the catalog. All values are read when the page is requested, but values from the database at most once
+//! every few seconds. This file counts nothing itself.
 
 use std::sync::atomic::AtomicU64;
 
@@ -24,7 +24,7 @@ pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 
 type Pairs = Vec<(&'static str, String)>;
 
-/// Returns the page with the present values.
+/// Returns the metrics page with the current values.
 pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
     state.traffic.register(&mut registry);

@@ -1,4 +1,4 @@
-//! Counters of HTTP requests by route, method and class of status, and their durations.
+//! Counters of HTTP requests by route, method and class of status, and histograms of their durations.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Route {
     route: String,
 }
 
-/// Requests since the start of the process. Clones share the counters.
+/// The requests since the start of the process. Clones share the same counters.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     requests: Family<Labels, Counter>,
@@ -35,7 +35,8 @@ impl Default for Traffic {
     }
 }
 
-/// Buckets in seconds: from the duration of a cached read to the longest wait for the authority.
+/// The limits of the buckets, in seconds, range from the duration of a cached read to the longest wait for the
+/// authority.
 fn histogram() -> Histogram {
     Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0])
 }
@@ -53,7 +54,7 @@ impl Traffic {
     }
 }
 
-/// Returns the label of a method. Callers can invent methods, so unknown ones share one label.
+/// Returns the label of a method. Callers can invent methods, so all unknown methods share one label.
 fn known(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|name| *name == method.as_str()).unwrap_or("other")

@@ -1,5 +1,5 @@
-//! The access log: one line for each response, with caller, address, route and outcome. It never holds keys, bodies, values
-//! or the token in a path.
+//! The access log: one line for each response, with caller, address, route and outcome. A line never contains a key,
+//! a body, a value or the token in a path.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::{LoggedFailure, printable};
 use crate::http::state::ApiState;
 
-/// The route of a request without a matching path.
+/// The route that is logged for a request without a matching path.
 const UNMATCHED: &str = "unmatched";
-/// The path before the token.
+/// The part of the path that precedes the notification token.
 const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
-/// A request, measured from its arrival.
+/// What the access log needs of a request, and the time at which the request arrived.
 pub(crate) struct RequestTimer {
     method: Method,
     started: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct RequestTimer {
     user_agent: Option<String>,
 }
 
-/// The outcome of a request.
+/// What the access log needs of a response.
 pub(crate) struct AccessRecord {
     route: Option<String>,
     status: StatusCode,
@@ -53,7 +53,7 @@ impl AccessRecord {
         }
     }
 
-    /// The outcome of a request that no longer exists.
+    /// Returns the record of a request that failed without a response.
     pub(crate) fn lost(error: &ApiError) -> Self {
         let failure = Some(error.into());
         Self { route: None, status: error.status, account: None, failure, path: None }
@@ -66,7 +66,7 @@ impl RequestTimer {
         Self { method: request.method().clone(), started: Instant::now(), client, user_agent }
     }
 
-    /// Counts the request and writes its line.
+    /// Counts the request in the metrics and writes its line of the access log.
     pub(crate) fn end(&self, outcome: &AccessRecord, state: Option<&ApiState>) {
         let route = outcome.route.as_deref().unwrap_or(UNMATCHED);
         let duration = self.started.elapsed();
@@ -99,7 +99,7 @@ fn user_agent(headers: &HeaderMap) -> Option<String> {
     Some(printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
 }
 
-/// Returns the path of a request, without a token, however the path is encoded.
+/// Returns the path of a request for the log. Hides a notification token, however the path is encoded.
 fn shown_path(path: &str) -> String {
     let decoded = percent_decoded(path).to_ascii_lowercase();
     if decoded.contains(NOTIFICATIONS) {
@@ -110,7 +110,7 @@ fn shown_path(path: &str) -> String {
 }
 
 fn percent_decoded(path: &str) -> String {
-    // In a path a plus is a plus, not a space.
+    // In a path a plus sign means a plus sign and not a space.
     let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }

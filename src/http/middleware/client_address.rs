@@ -1,5 +1,5 @@
-//! The client's address: the peer of the connection or, behind a trusted proxy, the address that the proxy forwards. Forwarding
-//! headers of other peers are ignored.
+//! The client's address: the peer of the connection or, if the peer is a trusted proxy, the address that the proxy
+//! forwards. Forwarding headers from other peers are ignored.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,11 +7,11 @@ use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR}
 use actix_web::{HttpMessage, HttpRequest};
 use ipnet::IpNet;
 
-/// Forwarded addresses to examine, beginning with the nearest.
+/// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
 
-/// The header in which proxies forward addresses. Only this one is looked at: a proxy passes on what a caller wrote
-/// into the other.
+/// The header in which the trusted proxies forward addresses. Only this header is read, because a proxy passes the
+/// other header on as the caller wrote it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     #[default]
@@ -31,14 +31,14 @@ pub struct TrustedProxies {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
-/// Returns the client's address.
 pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
     let found = request.extensions().get::<ClientAddress>().copied();
     found.map_or_else(|| request.peer_addr().map(|peer| peer.ip()), |ClientAddress(address)| address)
 }
 
 impl TrustedProxies {
-    /// Returns the nearest address that is not a trusted proxy's. An unreadable hop ends the search.
+    /// Returns the first address, seen from here, that is not that of a trusted proxy. A forwarded entry that cannot
+    /// be parsed ends the search.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {
@@ -82,7 +82,7 @@ impl ForwardedHeader {
     }
 }
 
-/// Parses an address with or without port; an IPv6 address with or without brackets.
+/// Parses an address with or without a port. An IPv6 address may have brackets.
 fn parse(node: &str) -> Option<IpAddr> {
     let alone = node.strip_prefix('[').and_then(|node| node.strip_suffix(']')).unwrap_or(node);
     let address = alone.parse().ok().or_else(|| node.parse::<SocketAddr>().ok().map(|node| node.ip()));

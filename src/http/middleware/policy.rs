@@ -1,5 +1,5 @@
-//! Applies the policy of a path before the body is read: looks the key up once, counts the request, checks that the surface
-//! accepts the key, and limits the concurrent calls. A write with an `Idempotency-Key` is executed once.
+//! Applies the policy of a path before the body is read. Looks up the key once, counts the request, checks that the
+//! surface accepts the key, and limits the concurrent calls. Executes a write with an `Idempotency-Key` only once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -20,51 +20,51 @@ use crate::http::middleware::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
 
-/// Tells whether the requests of a path change something.
+/// Says which requests of a path change something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// GET and HEAD change nothing, every other method does.
+    /// GET and HEAD change nothing. Every other method does.
     OfMethod,
-    /// No method does: all count as reads, and an `Idempotency-Key` is ignored.
+    /// No method changes anything. All requests count as reads, and an `Idempotency-Key` is ignored.
     Never,
-    /// Every method does, also GET.
+    /// Every method changes something, even GET.
     Always,
 }
 
-/// The policy of a path, as its line of the endpoint table gives it.
+/// The policy of one path, as the table of endpoints defines it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
     pattern: &'static str,
     pub(crate) surface: Option<Surface>,
     pub(crate) effect: Effect,
-    /// Waits for the authority or for a webhook receiver.
+    /// True if the handlers wait for the authority or for a webhook receiver.
     pub(crate) relays: bool,
-    /// Takes a body of many invoices.
+    /// True if the body contains many invoices.
     pub(crate) is_bulk: bool,
     pub(crate) sensitive: Option<SensitiveOp>,
 }
 
-/// An admitted request.
+/// A request that the policy has admitted.
 struct Admitted {
     account: Option<KeyOwner>,
     is_read: bool,
-    /// Held until the call ends.
+    /// Counts the call as in flight until the call ends.
     _call: Option<CallSlot>,
 }
 
 impl RoutePolicy {
-    /// The policy of a path without special rules.
+    /// Returns the policy of a path without special rules.
     pub(crate) fn new(pattern: &'static str) -> Self {
         let surface = Surface::of(pattern);
         Self { pattern, surface, effect: Effect::OfMethod, relays: false, is_bulk: false, sensitive: None }
     }
 
-    /// The same for a path that needs no key, not even one that it counts.
+    /// Returns the policy of a path that needs no key. A key that is sent anyway is not looked up.
     pub(crate) fn public(self) -> Self {
         Self { surface: None, ..self }
     }
 
-    /// Returns whether a request changes nothing, so that a key that may only read suffices.
+    /// Returns true if a request with this method changes nothing, so that a read-only key suffices.
     pub(crate) fn only_reads(self, method: &Method) -> bool {
         match self.effect {
             Effect::OfMethod => is_read(method),
@@ -89,7 +89,8 @@ impl RoutePolicy {
         }
     }
 
-    /// Runs a request under this policy. An unsupported method (`is_taken` is false) is refused later, whatever its key.
+    /// Runs a request under this policy. If `is_taken` is false, the path has no handler for the method, and the
+    /// request is refused later, whatever its key.
     pub(crate) async fn admit(
         self,
         request: ServiceRequest,
@@ -148,15 +149,15 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// Returns whether the path is served on another listener. The settings may give operators' paths their own; probes are
-    /// served on both.
+    /// Returns true if another listener serves this path. If the settings give operators' paths a listener of their
+    /// own, health probes are served on both listeners.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
         let is_probe = self.pattern.starts_with("/health/");
         settings.ops_address.is_some_and(|ops| !is_probe && (listener == ops) != self.is_for_operators())
     }
 
-    /// The longest body that the path accepts, in bytes.
+    /// Returns the largest body that the path accepts, in bytes.
     fn body_bytes_max(self, settings: &ApiSettings) -> usize {
         if self.is_bulk { settings.bulk_bytes_max } else { settings.body_bytes_max }
     }

@@ -1,5 +1,5 @@
-//! The outermost middleware: request id, log span, client address, access log, and the body of a failure. It also catches
-//! the panics of handlers.
+//! The outermost middleware: request id, log span, client's address, access log, and the body of a failure. It also
+//! catches panics of handlers.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -26,7 +26,8 @@ use crate::http::state::ApiState;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
-/// The outermost middleware: `App::wrap(from_fn(http::request_context))`.
+/// Runs a request with its request id and log span, and writes the access log. Use as
+/// `App::wrap(from_fn(http::request_context))`.
 pub async fn request_context<B>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -61,7 +62,7 @@ where
     .await
 }
 
-/// Returns the client's address behind trusted proxies.
+/// Returns the client's address. If a trusted proxy sent the request, this is the address that the proxy forwards.
 fn client(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpAddr> {
     match state {
         Some(state) => state.settings.trusted_proxies.client(request.peer_addr(), request.headers()),
@@ -87,8 +88,8 @@ fn prefs(request: &ServiceRequest) -> ResponsePrefs {
     ResponsePrefs { request_id, wants_problem }
 }
 
-/// Returns whether the caller names problem documents and prefers them at least as much as plain JSON (RFC 9110,
-/// section 12.5.1).
+/// Returns true if `Accept` names problem documents and ranks them at least as high as plain JSON (RFC 9110, section
+/// 12.5.1).
 fn prefers_problem(accept: &Accept) -> bool {
     let quality = |range: &str| {
         let named = accept.iter().filter(|item| item.item.essence_str() == range);
@@ -99,13 +100,13 @@ fn prefers_problem(accept: &Accept) -> bool {
     problem.is_some_and(|problem| plain.is_none_or(|plain| problem >= plain))
 }
 
-/// Accepts 1 to 128 characters that need no quoting in a header, a log line or a URL.
+/// Returns true if a request id has 1 to 128 characters that need no quoting in a header, a log line or a URL.
 fn is_safe(id: &str) -> bool {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/+=@".contains(&byte);
     (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.bytes().all(safe)
 }
 
-/// Renders the failure that a response carries.
+/// If the response carries an error, logs the error and renders the body for it.
 fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> ServiceResponse<BoxBody> {
     let Some(error) = response.response().error() else { return response };
     let mut answer = match error.as_error::<ApiError>() {
@@ -124,7 +125,7 @@ fn written(response: ServiceResponse<BoxBody>, prefs: &ResponsePrefs) -> Service
     response.into_response(answer)
 }
 
-/// Converts an error of the framework.
+/// Converts an error of the framework into an `ApiError`.
 fn error_of(error: &Error, status: StatusCode) -> ApiError {
     let code = match status {
         StatusCode::NOT_FOUND => ErrorCode::RouteNotFound,
@@ -157,8 +158,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("a handler panicked: {}", text.unwrap_or("without a text"))
 }
 
-/// A failure without a response, such as a panic. The request was consumed, so the failure keeps the parts of it
-/// that its response needs.
+/// A failure without a response, such as a panic. The request no longer exists, so this value has the parts of the
+/// request that are needed for the response.
 #[derive(Debug)]
 struct Abandoned {
     error: ApiError,

@@ -1,9 +1,10 @@
-//! Closes the connection when the response is sent before the body was read. Otherwise the framework would go on reading,
-//! a chunked body without end.
+//! Closes the connection if the response is sent before the body was read. Without this, the framework would go on
+//! reading, and a chunked body has no end.
 //!
-//! A short rest is read, so that the connection can be reused. Otherwise the response says `Connection: close`, and the
-//! connection lingers, so that a caller that is still sending reads the response before the reset. Input is read up to a
-//! limit meanwhile.
+//! A short rest of the body is read, so that the connection can be reused. For a longer rest, the response says
+//! `Connection: close`, and the connection stays open for a moment after the response. A caller that is still sending
+//! can then read the response before the connection is reset. In that moment a limited number of bytes is read and
+//! dropped.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -22,14 +23,14 @@ use actix_web::{HttpMessage, HttpResponse};
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Sleep, sleep, timeout};
 
-/// The longest rest to read, and the time for it, to keep the connection.
+/// The largest rest of a body that is read to keep the connection, and the longest time for reading it.
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
-/// How long a closing connection lingers after the response, and how many bytes are read meanwhile.
+/// How long a closing connection stays open after the response, and how many bytes are read from it in that time.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
-/// The body of a request, shared by its reader and by the middleware that outlives it.
+/// The body of a request. The handler that reads the body shares it with the middleware, which runs longer.
 #[derive(Clone)]
 pub(crate) struct RequestStream(Rc<RefCell<Shared>>);
 
@@ -47,7 +48,7 @@ struct Shared {
 }
 
 impl RequestStream {
-    /// Replaces the payload of a request; none if it has no body.
+    /// Takes over the payload of a request. Returns `None` if the request has no body.
     pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
@@ -64,7 +65,7 @@ impl RequestStream {
         self.0.borrow().has_ended
     }
 
-    /// Reads a short rest of the body, unless the body is known to be long.
+    /// Reads the rest of the body if it is short. Reads nothing if the declared length is long.
     async fn read_rest(&mut self) {
         if self.0.borrow().declared.is_some_and(|length| length > REST_BYTES_MAX) {
             return;
@@ -78,11 +79,11 @@ impl RequestStream {
                 }
             }
         };
-        // The result does not matter: the stream knows whether it has ended.
+        // The result is ignored, because the stream itself knows whether it has ended.
         let _ = timeout(REST_WAIT, rest).await;
     }
 
-    /// Returns the response; it closes the connection unless the rest of the body can be read.
+    /// Reads a short rest of the body. If the body does not end, makes the response close the connection.
     pub(crate) async fn settle(mut self, response: HttpResponse) -> HttpResponse {
         if !self.has_ended() {
             self.read_rest().await;
@@ -90,7 +91,7 @@ impl RequestStream {
         self.close_unless_read(response)
     }
 
-    /// Makes the response close the connection, unless the body was read.
+    /// Makes the response close the connection, unless the body was read to its end.
     pub(crate) fn close_unless_read(self, mut response: HttpResponse) -> HttpResponse {
         if self.has_ended() {
             return response;
@@ -114,8 +115,8 @@ impl Stream for RequestStream {
     }
 }
 
-/// The body of the last answer on a connection. It ends a moment after its last byte. The request's stream is
-/// held until then: only a stream that somebody holds makes the framework close the connection.
+/// The body of the last response on a connection. It ends a short time after its last byte. Until then it holds the
+/// request's stream, because the framework closes the connection only if something still holds that stream.
 struct LastBody {
     body: BoxBody,
     stream: RequestStream,
@@ -151,7 +152,7 @@ impl MessageBody for LastBody {
 }
 
 impl Linger {
-    /// Ready when the peer has finished or the time is over.
+    /// Ready when the peer has stopped sending or the time is over.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {
             match stream.poll_next_unpin(context) {
