@@ -78,7 +78,7 @@ impl AttemptResult {
         self.outcome == AttemptOutcome::Delivered
     }
 
-    /// Returns true if the receiver wants no more messages at all, by status 410.
+    /// Returns true if the receiver answered 410: it wants no more messages at all.
     pub fn is_gone(&self) -> bool {
         matches!(self.outcome, AttemptOutcome::Gone | AttemptOutcome::Aborted(410))
     }

@@ -57,8 +57,8 @@ impl Arbiters {
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // This is a plain thread and no blocking task of the runtime: at shutdown the runtime waits for its blocking
-        // tasks, so it would hang if an actor blocks its thread forever.
+        // The threads are joined on a plain thread and not on a blocking task of the runtime. At shutdown the runtime
+        // waits for its blocking tasks, so it would hang if an actor blocks its thread forever.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());

@@ -18,7 +18,7 @@ use crate::domain::kernel::ids::CommandId;
 /// The text of a panic is cut to this number of characters.
 pub const PANIC_CHARS_MAX: usize = 200;
 
-/// Ordered by severity, the least severe first. The snapshot sorts by this order.
+/// The states are ordered by severity, the least severe first. The snapshot sorts actors by this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {

@@ -16,7 +16,7 @@ use crate::domain::kernel::jitter::upper_half;
 pub struct RestartPolicy {
     pub backoff_initial: Duration,
     pub backoff_max: Duration,
-    /// The number of restarts that are allowed within `window`. The actor escalates at the next panic within it.
+    /// The number of restarts that are allowed within `window`. One more panic within `window` escalates.
     pub restarts_max: usize,
     pub window: Duration,
     /// Must exceed the number of permits of one key, so that a command is refused by admission and never by a full

@@ -131,8 +131,9 @@ impl<C, R> WorkQueue<C, R> {
         unanswered
     }
 
-    /// Sorts out the batch that was in flight when the worker panicked. Calls `quarantined` for each command that is
-    /// quarantined, before the sender of the command gets the outcome.
+    /// Decides for each command of the batch that was in flight at a panic: the command is tried again, quarantined or
+    /// interrupted. Calls `quarantined` for each quarantined command, before the sender of the command gets the
+    /// outcome.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
         let Some(batch) = self.in_flight.take() else { return recovery };

@@ -31,7 +31,7 @@ use crate::domain::kernel::ids::CommandId;
 /// too, `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
-/// Slots of the mailbox for messages that need no permit, such as `Passivate`.
+/// The number of mailbox slots for messages that need no permit, such as `Passivate`.
 const CONTROL_MESSAGES: usize = 16;
 
 /// The reason why `send` returned no reply.

@@ -23,7 +23,7 @@ pub enum CommandOutcome<C, R> {
     /// Work on the command started and its effect is unknown. The sender must look up this id before it sends the
     /// command again.
     Interrupted(CommandId),
-    /// The command panicked twice and was quarantined under this reference, which is its id.
+    /// The command panicked twice and was quarantined. `reference` is the id of the command.
     Quarantined {
         reference: CommandId,
     },
@@ -110,8 +110,8 @@ impl<C, R> Envelope<C, R> {
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
         let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
-        // If someone else still shares the command, the command may be in use, so the sender gets *interrupted* and not
-        // the command.
+        // If another reference to the command still exists, the command may be in use. The sender then gets
+        // *interrupted* and not the command.
         let command = if self.is_started { None } else { Arc::into_inner(command) };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }

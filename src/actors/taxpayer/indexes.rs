@@ -62,7 +62,7 @@ pub(crate) struct Customers {
     all: Vec<Customer>,
     by_id: HashMap<CustomerId, usize>,
     by_number: HashMap<String, usize>,
-    /// The position of the oldest customer with each tax number.
+    /// For each tax number, the position in `all` of the oldest customer who has this number.
     by_tin: HashMap<String, usize>,
 }
 

@@ -40,7 +40,8 @@ pub(crate) struct UnitOfWork {
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
-    /// The loaded IRNs for which the event log already has a confirmed receipt.
+    /// The IRNs whose confirmed receipt is already in the event log. Only IRNs that a command of the batch needs are
+    /// loaded.
     pub(crate) acknowledged: Vec<Irn>,
     /// How the ERP receives notifications. Loaded only if a command of the batch reads it.
     pub(crate) integration: Option<Integration>,

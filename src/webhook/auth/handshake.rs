@@ -9,8 +9,8 @@ use super::ntlm::{Negotiation, NtlmLogin};
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// The largest number of clients that are kept for reuse. They have no open connections. Building a client is
-/// expensive.
+/// The largest number of clients that are kept for reuse, because building a client is expensive. A kept client has no
+/// open connection.
 const SPARE_MAX: usize = 16;
 const CHALLENGED: u16 = 401;
 
@@ -78,7 +78,8 @@ async fn sign_in(
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // If the endpoint accepts or aborts the first message, that concerns an empty message and not the notification.
+        // The first message has no body. If the endpoint accepts or aborts the first message, the notification itself
+        // was neither accepted nor aborted, so the attempt fails because NTLM was not asked for.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,

@@ -16,7 +16,7 @@ use crate::webhook::http::client::{GuardedClient, PostRequest};
 const ANSWER_MAX: usize = 64 * 1_024;
 /// The lifetime of a token whose response has no `expires_in`.
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
-/// A longer lifetime is cut to this one.
+/// The longest lifetime of a token. If the server names a longer lifetime, this one is used.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
 /// A token is not used in the last tenth of its lifetime, or in the last minute if the tenth is longer.
 const EARLY_MAX: Duration = Duration::from_mins(1);

@@ -41,8 +41,8 @@ pub(super) fn written(namespace: &str, method: &str, notification: &str) -> Stri
     body
 }
 
-/// Returns true if the response is an envelope without a fault. The rest after the first element of the body is not
-/// read, so the response may be cut there.
+/// Returns true if the response is an envelope without a fault. Reads only up to the first element of the body, so the
+/// response may be cut after this element.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let mut reader = Reader::from_str(answer.trim_start_matches('\u{feff}'));
     let mut depth = 0_usize;

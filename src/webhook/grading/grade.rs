@@ -104,8 +104,8 @@ impl GradeCheck {
     }
 }
 
-/// Computes the grade from one answer for each check. If a check sends several messages, it is the worst answer; `None`
-/// means that the message was not sent in time. `timeout` is the timeout of one attempt.
+/// Computes the grade from one answer for each check. If a check sends several messages, the caller passes the worst
+/// answer. `None` means that the message was not sent in time. `timeout` is the timeout of one attempt.
 pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
     let accepts_valid =
         answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));

@@ -84,8 +84,8 @@ impl AddressPolicy {
         self.allows(address, port) || (is_public(address) && !is_never_called(address))
     }
 
-    /// Returns true if the allow-list contains this address and port. It never contains a cloud metadata address, even
-    /// if an allowed network does.
+    /// Returns true if the allow-list contains this address and port. Returns false for every cloud metadata address,
+    /// even if one of the allowed networks includes the address.
     pub fn allows(&self, address: IpAddr, port: u16) -> bool {
         !is_never_called(address) && self.allowed.iter().any(|network| network.admits(address, port))
     }

@@ -11,7 +11,8 @@ pub struct PhaseTimes {
     pub dns: Option<Duration>,
     /// The time to make the TCP and the TLS connection. `None` if a connection was reused.
     pub connect: Option<Duration>,
-    /// The time from the connection to the head of the response. If a connection was reused, the time from the start.
+    /// The time from the moment when the connection was ready to the arrival of the response's head. If a connection
+    /// was reused, the time from the start of the attempt.
     pub wait: Option<Duration>,
     /// The time to read the response body.
     pub read: Option<Duration>,
@@ -44,7 +45,7 @@ impl PhaseClock {
     }
 
     /// Records that a connection is being made. If a reused connection turns out to be closed, this is the second
-    /// connection of the attempt, so the times of the first are dropped.
+    /// connection of the attempt, so the times of the first connection are dropped.
     pub(crate) fn connect_started(&self) {
         self.set(|moments, now| {
             *moments =

@@ -21,7 +21,7 @@ use crate::webhook::http::resolver::{GuardedResolver, Lookup};
 use crate::webhook::testing::{AfterResponse, TestReceiver};
 
 /// Returns many ways to write a private address in a URL, without the scheme. `PORT` stands for the port of the canary.
-/// The API tests use the same file.
+/// The list is in a file that the API tests use too.
 fn forms() -> Vec<String> {
     let forms: Value = strict_json::from_trusted(include_str!("../../../tests/forgery/urls.json")).unwrap();
     let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);

@@ -1,8 +1,8 @@
 //! Signs and verifies messages (Standard Webhooks 1.0.0).
 //!
-//! What is signed is `{id}.{timestamp}.{body}`. A signature is written as a version and the signature in base64: `v1,`
-//! for HMAC-SHA256 and `v1a,` for Ed25519. While a secret is being replaced, both the old and the new secret sign, and
-//! the header contains both signatures, separated by a space.
+//! A signature covers `{id}.{timestamp}.{body}`. It is written as a version followed by the base64 of the signature:
+//! `v1,` for HMAC-SHA256 and `v1a,` for Ed25519. While a secret is being replaced, both the old and the new secret
+//! sign, and the header contains both signatures, separated by a space.
 
 use std::time::Duration;
 
@@ -182,7 +182,7 @@ mod tests {
         for known in [shared, pair.clone()] {
             assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
         }
-        // A signature is verified by its version prefix, so a changed prefix makes it invalid.
+        // The version prefix selects how a signature is verified, so a signature with a changed prefix is invalid.
         let renamed = header.replace("v1a,", "v1,");
         let result = verify(&PUBLISHED, &renamed, std::slice::from_ref(&pair), PUBLISHED.timestamp);
         assert_eq!(result, Err(VerifyFault::Signature));

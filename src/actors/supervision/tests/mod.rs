@@ -98,8 +98,8 @@ impl Worker for TestWorker {
         }
     }
 
-    /// Checks the batch for a poison command before it writes anything, like a real worker, which decides the whole
-    /// batch before it writes. Without the check it would write the other commands of the batch twice.
+    /// Panics on a poison command before it writes anything, because a real worker writes only after it has decided the
+    /// whole batch. Otherwise the other commands of the batch would be written twice.
     async fn work(mut self, batch: CommandBatch<TestCommand>) -> (Self, Vec<(CommandId, u32)>) {
         let poisoned = batch.tasks().iter().any(|task| matches!(**task, TestCommand::Poison));
         assert!(!poisoned, "poison");

@@ -119,8 +119,8 @@ pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> A
     AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id)
 }
 
-/// Records the result of a verification. Once a taxpayer is verified, no later result changes it; a verified result
-/// also replaces an earlier unverified one.
+/// Records the result of a verification. Once the taxpayer is verified, no later result changes that. If the taxpayer
+/// was unverified, a positive result makes it verified.
 pub(super) fn record_verification(
     uow: &mut UnitOfWork,
     cause: CommandId,

@@ -8,7 +8,8 @@ use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 
-/// Executes one command on the unit of work. The events that the command emits are stored with `cause`, its id.
+/// Executes one command on the unit of work. `cause` is the id of the command and is stored with each event that the
+/// command emits.
 pub(crate) fn execute(
     uow: &mut UnitOfWork,
     cause: CommandId,

@@ -1,5 +1,5 @@
-//! The commands about reports of the authority outside a run: transmissions and receipts, supplier invoices, outages.
-//! Reports may arrive repeatedly and in any order; each fact is recorded once and emits its event once.
+//! The commands that record what the authority reports outside a run: transmissions and receipts, supplier invoices,
+//! outages. Reports may arrive repeatedly and in any order; each fact is recorded once and emits its event once.
 
 use serde_json::{Value, json};
 

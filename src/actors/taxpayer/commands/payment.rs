@@ -117,8 +117,8 @@ pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict:
     }
 }
 
-/// Applies the payment status that the authority has to the invoice. If the workflow status no longer permits a
-/// payment, only the payment changes and the workflow status stays.
+/// Sets the payment status of the invoice to the one that was relayed to the authority. If the workflow status no
+/// longer permits a payment, only the payment changes and the workflow status stays.
 fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
     if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
         return;
@@ -134,9 +134,9 @@ fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &Relaye
     post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
 }
 
-/// Makes the invoice take over the payment status with which it was signed. PAID pays the amount that is left, like for
-/// an invoice that is created as paid. PENDING changes nothing, because it is the default of a submission. A run signs
-/// once, so the payment is posted once.
+/// Makes the invoice take over the payment status that was signed with the invoice. PAID pays the amount that is left,
+/// like for an invoice that is created as paid. PENDING changes nothing, because it is the default of a submission. A
+/// run signs once, so the payment is posted once.
 pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
     let signed = run.document.get("payment_status").and_then(Value::as_str);
     let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };

@@ -20,7 +20,8 @@ pub(super) fn resolve_customer(
     Customer { id: uow.next_customer_id(), category, details: details.clone() }
 }
 
-/// Returns the customer as the invoice shows it: stored data, but the customer number that was sent with this invoice.
+/// Returns the customer as the invoice shows it: the stored data, but with the customer number that the caller sent
+/// with this invoice.
 pub(super) fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCustomer {
     InvoiceCustomer {
         id: customer.id,

@@ -133,8 +133,8 @@ pub(super) fn record(
     Ok(reply(run))
 }
 
-/// Makes a run due that stopped without knowing the authority's state, so that the run asks the authority. Does nothing
-/// if the run has changed since the caller read it.
+/// Makes a stopped run due, so that it asks the authority for the invoice's state. Does nothing if the run has changed
+/// since the caller read it.
 pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<CommandReply, Refusal> {
     let run = uow.runs.iter().find(|run| run.id == recheck.run).cloned().ok_or(Refusal::RunNotFound)?;
     let has_changed = run.updated_at != recheck.seen;

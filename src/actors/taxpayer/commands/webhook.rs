@@ -1,6 +1,6 @@
 //! The commands about the webhook endpoint: its settings, its secret, disabling and enabling, and replays of its
-//! events. A replay is only recorded here, with the number of the last event in the log. The worker that holds the
-//! endpoint's lane carries it out.
+//! events. A replay is only recorded here, together with the sequence number of the last event at this moment. The
+//! worker that holds the endpoint's lane carries the replay out.
 
 use jiff::Timestamp;
 use serde_json::json;
