@@ -1,5 +1,5 @@
-//! The integration settings of a taxpayer's ERP: how a request authenticates and how its body is written.
-//! `webhook::auth` and `webhook::format` apply them.
+//! The integration settings of a taxpayer's ERP: the authentication of a webhook request, and the format of its
+//! body. `webhook::auth` and `webhook::format` apply these settings.
 
 pub mod network;
 pub mod origin;
@@ -13,7 +13,7 @@ use crate::domain::integration::origin::Origin;
 use crate::domain::kernel::codes::words;
 
 words! {
-    /// How a request authenticates (spec.md, "Option lists").
+    /// The type of authentication of a webhook request (spec.md, "Option lists").
     AuthType {
         None = "none",
         Basic = "basic",
@@ -25,12 +25,12 @@ words! {
 }
 
 words! {
-    /// How a notification is written (spec.md, "Option lists").
+    /// The format of the body of a webhook request (spec.md, "Option lists").
     DataFormat { Rest = "rest", Soap = "soap", GraphQl = "graphql", OData = "odata", JsonRpc = "jsonrpc" }
 }
 
 words! {
-    /// How a client authenticates itself to a token endpoint (RFC 6749, 2.3.1).
+    /// The way in which a client authenticates itself to a token endpoint (RFC 6749, section 2.3.1).
     ClientAuthentication { Basic = "basic", Body = "body" }
 }
 
@@ -39,13 +39,15 @@ words! {
 pub struct Integration {
     pub erp_system: Option<String>,
     pub auth: Auth,
-    /// The origin for which the credentials were set. `None` without credentials, or for credentials
-    /// stored before this rule.
+    /// The origin of the URL for which the credentials were set. `None` if there are no credentials, or if they
+    /// were stored by a version that did not record origins.
     pub origin: Option<Origin>,
     pub format: Format,
-    /// Private networks that this endpoint may be in, in addition to those of the deployment.
+    /// Private networks that the taxpayer's endpoint may be in, in addition to the networks that the deployment
+    /// allows.
     pub allowed_networks: Vec<AllowedNetwork>,
-    /// Increases with each change, so that state derived from older settings can be recognised.
+    /// This number increases with each change of the settings, so that state derived from older settings can be
+    /// recognised.
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -59,11 +61,12 @@ pub struct IntegrationSummary {
     pub data_format: DataFormat,
 }
 
-/// A secret. Only `expose` and serialisation for the vault reveal it.
+/// A secret text. Only `expose` and serialisation reveal the text. Serialisation is for the vault.
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
-/// How a request authenticates. `S` is a secret, or an optional secret as a caller sent it.
+/// The authentication of a webhook request. `S` is the type of a secret: `SecretText`, or `Option<SecretText>` in
+/// requests in which a caller may leave out a stored secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {
@@ -92,7 +95,7 @@ pub enum Auth<S = SecretText> {
     },
 }
 
-/// The client of a token endpoint.
+/// The OAuth client as which this service requests tokens at a token endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenClient<S = SecretText> {
     pub token_url: String,
@@ -102,7 +105,7 @@ pub struct TokenClient<S = SecretText> {
     pub authentication: ClientAuthentication,
 }
 
-/// How the body of a request is written.
+/// The format of the body of a webhook request, with the names that the format needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Format {
@@ -123,14 +126,14 @@ pub enum Format {
 }
 
 impl Integration {
-    /// True if a request to this URL may carry the credentials: there are none, or they were set for its
-    /// origin.
+    /// True if a request to this URL may carry the credentials: the credentials were set for the origin of the
+    /// URL, or there are no credentials.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
         let is_bound = || self.origin.is_some() && self.origin == Origin::of(url);
         self.auth.kind() == AuthType::None || is_bound()
     }
 
-    /// Returns the names of the changed parts.
+    /// Returns the names of the settings that differ from `before`.
     pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
         [
             ("erp_system", self.erp_system != before.erp_system),
@@ -205,7 +208,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// The client that requests tokens, for the types that use one.
+    /// Returns the client that requests tokens; `None` if this type of authentication needs no tokens.
     pub fn token_client(&self) -> Option<&TokenClient<S>> {
         match self {
             Self::OAuth2 { client, .. } | Self::ClientCredentials { client } => Some(client),
@@ -213,7 +216,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Returns the secrets with the names of their fields.
+    /// Returns each secret with the name of its field.
     pub fn secrets(&self) -> Vec<(&'static str, &S)> {
         match self {
             Self::None => vec![],
@@ -226,7 +229,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Replaces each secret by a function of its field name and value.
+    /// Replaces each secret by the result of `secret`, which takes the name of the field and the secret.
     fn with_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
         match self {
             Self::None => Auth::None,
@@ -247,7 +250,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// The origin of the token endpoint. A stored secret is never sent to another one.
+    /// Returns the origin of the token endpoint. A stored secret is never sent to another origin.
     fn token_origin(&self) -> Option<Origin> {
         Origin::of(&self.token_client()?.token_url)
     }
@@ -266,8 +269,8 @@ impl<S> TokenClient<S> {
 }
 
 impl Auth<Option<SecretText>> {
-    /// Fills missing secrets with the stored ones of the same type and token endpoint. Otherwise returns
-    /// the names of the missing fields.
+    /// Fills in each missing secret from the stored settings, if these have the same type and the same token
+    /// origin. If a secret is still missing, returns the names of the missing fields.
     pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let is_same =
             |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
@@ -292,8 +295,8 @@ impl Auth {
         }
     }
 
-    /// Replaces a used refresh token by the one that the server issued. Returns `None` if the stored
-    /// token is another one, so that a newer token is not lost.
+    /// Replaces the refresh token `used` by the token `given` that the server issued. Returns `None` if the stored
+    /// refresh token is not `used`, so that a newer token is not lost.
     pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
         match self {
             Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {

@@ -1,5 +1,5 @@
-//! An API key as stored on its account: scope, expiry and last use. The text of a key is shown once, when it
-//! is made, and is not stored.
+//! An API key as it is stored with its account: scope, expiry and last use. The text of a key is shown once, when
+//! the key is created, and it is never stored.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use secrecy::SecretString;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::codes::words;
 
-/// The longest time for which a replaced key stays valid.
+/// The longest time for which a key can stay valid after a new key has replaced it.
 pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
-/// Keys of one account that may be valid at a time: the newest, and those it replaced with an overlap.
+/// The maximum number of valid keys of one account: the newest key, and replaced keys whose overlap has not ended.
 pub const VALID_KEYS_MAX: usize = 5;
 
 words! {
@@ -27,7 +27,7 @@ pub struct KeyOwner {
     pub id: i64,
 }
 
-/// As the access log shows it: `taxpayer:7`.
+/// Formats the owner as in the access log, such as `taxpayer:7`.
 impl fmt::Display for KeyOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind, self.id)
@@ -37,38 +37,38 @@ impl fmt::Display for KeyOwner {
 /// The scope, expiry and overlap of a new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyTerms {
-    /// None keeps the scope of the replaced key; a first key gets full access.
+    /// `None` keeps the scope of the replaced key. The first key of an account then gets full access.
     pub scope: Option<KeyScope>,
-    /// None means that the key does not expire.
+    /// `None` means that the key does not expire.
     pub expires_at: Option<Timestamp>,
-    /// How long replaced keys stay valid beside the new one.
+    /// The time for which replaced keys stay valid after the new key was created.
     pub overlap: Duration,
 }
 
-/// A key that is not stored yet, with its text.
+/// A key that is not stored yet, with the text that a caller authenticates with.
 #[derive(Debug, Clone)]
 pub struct NewKey {
     pub text: SecretString,
     pub terms: KeyTerms,
 }
 
-/// A key of an account.
+/// A stored key of an account, without the text of the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Identifies a key within its account; it does not authenticate.
+    /// The id of the key within its account. A caller cannot authenticate with the id.
     pub id: String,
     pub scope: KeyScope,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
-    /// Written at most once a minute.
+    /// The time of the last use. It is written at most once a minute.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// An integrator or an operator with its keys, the newest first.
+/// An integrator or an operator with its keys. The newest key is first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHolder {
     pub id: i64,
-    /// Operators have none.
+    /// The name of the integrator. Operators have no name.
     pub name: Option<String>,
     pub email: String,
     pub created_at: Timestamp,
@@ -76,14 +76,15 @@ pub struct KeyHolder {
 }
 
 impl From<SecretString> for NewKey {
-    /// Makes a key without expiry that replaces all others at once and keeps the scope of the newest.
+    /// Creates a key without expiry. It replaces all other keys of the account at once and keeps the scope of the
+    /// newest key.
     fn from(text: SecretString) -> Self {
         Self { text, terms: KeyTerms::default() }
     }
 }
 
 impl KeyTerms {
-    /// Returns the terms as audit text; `None` for a plain replacement.
+    /// Returns the terms as text for the audit; `None` if no term is set.
     pub fn noted(&self) -> Option<String> {
         let overlap = (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
         let scope = self.scope.map(|scope| format!("scope {scope}"));
@@ -92,7 +93,8 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns when a key replaced now ends: at its own expiry or after the overlap, whichever is sooner.
+    /// Returns the time at which a key that is replaced at `now` ends: its own expiry `had` or the end of the
+    /// overlap, whichever is sooner.
     pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))

@@ -1,5 +1,5 @@
-//! Authenticated callers. A handler that needs a right takes one of these types as a parameter, so it cannot
-//! run without it.
+//! Authenticated callers. A handler that needs a right takes one of these types as a parameter, so that the
+//! handler cannot run for a caller without this right.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,27 +8,27 @@ use secrecy::SecretString;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
-/// A taxpayer, by its `tpk_` key.
+/// A taxpayer that authenticated with a `tpk_` key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaxpayerCaller(pub TaxpayerId);
 
-/// An integrator, by its `sik_` key.
+/// An integrator that authenticated with a `sik_` key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntegratorCaller(pub IntegratorId);
 
-/// A taxpayer or an integrator, on the core and access point APIs.
+/// A caller of the core and access point APIs, which taxpayers and integrators can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     Taxpayer(TaxpayerId),
     Integrator(IntegratorId),
 }
 
-/// An operator of the service, by its `opk_` key.
+/// An operator of this service that authenticated with an `opk_` key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperatorCaller(pub i64);
 
 words! {
-    /// The account type that a key's prefix names.
+    /// The type of account to which a key belongs. The prefix of the key shows the type.
     KeyKind { Taxpayer = "taxpayer", Integrator = "integrator", Operator = "operator" }
 }
 
@@ -46,7 +46,7 @@ impl KeyKind {
     }
 }
 
-/// A new key out of 32 random bytes: the prefix of its kind and URL-safe base64.
+/// Creates a key from 32 random bytes: the prefix of its kind, followed by the bytes in URL-safe base64.
 pub fn new_key(kind: KeyKind, random: [u8; 32]) -> SecretString {
     format!("{}{}", kind.prefix(), URL_SAFE_NO_PAD.encode(random)).into()
 }

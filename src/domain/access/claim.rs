@@ -1,6 +1,6 @@
-//! The idempotency claim of a request: of all requests by one caller with the same `Idempotency-Key`, one is
-//! processed. The claim holds hashes, not the key or the caller; the fingerprint shows whether a later
-//! request is a repeat.
+//! The idempotency claim of a request. Of all requests by one caller with the same `Idempotency-Key`, one is
+//! processed. The claim holds hashes instead of the key and the caller. The fingerprint shows if a later request
+//! repeats the first request.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,19 +15,20 @@ pub struct IdempotencyClaim {
     pub id: String,
     /// SHA-256 of the parts that define the request, in hexadecimal.
     pub fingerprint: String,
-    /// The key can be claimed again from this time on.
+    /// From this time on, a new request can claim the key again.
     pub expires_at: Timestamp,
 }
 
 impl IdempotencyClaim {
-    /// Takes the request as its defining parts, in order.
+    /// Creates the claim of a caller to a key. `request` has the parts that define the request, in a fixed order.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
     }
 }
 
-/// SHA-256 of parts, each preceded by its length, so that none runs into the next.
+/// Returns the SHA-256 of the parts. The length of each part is hashed before the part, so that different parts
+/// never form the same input.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -37,7 +38,7 @@ fn digest(parts: &[&[u8]]) -> String {
     hex::encode(hash.finalize())
 }
 
-/// A stored response, to be sent again for a repeated request.
+/// The stored response of a processed request. It is sent again if the request is repeated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredResponse {
     pub status: u16,

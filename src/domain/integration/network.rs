@@ -1,4 +1,4 @@
-//! Private networks that webhooks may call, and addresses that they never call.
+//! Private networks that webhooks may call, and addresses that webhooks never call.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,8 +7,9 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// Link-local addresses, in their IPv4-mapped forms too. They expose the local network of the machine and, in
-/// most clouds, its credentials.
+/// Networks of link-local addresses, including IPv4 link-local addresses that are written as IPv6 addresses.
+/// Link-local addresses expose the local network of the machine and, in most clouds, the credentials of the
+/// machine.
 const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10)),
@@ -16,8 +17,8 @@ const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xa9fe, 0), 112)),
 ];
 
-/// Metadata services outside the link-local range: Alibaba, Azure and Oracle, and over IPv6 AWS, Google and
-/// Oracle.
+/// Addresses of cloud metadata services outside the link-local range: of Alibaba, Azure and Oracle over IPv4, and
+/// of AWS, Google and Oracle over IPv6.
 const METADATA: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -27,7 +28,8 @@ const METADATA: [IpAddr; 6] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
 ];
 
-/// A network that may be called, at one port or at any: `10.1.2.0/24:8443`, `[fd00::/8]:8443`, `10.1.2.0/24`.
+/// A network that webhooks may call, at one port or at any port: `10.1.2.0/24:8443`, `[fd00::/8]:8443`,
+/// `10.1.2.0/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllowedNetwork {
@@ -47,19 +49,19 @@ pub enum NetworkFault {
 }
 
 impl AllowedNetwork {
-    /// True if the address may be called at this port. A mapped IPv4 address counts as the IPv4 address.
+    /// True if webhooks may call the address at this port. An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn admits(&self, address: IpAddr, port: u16) -> bool {
         let holds = |address: IpAddr| self.network.contains(&address);
         self.is_at(port) && (holds(address) || holds(address.to_canonical()))
     }
 
-    /// True if the rule applies to this port.
+    /// True if webhooks may call this port of the network.
     pub fn is_at(&self, port: u16) -> bool {
         self.port.is_none_or(|only| only == port)
     }
 }
 
-/// True for addresses that are never called, even within an allowed network.
+/// True for an address that webhooks never call, even if it is in an allowed network.
 pub fn is_never_called(address: IpAddr) -> bool {
     let is_one = |address: IpAddr| {
         LINK_LOCAL.iter().any(|network| network.contains(&address)) || METADATA.contains(&address)
@@ -67,7 +69,8 @@ pub fn is_never_called(address: IpAddr) -> bool {
     is_one(address) || embedded(address).is_some_and(|inner| is_one(inner.into()))
 }
 
-/// The IPv4 address within an IPv6 address: mapped, compatible, translated (RFC 6052) or 6to4.
+/// Returns the IPv4 address within an IPv6 address that is IPv4-mapped, IPv4-compatible, translated (RFC 6052) or
+/// 6to4.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let from = |high: u16, low: u16| {
@@ -84,8 +87,8 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// True for a network that overlaps the link-local range or is a single metadata address. A wider network may
-/// contain such an address, which stays blocked.
+/// True for a network that nobody may allow: it overlaps the link-local range or is a single metadata address. A
+/// wider network may contain a metadata address, and calls to that address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();
@@ -102,8 +105,8 @@ impl FromStr for AllowedNetwork {
     }
 }
 
-/// Splits a text into network and port. The brackets separate the colons of an IPv6 network from the one of
-/// the port.
+/// Splits a text into network and port. In the text of an IPv6 network, brackets separate the colons of the
+/// network from the colon before the port.
 fn parts(text: &str) -> Option<(IpNet, Option<&str>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (network, port) = rest.split_once("]:")?;
@@ -228,7 +231,7 @@ mod tests {
         ] {
             assert_eq!(parse(text), Err(NetworkFault::NeverCalled), "{text}");
         }
-        // Wider networks are accepted; the special addresses within them stay blocked.
+        // Wider networks are accepted. The metadata addresses within them stay blocked.
         for text in ["100.64.0.0/10", "[fd00::/8]:8443", "10.0.0.0/8", "168.63.129.0/24"] {
             assert!(parse(text).is_ok(), "{text}");
         }

@@ -1,17 +1,17 @@
-//! The origin of a URL: its scheme, host and port (RFC 6454). Credentials are bound to one.
+//! The origin of a URL: its scheme, host and port (RFC 6454). Credentials are bound to one origin.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// An origin in its ASCII form, without the default port of its scheme: `https://erp.example.com:8443`.
+/// An origin in ASCII form, such as `https://erp.example.com:8443`. The default port of the scheme is left out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Origin(String);
 
 impl Origin {
-    /// The origin of an absolute URL of http or https.
+    /// Returns the origin of an absolute http or https URL; `None` for any other text.
     pub fn of(url: &str) -> Option<Self> {
         let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         Some(Self(url.origin().ascii_serialization()))

@@ -1,5 +1,5 @@
-//! The audit: security changes and operator actions, with their actors. An entry is written in the
-//! transaction of its change and never changes.
+//! The audit: security changes and operator actions, each with the actor behind it. An entry is written in the
+//! same transaction as the change, and never modified.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
 words! {
-    /// Audited actions.
+    /// An action that the audit records.
     AuditAction {
         PauseRun = "run.pause",
         ResumeRun = "run.resume",
@@ -35,16 +35,16 @@ words! {
 }
 
 words! {
-    /// The kinds of actors.
+    /// The kind of an actor.
     ActorKind { Operator = "operator", Integrator = "integrator", CommandLine = "command-line" }
 }
 
-/// The author of a change.
+/// The actor behind an audited action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     Operator(i64),
     Integrator(IntegratorId),
-    /// A person who can run the program beside its database.
+    /// A person who runs the program on the command line, with access to the database.
     CommandLine,
 }
 
@@ -66,24 +66,23 @@ impl Actor {
     }
 }
 
-/// An operator action: its author and reason.
+/// The operator who requested an action, and the reason that the operator gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperatorRequest {
     pub operator_id: i64,
     pub reason: Option<String>,
 }
 
-/// An entry of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
     pub id: uuid::Uuid,
     pub at: Timestamp,
     pub actor: Actor,
     pub action: AuditAction,
-    /// The integrator that can read the entry: the actor itself, or the one whose account changed.
+    /// The integrator that may read the entry: the integrator that acted, or the integrator whose account changed.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
-    /// The id of the run, the delivery, the reconciliation, the taxpayer, the integrator or the operator.
+    /// The id of the run, delivery, reconciliation, taxpayer, integrator or operator that the action concerns.
     pub subject: String,
     pub from_state: Option<String>,
     pub to_state: Option<String>,
@@ -91,7 +90,8 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// Creates an entry with actor, action and subject only. An integrator can read its own actions.
+    /// Creates an entry without taxpayer, states and reason. If the actor is an integrator, the integrator may
+    /// read the entry.
     pub fn new(actor: Actor, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
         Self {
             id: clock::new_id(),
@@ -107,7 +107,7 @@ impl AuditEntry {
         }
     }
 
-    /// An operator's action, with its reason.
+    /// Creates the entry of an operator's action, with the operator's reason.
     pub fn ordered(
         order: &OperatorRequest,
         action: AuditAction,
@@ -118,19 +118,19 @@ impl AuditEntry {
         Self { reason, ..Self::new(Actor::Operator(order.operator_id), action, subject, at) }
     }
 
-    /// The same entry, about a taxpayer.
+    /// Sets the taxpayer that the action concerns.
     #[must_use]
     pub fn of_taxpayer(self, taxpayer: TaxpayerId) -> Self {
         Self { taxpayer_id: Some(taxpayer), ..self }
     }
 
-    /// The same entry, about an integrator's account. The integrator can read it.
+    /// Sets the integrator whose account the action concerns. The integrator may read the entry.
     #[must_use]
     pub fn of_integrator(self, integrator: IntegratorId) -> Self {
         Self { integrator_id: Some(integrator), ..self }
     }
 
-    /// The same entry, with the state before and after.
+    /// Sets the states before and after the action.
     #[must_use]
     pub fn between(self, from: Option<String>, to: Option<String>) -> Self {
         Self { from_state: from, to_state: to, ..self }

@@ -1,5 +1,5 @@
-//! Time and randomness as arguments. Tests pass a fixed clock and a seeded generator; the program passes the
-//! system's.
+//! Time and randomness are passed as arguments. Tests pass a fixed clock and a seeded generator; the program
+//! passes the clock and the generator of the system.
 
 use std::sync::Arc;
 
@@ -9,15 +9,14 @@ use uuid::Uuid;
 #[cfg(test)]
 pub use mock::MockClock;
 
-/// The present time, in UTC.
+/// A source of the present time, in UTC.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// A clock shared between actors.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// The machine's clock.
+/// The clock of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -28,12 +27,12 @@ impl Clock for SystemClock {
     }
 }
 
-/// The system's random generator, suitable for keys and secrets.
+/// Returns the random generator of the system, which is suitable for keys and secrets.
 pub fn chance() -> impl rand::CryptoRng {
     rand::rng()
 }
 
-/// Returns a new identifier. It is ordered by time, so indexes stay compact.
+/// Returns a new identifier. Identifiers are ordered by time, so that database indexes stay compact.
 #[expect(clippy::disallowed_methods, reason = "the one place where identifiers are drawn")]
 pub fn new_id() -> Uuid {
     Uuid::now_v7()
@@ -46,7 +45,7 @@ mod mock {
 
     use super::{Clock, Timestamp};
 
-    /// A clock that moves only by `advance`, in microseconds.
+    /// A clock for tests that changes only when a test changes it. The number is in microseconds since 1970.
     #[derive(Debug)]
     pub struct MockClock(AtomicI64);
 

@@ -1,8 +1,8 @@
-//! Enumerations of the contract. Each value is read in any case and shown in its canonical one. The three
-//! sets of payment statuses are three types, since they are not interchangeable (spec.md, "States and
-//! transitions").
+//! Enumerations of the contract. Each value is parsed in any case and shown in its canonical case. The three sets
+//! of payment statuses are three types, since they are not interchangeable (spec.md, "States and transitions").
 
-/// Declares an enum of words with `as_str`, `parse` in any case, and all values in order.
+/// Declares an enum whose values are written as words. The type has `ALL`, `as_str`, `allowed`, and a `parse` that
+/// ignores case.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -16,12 +16,12 @@ macro_rules! words {
                 match self { $(Self::$variant => $text),+ }
             }
 
-            /// Parses a word in any case.
+            /// Parses a word without regard to case.
             pub fn parse(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str().eq_ignore_ascii_case(word))
             }
 
-            /// The allowed words, for the message of a fault.
+            /// Returns the allowed words, separated by commas, for the message of a fault.
             pub fn allowed() -> String {
                 Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", ")
             }
@@ -50,7 +50,7 @@ words! {
 }
 
 impl Category {
-    /// True if the tax number is required: businesses and government bodies are identified by it.
+    /// True if the tax number of the customer is required: businesses and government bodies are identified by it.
     pub fn needs_tin(self) -> bool {
         self != Self::B2C
     }
@@ -62,7 +62,8 @@ words! {
 }
 
 words! {
-    /// The workflow state of an invoice. Only the pipeline sets the last four, which lock the invoice.
+    /// The workflow state of an invoice. Only the pipeline sets `Validated`, `Submitted`, `Transmitted` and
+    /// `Reported`, and these four states lock the invoice against edits.
     WorkflowStatus {
         Draft = "draft",
         Approved = "approved",
@@ -76,22 +77,23 @@ words! {
 }
 
 words! {
-    /// The states that Update Invoice Status can set.
+    /// The states that a caller can set with Update Invoice Status.
     SettableStatus { Draft = "draft", Approved = "approved", Cancelled = "cancelled" }
 }
 
 words! {
-    /// Payment status of the taxpayer API: lower case when written, upper case when read.
+    /// The payment status in the taxpayer API. Callers may send it in lower case, and responses show it in upper
+    /// case.
     PaymentStatus { Pending = "PENDING", Paid = "PAID", Rejected = "REJECTED", Partial = "PARTIAL" }
 }
 
 words! {
-    /// Payment status as sent to Create Invoice (Full) and Submit.
+    /// The payment status that callers send with Create Invoice (Full) and Submit.
     DeclaredPaymentStatus { Pending = "PENDING", Paid = "PAID", Cancelled = "CANCELLED" }
 }
 
 impl DeclaredPaymentStatus {
-    /// The payment status that later responses show for it.
+    /// Returns the payment status that later responses show if the caller declared this one.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Pending => PaymentStatus::Pending,
@@ -102,12 +104,12 @@ impl DeclaredPaymentStatus {
 }
 
 words! {
-    /// Payment status as the access point API relays it. Partial payments are not relayed.
+    /// The payment status that the access point API relays to the authority. Partial payments are not relayed.
     RelayedPaymentStatus { Paid = "PAID", Pending = "PENDING", Rejected = "REJECTED" }
 }
 
 impl RelayedPaymentStatus {
-    /// The payment status that later responses show for it.
+    /// Returns the payment status that later responses show if this one was relayed.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Paid => PaymentStatus::Paid,
@@ -118,7 +120,7 @@ impl RelayedPaymentStatus {
 }
 
 words! {
-    /// The tax treatment of a sale in Report.
+    /// The tax treatment of a sale, as callers send it to Report.
     VatStatus {
         StandardVat = "STANDARD_VAT",
         Exempt = "EXEMPT",
@@ -128,7 +130,7 @@ words! {
 }
 
 impl VatStatus {
-    /// The authority's name for it.
+    /// Returns the authority's name for this tax treatment.
     pub fn upstream(self) -> &'static str {
         match self {
             Self::ZeroRated => "ZERO_VAT",
@@ -138,7 +140,7 @@ impl VatStatus {
 }
 
 words! {
-    /// `authority_data.status`: the state of the invoice at the authority.
+    /// The state of the invoice at the authority (`authority_data.status`).
     AuthorityStatus {
         Pending = "PENDING",
         Queued = "QUEUED",
@@ -153,8 +155,8 @@ words! {
 }
 
 impl AuthorityStatus {
-    /// The progress at the authority that the status implies. A queued, failed or rejected invoice
-    /// implies none.
+    /// Returns how far an invoice with this status has come at the authority. A status that says nothing about
+    /// this, such as rejected or failed, has progress 0.
     pub fn progress(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,
@@ -168,7 +170,7 @@ impl AuthorityStatus {
 }
 
 words! {
-    /// The message of an authority notice.
+    /// The message in a notice that the authority sends about an invoice.
     NoticeMessage {
         Transmitting = "TRANSMITTING",
         Acknowledged = "ACKNOWLEDGED",
@@ -178,7 +180,7 @@ words! {
 }
 
 words! {
-    /// The kind of identifier in `unique_no`.
+    /// The kind of identifier that a caller sends in `unique_no`.
     UniqueNoType {
         PortalId = "PORTAL_ID",
         Irn = "IRN",
@@ -188,13 +190,13 @@ words! {
 }
 
 words! {
-    /// The subscription of a taxpayer. Only an active one allows creating invoices.
+    /// The subscription of a taxpayer. Without an active subscription a taxpayer cannot create invoices.
     Subscription { Active = "active", Inactive = "inactive" }
 }
 
-/// The authority's code of a credit note.
+/// The authority's invoice type code for a credit note.
 pub const CREDIT_NOTE_CODE: &str = "380";
-/// The word that means a credit note where the type is free text.
+/// The word for a credit note in requests whose invoice type is free text.
 pub const CREDIT_NOTE_WORD: &str = "CREDIT_NOTE";
 
 #[cfg(test)]

@@ -1,20 +1,21 @@
-//! Crash accounting. A defect can make one piece of work crash every process that starts it, beyond the reach
-//! of supervision: a stack overflow, or exhausted memory. Each crash is counted for the work in flight. Work
-//! with one crash is isolated from other work. Work with two is quarantined: it runs again only when an
+//! Crash accounting. Supervision cannot stop a defect such as a stack overflow or exhausted memory: one piece of
+//! work can crash every process that starts it. Each crash is counted for the work that was in flight. Work with
+//! one crash is isolated from other work. Work with two crashes is quarantined: it runs again only when an
 //! operator releases it.
 
-/// The number of crashes that quarantines work.
+/// Work is quarantined after this number of crashes.
 pub const CRASHES_MAX: u32 = 2;
 
-/// The reason for not trying a quarantined step or delivery again; shown to operators.
+/// The message that operators see for a quarantined step or delivery.
 pub const QUARANTINED: &str = "quarantined: the process ended twice while this was under way; it is tried again when an operator says so";
 
-/// True if work crashed so often that it no longer runs by itself.
+/// True if work has crashed so often that it runs again only when an operator releases it.
 pub fn is_quarantined(crashes: u32) -> bool {
     crashes >= CRASHES_MAX
 }
 
-/// The crashes that still count after an operator releases the work: one more quarantines it again.
+/// Returns the number of crashes that still count after an operator releases work. One more crash quarantines
+/// released work again.
 pub fn released(crashes: u32) -> u32 {
     crashes.min(CRASHES_MAX - 1)
 }

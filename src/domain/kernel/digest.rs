@@ -1,17 +1,17 @@
-//! Digests of content. Two documents have the same digest if their fields are equal, whatever the spelling of
-//! numbers and the order of keys.
+//! Digests of documents. Two documents with equal fields have the same digest. The spelling of numbers and the
+//! order of keys do not count.
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of a document, in hexadecimal.
+/// Returns the SHA-256 of a document, in hexadecimal.
 pub fn of_document(document: &Value) -> String {
     hex::encode(Sha256::digest(plain(document).to_string()))
 }
 
-/// The document with each number in one spelling: 1075.0, 1.075e3 and 1075 are equal. Keys are already
-/// ordered.
+/// Returns the document with each number in its canonical spelling: 1075.0, 1.075e3 and 1075 become equal. The
+/// keys are already ordered.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(one_spelling(number)),
@@ -21,13 +21,13 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// A number outside our decimal range keeps its spelling.
+/// Returns the number in its canonical spelling. A number outside the range of `Decimal` keeps its spelling.
 fn one_spelling(number: &Number) -> Number {
     let plain = plain_number(&number.to_string()).and_then(|plain| plain.parse().ok());
     plain.unwrap_or_else(|| number.clone())
 }
 
-/// Returns the number in one spelling; `None` outside our decimal range.
+/// Returns the number in its canonical spelling; `None` if the text is not a number in the range of `Decimal`.
 pub fn plain_number(text: &str) -> Option<String> {
     let decimal = Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()?;
     Some(decimal.normalize().to_string())

@@ -1,15 +1,15 @@
-//! Faults of request fields. A form reports all of them at once; each has the path of the field in the
-//! caller's names, a stable rule id and a message.
+//! Faults of request fields. A form reports all faults of a request at once. Each fault has the path of a field in
+//! the caller's names, the stable id of a rule, and a message.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::domain::kernel::field_rule::FieldRule;
 
-/// One rule broken by one field. `Display` writes the message, which tells the caller what to change.
+/// A field and the rule that it breaks. `Display` writes the message, which tells the caller what to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Dot path from the root of the body, such as `invoice_lines.0.quantity`.
+    /// The dot path of the field from the root of the body, such as `invoice_lines.0.quantity`.
     pub path: String,
     problem: Problem,
 }
@@ -18,7 +18,7 @@ pub struct Fault {
 enum Problem {
     /// The field breaks this rule.
     Field(FieldRule),
-    /// A message that does not begin with `The … field`.
+    /// The fault has its own message, which does not begin with `The … field`.
     Message { rule: &'static str, message: String },
 }
 
@@ -41,7 +41,7 @@ impl Fault {
         }
     }
 
-    /// Returns the expected value, if the rule names one.
+    /// Returns the value that the rule expects, if the rule names one.
     pub fn expected(&self) -> Option<String> {
         match &self.problem {
             Problem::Field(rule) => rule.expected(),
@@ -59,22 +59,21 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Converts a dot path to a JSON Pointer (RFC 6901). Nothing else builds one.
+/// Converts a dot path to a JSON Pointer (RFC 6901). Every JSON Pointer of this service is made here.
 pub fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
 }
 
-/// The maximum number of kept faults of one request. Further faults are counted, so that a small body cannot
-/// cause a large response.
+/// The maximum number of faults that are kept of one request. Further faults are only counted, so that a small
+/// body cannot cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// Faults beyond the maximum, counted only.
+    /// The number of faults that were counted and not kept.
     rest: u32,
-    /// The maximum number of kept faults.
     max: u32,
 }
 
@@ -85,7 +84,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Keeps up to `max` faults and counts the rest.
+    /// Creates an empty list that keeps up to `max` faults and counts all further faults.
     pub fn up_to(max: usize) -> Self {
         Self { kept: Vec::new(), rest: 0, max: u32::try_from(max).unwrap_or(u32::MAX) }
     }
@@ -102,18 +101,18 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// True if further faults are only counted, so the reader of a list can stop.
+    /// True if further faults are only counted. The reader of a long list can then stop.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }
 
-    /// Iterates over the kept faults.
+    /// Iterates over the kept faults, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = &Fault> {
         self.kept.iter()
     }
 
-    /// Returns the message of the first fault and the number of others. Parts that were not read are not
-    /// counted.
+    /// Returns the message of the first fault and the number of further faults. Faults in parts of the body that
+    /// were not read are not counted.
     pub fn summary(&self) -> String {
         let first = self.kept.first().map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
         match (self.kept.len() + self.rest as usize).saturating_sub(1) {
@@ -123,7 +122,7 @@ impl Faults {
         }
     }
 
-    /// Returns the messages by path, as the body of a 422 shows them.
+    /// Returns the messages by path, in the form that the body of a 422 response has.
     pub fn by_path(&self) -> BTreeMap<&str, Vec<String>> {
         let mut paths: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for fault in &self.kept {

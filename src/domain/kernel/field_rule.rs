@@ -1,5 +1,5 @@
-//! The rules of a field. Each has a stable id, the sentence that tells the caller what to change, and the value that
-//! the field should have. All three derive from the same data.
+//! The rules that a field can break. Each rule has a stable id, a sentence that tells the caller what to change,
+//! and the value that the field should have. All three derive from the same data.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,33 +10,33 @@ use crate::domain::money::Amount;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldRule {
     Required,
-    /// The JSON type, such as `a number`.
+    /// The JSON type that the field must have, such as `a number`.
     Type(&'static str),
     MinChars(usize),
     MaxChars(usize),
     MinItems(usize),
     MaxItems(usize),
     NoControlCharacters,
-    /// The name of the reference list that has the allowed codes.
+    /// The name of the reference list that contains the allowed codes.
     Listed(&'static str),
     /// The allowed words, separated by commas.
     OneOf(String),
     Above(Amount),
     AtLeast(Amount),
     AtMost(Amount),
-    /// The field with the earliest allowed day.
+    /// The name of the field with the earliest allowed day.
     NotBefore(&'static str),
-    /// A format, and the id of its rule.
+    /// The field must be written in this format.
     Written {
         id: &'static str,
         format: &'static str,
     },
-    /// Any other value that a field must have, such as `a valid absolute URL`.
+    /// The field must be this value, such as `a valid absolute URL`.
     MustBe {
         id: &'static str,
         value: Cow<'static, str>,
     },
-    /// A rule with its own sentence, and the expected value if it can be named.
+    /// A rule with its own sentence. `expected` describes the right value, if there is such a description.
     Other {
         id: &'static str,
         sentence: Cow<'static, str>,
@@ -52,7 +52,7 @@ impl FieldRule {
         Self::MustBe { id, value: value.into() }
     }
 
-    /// Creates a rule with its own sentence that names no expected value.
+    /// Creates a rule with its own sentence and without an expected value.
     pub fn other(id: &'static str, sentence: impl Into<Cow<'static, str>>) -> Self {
         Self::Other { id, sentence: sentence.into(), expected: None }
     }
@@ -62,7 +62,6 @@ impl FieldRule {
         Self::Other { id, sentence: sentence.into(), expected: Some(expected) }
     }
 
-    /// Returns the stable id.
     pub fn id(&self) -> &'static str {
         match self {
             Self::Required => "required",

@@ -1,4 +1,4 @@
-//! Identifiers. Numbers are portal ids that the store assigns; they stay below 2^53 so that JavaScript
+//! Identifiers. Numeric ids are portal ids, which the store assigns. They stay below 2^53, so that JavaScript
 //! clients read them exactly.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Declares the id type of one kind of entity.
+/// Declares a type for each kind of numeric id.
 macro_rules! number_id {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
@@ -23,28 +23,27 @@ macro_rules! number_id {
 }
 
 number_id! {
-    /// A taxpayer.
     TaxpayerId,
-    /// An integrator, which acts for the taxpayers it onboarded.
+    /// The id of an integrator. An integrator acts for the taxpayers that it onboarded.
     IntegratorId,
-    /// An invoice: the portal id.
+    /// The id of an invoice, which callers can send as its `PORTAL_ID`.
     InvoiceId,
-    /// A customer of one taxpayer.
+    /// The id of a customer. Each customer belongs to one taxpayer.
     CustomerId,
-    /// An item of one taxpayer's catalog.
+    /// The id of an item in a taxpayer's catalog.
     ItemId,
 }
 
-/// The id of a command, the same each time it is sent. Its events carry it, so its outcome can be looked up.
+/// The id of a command. A command that is sent again has the same id. The events that a command caused carry its
+/// id, so that the outcome of the command can be looked up.
 pub type CommandId = Uuid;
-/// One run of the pipeline.
 pub type RunId = Uuid;
-/// One outage of the authority.
 pub type OutageId = Uuid;
-/// One event of the log; also the `webhook-id` of its deliveries.
+/// The id of an event in the log. Deliveries of the event send it as `webhook-id`.
 pub type EventId = Uuid;
 
-/// Parses an id: decimal digits that do not begin with zero, so that an id has one spelling and none is 0.
+/// Parses an id of decimal digits. An id does not begin with zero, so that each id has one spelling and no id is
+/// 0.
 pub fn parse_number(text: &str) -> Option<i64> {
     let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?

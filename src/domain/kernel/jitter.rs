@@ -1,6 +1,6 @@
-//! Jitter of delays, so that callers with a common cause do not all return at once.
+//! Jitter of delays, so that callers that were delayed by the same event do not all return at once.
 //!
-//! The random number is an argument, drawn over the whole range of u32; the delay is in proportion to it.
+//! The random number is an argument from the whole range of u32. The delay grows in proportion to this number.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Concepts that every aggregate uses; independent of invoices.
+//! Concepts that all other modules of the domain use, such as ids, time, codes, faults and refusals.
 
 pub mod audit;
 pub mod clock;

@@ -1,12 +1,12 @@
-//! Text from outside as one segment of a URL's path.
+//! Encodes a text from outside as one segment of a URL's path.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// All but the unreserved characters of RFC 3986.
+/// The characters to encode: all except the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Returns the text percent-encoded. Returns `None` for a segment that a URL would drop or climb from: empty, `.` and
-/// `..`.
+/// Returns the text percent-encoded. Returns `None` for an empty text, `.` and `..`: a URL parser drops such a
+/// segment or the segment before it.
 pub fn path_segment(text: &str) -> Option<String> {
     (!matches!(text, "" | "." | "..")).then(|| utf8_percent_encode(text, RESERVED).to_string())
 }

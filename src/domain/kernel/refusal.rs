@@ -1,12 +1,12 @@
-//! The reasons for refusing a command or a query. The message is for the caller. The HTTP layer maps each to
-//! a status and a code (docs/contract.md, "Errors").
+//! The reasons for refusing a command or a query. Each message is written for the caller. The HTTP layer maps each
+//! reason to a status and an error code (docs/contract.md, "Errors").
 
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{RunState, Step};
 
-/// A refusal that the caller can act on.
+/// A reason for refusing a request. The caller can act on it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{}", .0.summary())]

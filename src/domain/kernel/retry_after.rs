@@ -1,25 +1,26 @@
-//! The Retry-After header (RFC 9110, section 10.2.3), as read from others and written in our responses. Who waits by it
-//! sets the upper bound.
+//! The Retry-After header (RFC 9110, section 10.2.3), in responses of other servers and in our own responses. This
+//! module sets no upper bound for a wait: the code that waits does.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The wait that a response asks for.
+/// The wait that a response requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {
     Wait(Duration),
-    /// Until a moment, from a response without a Date header.
+    /// Wait until this time. The response had no Date header with which the time could be compared.
     Until(Timestamp),
 }
 
 impl RetryAfter {
-    /// Reads Retry-After: seconds, or a date. A date is compared with the Date header of the response, if there is one,
-    /// so that the clocks of the two machines need not agree. An invalid value is ignored.
+    /// Parses the value of Retry-After: a number of seconds, or a date. A date is compared with the response's
+    /// Date header, if there is one, so that our clock and the server's clock need not agree. Returns `None` for
+    /// an invalid value.
     pub fn parse(text: &str, date: Option<&str>) -> Option<Self> {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {
-            // A number that does not fit is the longest wait.
+            // A number that does not fit into u64 means the longest possible wait.
             return Some(Self::Wait(Duration::from_secs(text.parse().unwrap_or(u64::MAX))));
         }
         let then = httpdate::parse_http_date(text).ok()?;
@@ -29,7 +30,7 @@ impl RetryAfter {
         }
     }
 
-    /// The wait from `now` on. A moment is compared with our own clock.
+    /// Returns the time to wait from `now` on, which is the time of our own clock.
     pub fn wait(self, now: Timestamp) -> Duration {
         match self {
             Self::Wait(wait) => wait,
@@ -37,7 +38,7 @@ impl RetryAfter {
         }
     }
 
-    /// Returns the header's value for a wait: whole seconds, rounded up, at least one.
+    /// Returns the value of the header for a wait: whole seconds, rounded up, at least 1.
     pub fn seconds(wait: Duration) -> u64 {
         wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
     }
@@ -50,7 +51,7 @@ mod tests {
     const NOW: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
     fn seconds(asked: &str, date: Option<&str>) -> Option<u64> {
-        // Our clock is one minute ahead of the receiver's.
+        // Our clock is one minute ahead of the receiver's clock.
         let ours = "1994-11-06T08:50:37Z".parse().unwrap();
         RetryAfter::parse(asked, date).map(|asked| asked.wait(ours).as_secs())
     }
