@@ -1,5 +1,5 @@
-//! Exact amounts. JSON numbers are parsed from their digits, never through a float. A value out of range is
-//! refused, never rounded silently. Rounding happens in one function.
+//! Exact amounts. JSON numbers are parsed from their digits and never pass through a float. A value out of range
+//! is refused, and no value is rounded silently. Only `round_half_up` rounds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use std::str::FromStr;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 
-/// Digits an amount may have before the point.
+/// The maximum number of digits of an amount before the decimal point.
 pub const INTEGER_DIGITS_MAX: u32 = 15;
-/// Digits an amount may have after the point.
+/// The maximum number of digits of an amount after the decimal point.
 pub const FRACTION_DIGITS_MAX: u32 = 6;
-/// The tolerance when two totals are compared (spec.md, "Limits").
+/// Two totals agree if they differ by no more than this (spec.md, "Limits").
 pub const TOLERANCE: Amount = Amount::HUNDREDTH;
 
 /// An exact decimal: an amount of money, a quantity or a rate.
@@ -32,7 +32,6 @@ pub enum AmountFault {
 
 impl Amount {
     pub const ZERO: Self = Self(Decimal::ZERO);
-    /// 0.01.
     pub const HUNDREDTH: Self = Self(Decimal::from_parts(1, 0, 0, false, 2));
     pub const ONE_HUNDRED: Self = Self(Decimal::ONE_HUNDRED);
 
@@ -72,18 +71,18 @@ impl Amount {
         self.0.checked_mul(other.0).map(Self)
     }
 
-    /// This many percent of an amount.
+    /// Returns `self` percent of `whole`; `None` if the result is too large.
     pub fn percent_of(self, whole: Self) -> Option<Self> {
         whole.0.checked_mul(self.0)?.checked_div(Decimal::ONE_HUNDRED).map(Self)
     }
 
-    /// Rounds half up (away from zero) to a currency's number of digits.
+    /// Rounds to this number of digits after the decimal point. A half is rounded away from zero.
     #[must_use]
     pub fn round_half_up(self, digits: u32) -> Self {
         Self(self.0.round_dp_with_strategy(digits, RoundingStrategy::MidpointAwayFromZero))
     }
 
-    /// The same amount with at least this many digits after the point.
+    /// Returns the same amount with at least this many digits after the decimal point.
     #[must_use]
     pub fn with_digits(self, digits: u32) -> Self {
         let mut value = self.0;
@@ -93,7 +92,7 @@ impl Amount {
         Self(value)
     }
 
-    /// True if two totals agree within the tolerance of the specification.
+    /// True if two totals differ by no more than `TOLERANCE`.
     pub fn about(self, other: Self) -> bool {
         self.minus(other).is_some_and(|difference| difference.0.abs() <= TOLERANCE.0)
     }
@@ -103,7 +102,8 @@ impl Amount {
     }
 }
 
-/// Drops zeros at the end of a long fraction, which carry no meaning. A short fraction stays as sent.
+/// Drops the zeros at the end of a fraction that is longer than allowed, since these zeros have no meaning. A
+/// shorter fraction stays as it was sent.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {
@@ -123,7 +123,8 @@ fn exact(digits: &str) -> Result<Decimal, AmountFault> {
     })
 }
 
-/// The library reports one error for "too long" and "not a number"; the digits tell them apart.
+/// Finds out why the library did not parse a text: it reports the same error for a text that is too long and for a
+/// text that is not a number.
 fn refuse_text(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -136,7 +137,7 @@ fn refuse_text(digits: &str) -> AmountFault {
     }
 }
 
-/// Parses `12.5e3` by moving the point, so that no digit is lost.
+/// Parses a number with an exponent, such as `12.5e3`. Moving the decimal point is exact, so no digit is lost.
 fn shifted(mantissa: &str, exponent: &str) -> Result<Decimal, AmountFault> {
     let mantissa = exact(mantissa)?;
     if mantissa.is_zero() {
@@ -165,7 +166,8 @@ impl fmt::Display for Amount {
 impl FromStr for Amount {
     type Err = AmountFault;
 
-    /// Parses the output of `Display`. Stored sums can be longer than what a caller may send.
+    /// Parses the output of `Display`. Unlike `Amount::parse`, it accepts sums that are longer than an amount that
+    /// a caller may send.
     fn from_str(text: &str) -> Result<Self, AmountFault> {
         exact(text).map(Self)
     }

@@ -1,5 +1,5 @@
-//! Payments. Each call adds one entry to the payment ledger. The running total never exceeds the payable
-//! amount, and entries are never removed (docs/contract.md, "Payments").
+//! Payments of an invoice. Each call that reports a payment adds one posting to the payment ledger. The total that
+//! was paid never exceeds the payable amount, and postings are never removed (docs/contract.md, "Payments").
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub enum PaymentChange {
     Partial(Amount),
 }
 
-/// A change of an invoice's payment, and the texts that the ledger keeps with it.
+/// A request to change the payment of an invoice, with the reference and the remark that the ledger keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentUpdate {
     pub invoice: InvoiceRef,
@@ -48,7 +48,7 @@ impl From<RelayedPaymentStatus> for PaymentChange {
     }
 }
 
-/// A payment status that is relayed to the authority, with its remark. It is the document of its run.
+/// A payment status that a run relays to the authority, with a remark. Both are stored in the document of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelayedPayment {
     pub payment_status: RelayedPaymentStatus,
@@ -66,7 +66,7 @@ impl RelayedPayment {
     }
 }
 
-/// A posting to the payment ledger: the status and the amount that a call added.
+/// A posting to the payment ledger: the new payment status, and the amount that was paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posting {
     pub status: PaymentStatus,
@@ -83,7 +83,7 @@ pub struct LedgerEntry {
 }
 
 impl Payment {
-    /// Creates the payment of a new invoice and its first posting.
+    /// Creates the payment of a new invoice. If the invoice is declared as paid, also returns the first posting.
     pub fn declared(payable: Amount, status: DeclaredPaymentStatus) -> (Self, Option<Posting>) {
         let status = status.reads_as();
         let fresh = Self { status: PaymentStatus::Pending, payable, paid: Amount::ZERO };
@@ -94,8 +94,8 @@ impl Payment {
         }
     }
 
-    /// Returns the payment after the payable changed. Paid amounts stay: a payment that is no longer
-    /// complete becomes partial, and the payable cannot fall below the paid amount.
+    /// Returns the payment after the payable changed. The amount that was paid stays. A payment that is no longer
+    /// complete becomes partial. A payable below the paid amount is a fault.
     pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(
@@ -116,7 +116,7 @@ impl Payment {
         self.status == PaymentStatus::Partial
     }
 
-    /// Returns the payment after a change and the posting it adds.
+    /// Returns the payment after a change, and the posting that the change adds to the ledger.
     pub fn after(self, notice: PaymentChange) -> Result<(Self, Posting), Refusal> {
         match notice {
             PaymentChange::Pending => Ok(self.noted(PaymentStatus::Pending)),

@@ -1,29 +1,30 @@
-//! Compares our ledger with the authority's, one invoice at a time: the differences and their repairs.
-//! Repairs only move forward and guess nothing: a stopped run continues with a query, and a transmission that
-//! the authority reports is recorded like its notice. Other differences are listed for an operator.
+//! Compares our records of an invoice with the authority's, and chooses the repairs of the differences. A repair
+//! only moves forward and guesses nothing: a stopped run continues with a query, and a transmission that the
+//! authority reports is recorded like the authority's notice of it. Other differences are listed for an operator.
 //!
-//! | Our submission | The authority has it signed | It has not |
+//! | Our submission run | The authority signed the invoice | The authority did not sign it |
 //! |---|---|---|
-//! | none, nor an invoice | `missing_locally`, listed | |
-//! | none, but an invoice | `not_submitted_locally`, listed | |
+//! | no record of the invoice | `missing_locally`, listed | |
+//! | none, but a stored invoice | `not_submitted_locally`, listed | agreed; `missing_remotely` if it was transmitted |
 //! | running | in progress | in progress |
 //! | waiting | `unfinished_locally`, resumed with a query | in progress |
 //! | paused by itself | `unfinished_locally`, resumed with a query | agreed; `missing_remotely` if we have it signed |
 //! | paused by an operator | `held_locally`, listed | the same |
 //! | refused | `refused_locally`, listed | agreed |
-//! | cancelled, or succeeded for an invoice that was cancelled | `cancelled_locally`, listed | agreed, `missing_remotely` |
+//! | cancelled | `cancelled_locally`, listed | agreed |
+//! | succeeded, and the invoice was cancelled | `cancelled_locally`, listed | `missing_remotely`, listed |
 //! | succeeded | compared below | `missing_remotely`, listed |
 //!
-//! | Both have it signed | Finding |
+//! | The invoice is signed by both records | Finding |
 //! |---|---|
-//! | delivered by the authority's records, not by the local ones | `delivered_remotely`, recorded |
-//! | transmitted by the authority's records, not by the local ones | `transmitted_remotely`, recorded, or resumed with a query |
+//! | delivered by the authority's records, not by ours | `delivered_remotely`, recorded |
+//! | transmitted by the authority's records, not by ours | `transmitted_remotely`, recorded, or resumed with a query |
 //! | transmitted by our records, not by the authority's | `not_transmitted_remotely`, listed |
 //! | delivered by our records, not by the authority's | `not_delivered_remotely`, listed |
-//! | a payment run stopped before the authority's status | `payment_unfinished_locally`, resumed with a query |
-//! | the authority's payment is further than the local one | `payment_ahead_remotely`, listed |
-//! | the local payment is further, and no run relays it | `payment_behind_remotely`, listed |
-//! | PAID beside REJECTED, or an unknown status | `payment_differs`, listed |
+//! | our payment run stopped, but the authority has its status | `payment_unfinished_locally`, resumed with a query |
+//! | the authority's payment is further than ours | `payment_ahead_remotely`, listed |
+//! | our payment is further than the authority's, and no run relays it | `payment_behind_remotely`, listed |
+//! | one payment is PAID and the other REJECTED, or their status is unknown | `payment_differs`, listed |
 
 pub mod day;
 
@@ -38,7 +39,7 @@ use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
 
 words! {
-    /// The kinds of differences. `Unreadable` is an entry of the authority's list that names no invoice.
+    /// The kind of a difference. `Unreadable` is an entry of the authority's list that names no invoice.
     FindingKind {
         MissingLocally = "missing_locally",
         NotSubmittedLocally = "not_submitted_locally",
@@ -60,7 +61,7 @@ words! {
 }
 
 impl FindingKind {
-    /// The advice for a listed difference.
+    /// Returns the advice to an operator about a listed difference.
     pub fn advice(self) -> &'static str {
         match self {
             Self::MissingLocally => "It was signed by another way than this service: ask the taxpayer.",
@@ -98,10 +99,10 @@ impl FindingKind {
     }
 }
 
-/// An invoice as the authority lists it. Listed invoices are signed.
+/// An invoice as the authority lists it. The authority lists only signed invoices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteRecord {
-    /// In the authority's spelling.
+    /// The IRN in the authority's spelling.
     pub irn: Irn,
     pub payment_status: String,
     pub is_transmitted: bool,
@@ -113,9 +114,9 @@ pub struct RemoteRecord {
 pub struct RunSnapshot {
     pub run: RunId,
     pub state: RunState,
-    /// The time of its last change. A run that changed since is left alone.
+    /// The time of the run's last change. If the run has changed since, it is not repaired.
     pub seen: Timestamp,
-    /// True if an operator paused it and nobody has resumed it.
+    /// True if an operator paused the run and nobody has resumed it.
     pub is_held: bool,
 }
 
@@ -124,10 +125,10 @@ pub struct RunSnapshot {
 pub struct LocalRecord {
     pub irn: Irn,
     pub submission: Option<RunSnapshot>,
-    /// True if the authority accepted its signature.
+    /// True if the sign step of the submission is done.
     pub is_signed: bool,
     pub transmission: Option<RunSnapshot>,
-    /// The last relayed payment and its status.
+    /// The payment run, and the payment status that it relays.
     pub relay: Option<(RunSnapshot, PaymentStatus)>,
     pub stored: Option<WorkflowStatus>,
     pub transit: Transit,
@@ -143,7 +144,7 @@ pub enum Repair {
     Record { is_delivered: bool },
 }
 
-/// One difference; listed if there is no repair.
+/// One difference between the records. A difference without a repair is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub kind: FindingKind,
@@ -154,7 +155,7 @@ pub struct Difference {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
     Agreed,
-    /// A run is in progress: no result yet.
+    /// A run is in progress, so there is no result yet.
     InProgress,
     Differs(Vec<Difference>),
 }
@@ -176,7 +177,7 @@ impl Comparison {
     }
 }
 
-/// Compares two records by the tables above.
+/// Compares the two records by the tables of the module documentation.
 pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Comparison {
     match (local, remote) {
         (None, None) => Comparison::Agreed,
@@ -187,8 +188,8 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
 }
 
 impl LocalRecord {
-    /// Collects our records of one IRN; `None` without any. `is_held` returns whether an operator paused
-    /// a paused run.
+    /// Collects our records of one IRN; `None` if there are none. `is_held` returns true for a paused run that an
+    /// operator paused.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
         let standing = |run: &Run| RunSnapshot {
@@ -219,7 +220,7 @@ impl LocalRecord {
         })
     }
 
-    /// True if by our records the authority must have it signed.
+    /// True if our records say that the authority has signed the invoice.
     pub fn claims_signature(&self) -> bool {
         let relayed = || self.relay.as_ref().is_some_and(|(run, _)| run.state == RunState::Succeeded);
         match &self.submission {
@@ -228,7 +229,8 @@ impl LocalRecord {
         }
     }
 
-    /// True if the authority may have it signed: it must, or a run stopped before it knew.
+    /// True if the authority may have signed the invoice: our records say so, or the submission paused before the
+    /// outcome was known.
     pub fn may_be_signed(&self) -> bool {
         let is_paused = |run: &RunSnapshot| run.state == RunState::Paused;
         self.claims_signature() || self.submission.as_ref().is_some_and(is_paused)
@@ -293,8 +295,8 @@ impl LocalRecord {
         Some(Difference { kind, repair })
     }
 
-    /// Returns the repair if we have a record that will show the transmission afterwards. Otherwise every
-    /// reconciliation would repeat it.
+    /// Returns a repair only if we have an invoice or a run that can show the transmission afterwards. Without
+    /// such a record, every reconciliation would repeat the repair.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
@@ -327,7 +329,7 @@ impl LocalRecord {
     }
 }
 
-/// The payment status that a submission declares; pending by default.
+/// Returns the payment status that a submission declares; pending if it declares none.
 fn declared(run: &Run) -> PaymentStatus {
     let word = run.document.get("payment_status").and_then(serde_json::Value::as_str).unwrap_or_default();
     let spoken = PaymentStatus::parse(word);
@@ -335,7 +337,7 @@ fn declared(run: &Run) -> PaymentStatus {
     status.unwrap_or(PaymentStatus::Pending)
 }
 
-/// The progress of a payment. The last two are equally final.
+/// Returns how far a payment has come. `Paid` and `Rejected` are equally final.
 fn progress(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,
@@ -344,7 +346,7 @@ fn progress(status: PaymentStatus) -> u8 {
     }
 }
 
-/// The two records as the text of a finding.
+/// Describes our record in the text of a finding.
 impl LocalRecord {
     pub fn words(&self) -> String {
         let state = |name: &str, run: &RunSnapshot| {
@@ -391,7 +393,7 @@ mod tests {
         RemoteRecord { irn: irn(), payment_status, is_transmitted: false, is_delivered: false }
     }
 
-    /// A stored invoice, submitted.
+    /// A stored invoice whose submission succeeded.
     fn local() -> LocalRecord {
         LocalRecord {
             irn: irn(),

@@ -1,10 +1,11 @@
-//! Checkpoints: the heads of taxpayers' event chains, signed with a key that is not in the database. An
-//! attacker who rewrites a chain cannot sign its earlier head.
+//! Checkpoints of taxpayers' event chains. A checkpoint lists the heads of chains and is signed with a key that is
+//! not in the database. An attacker who rewrites a chain in the database cannot sign a checkpoint that fits the
+//! rewritten chain.
 //!
-//! A checkpoint is a line of text, `einvoice-checkpoint/1 NUMBER TIME PREVIOUS HEADS SIGNATURE`. PREVIOUS is
-//! the SHA-256 of the previous line, so a line cannot be removed or inserted. HEADS are
-//! `TAXPAYER:SEQUENCE:HASH`, separated by commas. SIGNATURE is Ed25519 over everything before it in the line,
-//! in base64.
+//! A checkpoint is a line of text, `einvoice-checkpoint/1 NUMBER TIME PREVIOUS HEADS SIGNATURE`. PREVIOUS is the
+//! SHA-256 of the previous line, so that no line can be removed or inserted unnoticed. HEADS are
+//! `TAXPAYER:SEQUENCE:HASH`, separated by commas. SIGNATURE is the Ed25519 signature, in base64, of everything
+//! before it in the line.
 
 use std::fmt;
 
@@ -36,22 +37,22 @@ pub struct Checkpoint {
     pub heads: Vec<ChainHead>,
 }
 
-/// The last position in a file of checkpoints.
+/// The end of a file of checkpoints: the number and the hash of its last line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointChain {
     pub number: u64,
-    /// The SHA-256 of the last line.
+    /// The SHA-256 of the last line, in hexadecimal.
     pub hash: String,
 }
 
-/// Signs checkpoints.
+/// The private key that signs checkpoints.
 pub struct CheckpointKey(Ed25519KeyPair);
 
-/// Verifies the signature of checkpoints.
+/// The public key that verifies the signatures of checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointPublicKey(Vec<u8>);
 
-/// The text is not a key.
+/// The error for a text that is not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key of checkpoints is {KEY_LEN} bytes in base64")]
 pub struct InvalidCheckpointKey;
@@ -74,7 +75,7 @@ impl Default for CheckpointChain {
 }
 
 impl CheckpointKey {
-    /// Reads base64 of 32 bytes.
+    /// Parses a private key: 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
         let seed = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
         Ed25519KeyPair::from_seed_unchecked(&seed).map(Self).map_err(|_| InvalidCheckpointKey)
@@ -86,7 +87,7 @@ impl CheckpointKey {
 }
 
 impl CheckpointPublicKey {
-    /// Reads base64 of 32 bytes.
+    /// Parses a public key: 32 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidCheckpointKey> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| InvalidCheckpointKey)?;
         if bytes.len() == KEY_LEN { Ok(Self(bytes)) } else { Err(InvalidCheckpointKey) }
@@ -100,7 +101,7 @@ impl fmt::Display for CheckpointPublicKey {
 }
 
 impl CheckpointChain {
-    /// Signs the next checkpoint. Returns its line without a line break.
+    /// Signs a checkpoint of these heads. Returns the checkpoint as a line of text without a line break.
     pub fn append(&mut self, at: Timestamp, heads: &[ChainHead], key: &CheckpointKey) -> String {
         let number = self.number + 1;
         let heads: Vec<_> = heads.iter().map(ToString::to_string).collect();
@@ -110,7 +111,7 @@ impl CheckpointChain {
         line
     }
 
-    /// Verifies a line as the next checkpoint.
+    /// Verifies that a line is the next checkpoint of the file. If it is, the line becomes the end of the file.
     pub fn accept(&mut self, line: &str, key: &CheckpointPublicKey) -> Result<Checkpoint, CheckpointFault> {
         let (signed, signature) = line.rsplit_once(' ').ok_or(CheckpointFault::Form)?;
         let signature = STANDARD.decode(signature).map_err(|_| CheckpointFault::Form)?;

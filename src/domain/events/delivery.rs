@@ -1,6 +1,6 @@
-//! A delivery: one event on its way to one endpoint. Delivery is at least once and ordered by IRN. An event
-//! that has used all its attempts is a dead letter and does not block later events (docs/contract.md,
-//! "Delivery of webhooks").
+//! A delivery is one event to be sent to one endpoint. An endpoint gets each event at least once, and gets the
+//! events of one IRN in order. A delivery that has used all its attempts is a dead letter and does not block later
+//! events (docs/contract.md, "Delivery of webhooks").
 
 use jiff::Timestamp;
 
@@ -12,22 +12,23 @@ words! {
     DeliveryState { Pending = "pending", Delivered = "delivered", Dead = "dead" }
 }
 
-/// An event to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
     pub event_id: EventId,
     pub sequence: i64,
-    /// Deliveries with the same key are sent in order: the IRN, or the event id if there is none.
+    /// The IRN of the event, or the event id if the event has no IRN. Deliveries with the same key are sent in
+    /// order.
     pub order_key: String,
     pub state: DeliveryState,
-    /// Attempts made so far.
+    /// The number of attempts made so far.
     pub attempts: u32,
-    /// Attempts made before the last replay. The retry schedule counts from there.
+    /// The number of attempts made before the last replay. The retry schedule does not count these attempts.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// Process crashes during an attempt, or possibly during one.
+    /// The number of process crashes while an attempt was in flight. A crash can have another cause than this
+    /// delivery.
     pub crashes: u32,
 }
 
@@ -48,29 +49,28 @@ impl Delivery {
         }
     }
 
-    /// True if this delivery may have crashed a process. It is then attempted with nothing else in flight
-    /// at its endpoint.
+    /// True if this delivery may have crashed a process. Such a delivery is attempted only while no other delivery
+    /// is in flight at its endpoint.
     pub fn goes_alone(&self) -> bool {
         self.crashes > 0
     }
 
-    /// The IRN of the event, if it has one.
     pub fn irn(&self) -> Option<&str> {
         (self.order_key != self.event_id.to_string()).then_some(&self.order_key)
     }
 
-    /// Attempts since the last replay.
+    /// Returns the number of attempts since the last replay, which is the position in the retry schedule.
     pub fn attempts_of_schedule(&self) -> u32 {
         self.attempts.saturating_sub(self.attempts_before)
     }
 }
 
-/// The result of one attempt.
+/// The result of one attempt at a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryAttempt {
     pub at: Timestamp,
     pub status: Option<u16>,
-    /// A class such as `timeout` or `status`; none on success.
+    /// The class of the failure, such as `timeout` or `status`; `None` on success.
     pub failure: Option<String>,
     pub duration_ms: i64,
     pub phases: PhaseDurations,
@@ -78,8 +78,8 @@ pub struct DeliveryAttempt {
     pub response: String,
 }
 
-/// The duration of each phase of an attempt, in milliseconds; `None` for a phase that did not take place,
-/// such as connecting on a reused connection.
+/// The duration of each phase of an attempt, in milliseconds. A phase that did not take place is `None`, such as
+/// connecting if a connection was reused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseDurations {
     pub dns_ms: Option<i64>,
@@ -89,8 +89,8 @@ pub struct PhaseDurations {
 }
 
 words! {
-    /// How notifications are signed: with a shared secret, or with a key pair whose private key never
-    /// leaves this service.
+    /// The kind of the secret that signs notifications: a secret shared with the receiver, or a key pair whose
+    /// private key never leaves this service.
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
@@ -100,15 +100,16 @@ pub struct Endpoint {
     pub id: i64,
     pub taxpayer_id: TaxpayerId,
     pub url: String,
-    /// As sent by the caller; an unknown name never matches.
+    /// The event names that the caller sent. A name that is not in the catalog of events never matches.
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
-    /// Sequence of the last event before the endpoint was last disabled; `None` if it never was.
+    /// The sequence of the last event before the endpoint was last disabled; `None` if it never was disabled.
     pub disabled_after: Option<i64>,
-    /// Verifies the newest signature, if that uses a key pair.
+    /// The public key with which receivers verify the newest signature; `None` if the newest secret is not a key
+    /// pair.
     pub public_key: Option<String>,
-    /// The delay before each attempt, in seconds; `None` uses the schedule of the deployment.
+    /// The delay before each attempt, in seconds; `None` means the schedule of the deployment.
     pub retry_schedule: Option<Vec<u32>>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -119,13 +120,13 @@ pub struct Endpoint {
 pub enum ScheduleChange {
     /// The schedule stays as it is.
     Keep,
-    /// The schedule of the deployment.
+    /// The endpoint uses the schedule of the deployment.
     Shared,
     Own(Vec<u32>),
 }
 
 impl ScheduleChange {
-    /// Returns the schedule after the change.
+    /// Returns the endpoint's own schedule after the change; `None` means the schedule of the deployment.
     pub fn applied(self, before: Option<Vec<u32>>) -> Option<Vec<u32>> {
         match self {
             Self::Keep => before,
@@ -140,17 +141,18 @@ impl Endpoint {
         self.is_active && self.names(kind)
     }
 
-    /// True if the event is enabled, whether or not the endpoint is active.
+    /// True if the endpoint has enabled events of this kind, even if the endpoint is not active.
     pub fn names(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 
-    /// Returns the enabled events, whether or not the endpoint is active.
+    /// Returns the kinds of events that the endpoint has enabled, even if the endpoint is not active.
     pub fn enabled_kinds(&self) -> Vec<EventKind> {
         EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
     }
 
-    /// Returns the names of the changed parts; for a new endpoint, of the parts that are set.
+    /// Returns the API names of the settings that differ from `before`. For a new endpoint, where `before` is
+    /// `None`, these are the settings that have a value.
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let blank = || {
             let (url, enabled_events) = (String::new(), Vec::new());
@@ -168,7 +170,7 @@ impl Endpoint {
         .collect()
     }
 
-    /// Returns the endpoint, active again.
+    /// Makes the endpoint active and clears the reason for which it was disabled.
     #[must_use]
     pub fn enabled(self, now: Timestamp) -> Self {
         Self { is_active: true, disabled_reason: None, updated_at: now, ..self }

@@ -1,6 +1,6 @@
-//! The health of an endpoint as a circuit breaker. An endpoint that only fails for a while is parked: its due
-//! deliveries wait without attempts, and one of them is sent as a probe from time to time. The first success
-//! closes the circuit. Days of failures only disable the endpoint. Deliveries keep their own retry schedules.
+//! The health of an endpoint as a circuit breaker. An endpoint that has only failed for some time is parked: its
+//! due deliveries wait, and from time to time one of them is sent as a probe. The first success closes the
+//! circuit. An endpoint that has only failed for days is disabled. Deliveries keep their own retry schedules.
 
 use std::time::Duration;
 
@@ -9,17 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::kernel::jitter::upper_half;
 
-/// Fewer failures are not significant, however long they last.
+/// An endpoint with fewer failures in its streak is not parked or disabled, however long the streak lasts.
 const FAILURES_MIN: u32 = 5;
-/// The wait before the first probe. It doubles with each failed probe.
+/// The wait before the first probe. The wait doubles with each failed probe.
 const PARK_MIN: Duration = Duration::from_secs(5);
-/// The longest wait that an endpoint can request.
+/// The maximum wait that is granted if an endpoint requests a wait.
 const ASKED_MAX: Duration = Duration::from_hours(24);
-/// After this long without an attempt the streak starts anew. It is longer than any wait of the default
-/// schedule.
+/// If there was no attempt for this long, the next failure starts a new streak. This time is longer than any wait
+/// of the default retry schedule.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
-/// When an endpoint is parked, for how long at most, and when it is disabled.
+/// The limits of the circuit breaker. An endpoint that has only failed for `open_after` is parked. A wait before a
+/// probe is at most `probe_interval_max`, unless the endpoint requests a longer wait. An endpoint that has only
+/// failed for `disable_after` is disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
     pub open_after: Duration,
@@ -28,7 +30,7 @@ pub struct CircuitPolicy {
 }
 
 impl Default for CircuitPolicy {
-    /// A minute, five minutes, five days.
+    /// Parks after one minute, probes every five minutes or sooner, and disables after five days.
     fn default() -> Self {
         Self {
             open_after: Duration::from_mins(1),
@@ -38,13 +40,13 @@ impl Default for CircuitPolicy {
     }
 }
 
-/// An unbroken series of failures. A healthy endpoint has none.
+/// A series of failures without a success in between. A healthy endpoint has no streak.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureStreak {
     pub since: Timestamp,
     pub last: Timestamp,
     pub failures: u32,
-    /// Probes that failed.
+    /// The number of times that the endpoint was parked in this streak. Each time the wait doubles.
     pub probes: u32,
     pub parked_until: Option<Timestamp>,
 }
@@ -52,16 +54,16 @@ pub struct FailureStreak {
 /// The deliveries that may be sent to an endpoint at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CircuitState {
-    /// All due deliveries.
+    /// All due deliveries may be sent.
     Closed,
-    /// One delivery, as a probe.
+    /// One delivery may be sent, as a probe.
     Probe,
-    /// Nothing before this time.
+    /// No delivery may be sent before this time.
     Parked(Timestamp),
 }
 
-/// One failed attempt: its end, the wait that the endpoint requested, and a random number over the whole
-/// range of u32. The number picks the wait between half and all of its maximum.
+/// One failed attempt: the time of its end, the wait that the endpoint requested, and a random number from the
+/// whole range of u32. The random number selects a wait between half of the computed wait and all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,
@@ -70,7 +72,8 @@ pub struct EndpointFailure {
 }
 
 impl FailureStreak {
-    /// Returns the streak after one more failure.
+    /// Returns the streak after one more failure. Parks the endpoint if the streak has reached the limits of the
+    /// policy.
     pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
         let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
@@ -89,7 +92,8 @@ impl FailureStreak {
         failing
     }
 
-    /// Keeps the length of the streak if the clock was set back. A wait from before the change ends now.
+    /// Handles a clock that was set back: moves the start of the streak back by the same time, so that the streak
+    /// keeps its length, and ends a wait from before the change now.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
@@ -103,19 +107,20 @@ impl FailureStreak {
         upper_half(whole, jitter)
     }
 
-    /// Returns the number of failures and the end of the wait if this failure parked the endpoint.
+    /// Returns the number of failures and the end of the wait, if the last failure parked the endpoint for the
+    /// first time in this streak. `before` is the streak before this failure.
     pub fn newly_parked(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
         self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
     }
 
-    /// True if the endpoint was ever parked during this streak. Only then can deliveries be waiting for a
-    /// success.
+    /// True if the endpoint was parked at any time in this streak. Only then can deliveries be waiting for the
+    /// first success.
     pub fn was_parked(&self) -> bool {
         self.parked_until.is_some()
     }
 
-    /// True if the endpoint must be disabled.
+    /// True if the streak has lasted so long that the endpoint must be disabled.
     pub fn should_disable(&self, policy: &CircuitPolicy) -> bool {
         self.failures >= FAILURES_MIN && reaches(self.last.duration_since(self.since), policy.disable_after)
     }
@@ -123,7 +128,8 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // A failure in the future was recorded before the clock was set back.
+            // If the last failure is in the future, the clock was set back since, and the end of the wait means
+            // nothing.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
         }

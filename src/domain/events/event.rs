@@ -1,5 +1,6 @@
-//! The event log: gapless per taxpayer and hash-chained. The feed, the webhooks and the audit read the same
-//! events. Appending gives an event its number and hash; it never changes afterwards.
+//! The event log of a taxpayer. Sequence numbers have no gaps, and each event is hashed together with the hash of
+//! the event before it. The feed, the webhooks and the audit read the same events. An event gets its number and
+//! its hash when it is appended to the log, and it never changes afterwards.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{CommandId, EventId, TaxpayerId};
 
 words! {
-    /// The catalog of events (docs/contract.md, "Events").
+    /// The kinds of events (docs/contract.md, "Events").
     EventKind {
         InvoiceCreated = "invoice.created",
         InvoiceUpdated = "invoice.updated",
@@ -44,7 +45,7 @@ pub struct NewEvent {
     pub data: Value,
 }
 
-/// An event of the log.
+/// An event in a taxpayer's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
@@ -56,11 +57,11 @@ pub struct Event {
     /// The JSON text exactly as it was hashed.
     pub data: String,
     pub hash: String,
-    /// The command that caused it.
+    /// The id of the command that caused the event.
     pub command_id: CommandId,
 }
 
-/// The head of a taxpayer's log.
+/// The head of a taxpayer's log: the sequence and the hash of its last event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogHead {
     pub sequence: i64,
@@ -73,7 +74,7 @@ impl Default for LogHead {
     }
 }
 
-/// The identity of an event, apart from its position.
+/// The parts of a new event that do not come from the command or from the log.
 #[derive(Debug, Clone, Copy)]
 pub struct EventStamp {
     pub id: EventId,
@@ -83,7 +84,7 @@ pub struct EventStamp {
 }
 
 impl LogHead {
-    /// Appends an event to the log.
+    /// Makes an event the next one of the log: gives it the next sequence and a hash, and moves the head to it.
     pub fn append(&mut self, occurrence: NewEvent, seal: EventStamp) -> Event {
         let mut event = Event {
             id: seal.id,
@@ -101,7 +102,7 @@ impl LogHead {
         event
     }
 
-    /// Returns whether the event is the next one of this log, and advances if so.
+    /// Returns true if the event is the next event of this log. In this case the head moves to the event.
     pub fn accept(&mut self, event: &Event) -> bool {
         let follows = event.sequence == self.sequence + 1 && event.hash == event.hash_after(&self.hash);
         if follows {
@@ -112,7 +113,8 @@ impl LogHead {
 }
 
 impl Event {
-    /// SHA-256 over the previous hash and the event, a line a field, in hexadecimal.
+    /// Returns the SHA-256, in hexadecimal, over the previous hash and the fields of the event, each on its own
+    /// line.
     fn hash_after(&self, previous: &str) -> String {
         let text = format!(
             "{previous}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
@@ -127,12 +129,12 @@ impl Event {
         hex::encode(Sha256::digest(text))
     }
 
-    /// Returns the notification that a webhook delivers (docs/contract.md, "Delivery of webhooks"). It
-    /// includes the hash of the feed, so a receiver that stores it can detect a rewritten log.
+    /// Returns the JSON text that webhooks send for the event (docs/contract.md, "Delivery of webhooks"). It
+    /// contains the hash of the event, so that a receiver that stores the hashes can detect a rewritten log.
     pub fn notification(&self) -> String {
-        // A test notification is not in a log and has no hash.
+        // The event of a test notification is not in a log and has no hash.
         let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };
-        // The data is inserted as it was hashed; the other parts need no escaping.
+        // `data` is inserted exactly as it was hashed. The other values need no JSON escaping.
         format!(
             r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}"data":{}}}"#,
             self.id,

@@ -1,8 +1,9 @@
-//! A position in the event log of a taxpayer: the sequence of an event, or a moment.
+//! A position in the event log of a taxpayer: the sequence of an event, or a time.
 
 use jiff::Timestamp;
 
-/// Completes the sentence "The … field" of a fault.
+/// The expected value of a field with a log position. The text completes the sentence "The … field must be" of a
+/// fault.
 pub(crate) const LOG_POSITION: &str = "an RFC 3339 time or the sequence of an event";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The event log of a taxpayer: its events, their delivery to an endpoint, and the signed ends of its hash chain.
+//! The event log of a taxpayer: its events, their delivery to an endpoint, and the signed heads of its hash chain.
 
 pub mod checkpoint;
 pub mod delivery;

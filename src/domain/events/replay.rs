@@ -1,5 +1,5 @@
-//! A replay delivers events of the log once more, in batches. Its position in the log is stored, so it
-//! continues after a crash.
+//! A replay delivers events of the log once more, in batches. The position that it has reached in the log is
+//! stored, so that the replay continues after a crash.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,13 +8,14 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 
 words! {
-    /// The events of the range to replay: those with dead deliveries, enabled events without a delivery,
-    /// or all that have a delivery or are enabled.
+    /// The events that a replay delivers from its range. `Failed` selects events whose delivery is a dead letter.
+    /// `Missing` selects enabled events without a delivery. `All` selects all events that are enabled or have a
+    /// delivery.
     ReplayScope { Failed = "failed", Missing = "missing", All = "all" }
 }
 
 words! {
-    /// The scope of the replay that starts when a webhook is enabled.
+    /// The scope of the replay that can start when a caller enables a webhook.
     AfterEnable { None = "none", Failed = "failed", Missing = "missing" }
 }
 
@@ -35,26 +36,27 @@ words! {
 /// The maximum number of running replays of one taxpayer.
 pub const OPEN_REPLAYS_MAX: usize = 100;
 
-/// A range of the log that is delivered once more.
+/// A replay of one range of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     pub id: uuid::Uuid,
     pub taxpayer_id: TaxpayerId,
     pub scope: ReplayScope,
     pub state: ReplayState,
-    /// Sequence before the first event.
+    /// The sequence before the first event of the range.
     pub after: i64,
-    /// Sequence of the last event: the end of the log at the time of the request.
+    /// The sequence of the last event of the range. It is at most the end of the log at the time of the request.
     pub until: i64,
-    /// Sequence of the last event processed.
+    /// The sequence of the last event that was processed.
     pub position: i64,
-    /// Deliveries queued so far.
+    /// The number of deliveries queued so far.
     pub queued: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
-/// The requested range: a scope, and the events after one sequence up to another or to the end of the log.
+/// The range that a caller requests: the events after the sequence `after`, up to `until` or to the end of the
+/// log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReplayRange {
     pub scope: ReplayScope,
@@ -63,19 +65,19 @@ pub struct ReplayRange {
 }
 
 impl ReplayRange {
-    /// All events from this one on.
+    /// Returns the range of all events from `sequence` on.
     pub fn since(scope: ReplayScope, sequence: i64) -> Self {
         Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
     }
 
-    /// This event alone, whatever its state.
+    /// Returns the range of this event alone. The event is delivered again whatever the state of its delivery.
     pub fn only(sequence: i64) -> Self {
         Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
     }
 }
 
 impl Replay {
-    /// Opens a replay over a log that ends with `head`.
+    /// Creates a replay of a log whose last event has the sequence `head`.
     pub fn open(
         id: uuid::Uuid,
         taxpayer_id: TaxpayerId,
@@ -100,7 +102,7 @@ impl Replay {
         replay.advanced(after, 0, now)
     }
 
-    /// Returns the replay after it processed the events up to `position`.
+    /// Records that the events up to `position` were processed, for which `queued` deliveries were queued.
     #[must_use]
     pub fn advanced(self, position: i64, queued: usize, now: Timestamp) -> Self {
         let position = position.clamp(self.position, self.until);
@@ -119,24 +121,23 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay already covers the range: the same scope, and a start that is equal or not yet
-    /// reached. So a request that was sent twice creates one replay.
+    /// True if this replay already covers the requested range: it has the same scope, the same start or one that
+    /// it has not passed yet, and no earlier end. A request that is sent twice therefore creates only one replay.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until
     }
 
-    /// True if the replay has not reached this event yet.
+    /// True if the replay has yet to process the event with this sequence.
     pub fn is_ahead(&self, sequence: i64) -> bool {
         self.position < sequence && sequence <= self.until
     }
 
-    /// The number of events left to process.
+    /// Returns the number of events that the replay has yet to process.
     pub fn remaining(&self) -> i64 {
         self.until - self.position
     }
 
-    /// The progress in percent.
     pub fn percent(&self) -> i64 {
         match self.until - self.after {
             0 => 100,

@@ -1,6 +1,6 @@
-//! A snapshot of the authority's reference lists, for "must exist in …" rules. A list that was never fetched
-//! is empty and accepts every value (docs/contract.md, "How bodies are read"); a check never calls the
-//! authority.
+//! A snapshot of the authority's reference lists, which the forms use to check codes. A check never calls the
+//! authority. A list that was never fetched is empty, and an empty list accepts every value (docs/contract.md,
+//! "How bodies are read").
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,7 +11,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::money::Amount;
 
 words! {
-    /// The eleven lists, by the names of the specification.
+    /// The eleven reference lists, with the names of the specification.
     ReferenceList {
         InvoiceTypes = "invoice-types",
         PaymentMeans = "payment-means",
@@ -28,7 +28,7 @@ words! {
 }
 
 impl ReferenceList {
-    /// The field of an item that callers send.
+    /// Returns the field of a list item that holds the code.
     fn key(self) -> &'static str {
         match self {
             Self::ProductCodes => "hscode",
@@ -38,8 +38,8 @@ impl ReferenceList {
         }
     }
 
-    /// The fields of an item that people may send in place of the code. Descriptions of goods and
-    /// services are not names.
+    /// Returns the fields of a list item whose values people may send in place of the code. The lists of goods and
+    /// services have no such field: their descriptions are not names.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
@@ -50,7 +50,7 @@ impl ReferenceList {
         }
     }
 
-    /// The search terms of an item; none if its list has no names.
+    /// Returns the search terms of a list item; none if the list has no names.
     fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
@@ -62,28 +62,27 @@ impl ReferenceList {
     }
 }
 
-/// A term for an item of a list: its code, its name or another code.
+/// A search term for a list item: the code, the name or another code of the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogTerm {
-    /// Letters and digits in lower case.
+    /// The term in lower case, with letters and digits only.
     pub folded: String,
     pub code: String,
     /// True if the term is the code itself.
     pub is_code: bool,
 }
 
-/// A snapshot of the lists the forms check against.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
-    /// Only for lists whose items have short names.
+    /// The search terms of each list. A list without short names has none.
     words: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
     percents: HashMap<String, Amount>,
     digits: HashMap<String, u32>,
 }
 
 impl Catalog {
-    /// Loads one list as served by the authority. Malformed items are skipped.
+    /// Loads one list in the form that the authority serves. Malformed items are skipped.
     pub fn load(&mut self, list: ReferenceList, items: &Value) {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
         let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
@@ -106,42 +105,45 @@ impl Catalog {
         }
     }
 
-    /// True if the list has the code; `None` without a snapshot.
+    /// Returns true if the list has the code; `None` if the list was never fetched.
     pub fn has(&self, list: ReferenceList, code: &str) -> Option<bool> {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
     }
 
-    /// The search terms of a list with short names.
+    /// Returns the search terms of a list. A list without short names has none.
     pub fn words(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
         self.words.get(&list).into_iter().flat_map(|words| words.iter())
     }
 
-    /// The percent of a tax category; zero if unknown.
+    /// Returns the percent of a tax category; zero if the category is unknown.
     pub fn percent(&self, tax_category: &str) -> Amount {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// The tax category with this percent, the first by name; standard VAT before others.
+    /// Returns the tax category with this percent. If there are several, a category whose code ends in `_VAT`
+    /// comes first, then the order of the codes decides.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
         matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
     }
 
-    /// The tax categories with their percents, by name.
+    /// Returns the tax categories with their percents. Categories whose code ends in `_VAT` come first, and both
+    /// groups are ordered by code.
     pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
         let mut all: Vec<_> = self.percents.iter().map(|(name, percent)| (name.as_str(), *percent)).collect();
         all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
         all
     }
 
-    /// The decimal digits of a currency; two if unknown.
+    /// Returns the number of decimal digits of a currency; two if the currency is unknown.
     pub fn currency_digits(&self, currency: &str) -> u32 {
         self.digits.get(currency).copied().unwrap_or(2)
     }
 }
 
-/// The shared snapshot. A refresh replaces it; readers keep the one they hold.
+/// The snapshot that all readers share. A refresh replaces it. A reader that already has the old snapshot keeps
+/// using the old one.
 #[derive(Debug, Clone, Default)]
 pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
 
@@ -155,12 +157,14 @@ impl SharedCatalog {
     }
 }
 
-/// Letters and digits only, in lower case: spellings of one word have this in common.
+/// Returns the letters and digits of a text in lower case. Different spellings of one word have the same folded
+/// form.
 pub fn folded(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Percents are numbers or texts, some with a percent sign.
+/// Returns the percent of a tax category item. The authority sends numbers or texts, and some texts end with a
+/// percent sign.
 fn percent(item: &Value) -> Option<Amount> {
     match item.get("percent")? {
         Value::Number(number) => Amount::parse(&number.to_string()).ok(),

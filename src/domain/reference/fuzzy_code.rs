@@ -1,6 +1,7 @@
-//! Guesses the code that a caller meant by another word: the same letters, the name instead of the code, or a
-//! typo. It returns nothing if two codes are near, since a wrong guess changes the meaning of an invoice.
-//! Numeric codes are never guessed by their digits, since any other digit is another code.
+//! Guesses the code that a caller meant by a text that is not a code: the text may have the same letters as a
+//! code, be a name, or have a typo. There is no guess if two codes are about equally near, since a wrong guess
+//! changes the meaning of an invoice. A text with digits never counts as a typo, since another digit makes another
+//! code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,36 +9,38 @@ use strsim::osa_distance;
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 
-/// A longer text is neither a code nor a name.
+/// A text of more bytes is neither a code nor a name.
 const TEXT_BYTES_MAX: usize = 128;
-/// From this length on a word may have two typos.
+/// A word of at least this many letters may have two typos.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// From this length on, a match must be nearer than any other code by more than one letter.
+/// For a word of at least this many letters, every other code must be more than one typo further away than the
+/// match.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words whose lengths differ by more bytes cannot match: two typos and one letter of margin
-/// (`MARGIN_LETTERS_MIN`), each at most four bytes. This saves computing the distance.
+/// Two words whose lengths differ by more bytes than this cannot match, so their distance is not computed. Two
+/// typos and a margin of one (`MARGIN_LETTERS_MIN`) are three letters of at most four bytes each.
 const BYTES_APART_MAX: usize = 12;
 
-/// How a code was matched.
+/// The way in which a text matched a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
-    /// Same letters; only case, blanks or hyphens differ.
+    /// The text has the letters and digits of the code. Only case, blanks or punctuation differ.
     Spelling,
     /// The text is the name or another code of the item.
     Name,
-    /// One or two letters are wrong.
+    /// The text has one or two typos.
     Slip,
 }
 
-/// The one code that a text can mean.
+/// The only code that a text can mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeMatch {
     pub code: String,
     pub likeness: MatchKind,
 }
 
-/// Finds the code that a text can mean, if there is exactly one.
+/// Finds the code that a text can mean. Returns `None` if there is no such code, if there are several, or if the
+/// text itself is a code of the list.
 pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
@@ -53,7 +56,7 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
-/// The code with the nearest term, if it is a typo away and no other is about as near.
+/// Finds the code with the nearest term, if this term is one or two typos away and no other code is about as near.
 fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
     if letters < slip_letters_min(list) || has_digit(wanted) {
@@ -62,14 +65,15 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // Short words are within two letters of many others by chance, so a margin would leave no match.
+    // A short word is within two typos of many codes by chance. With a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// The minimum length for typos: too many words are one letter away from a shorter one. The list of units is
-/// the densest; currency codes are mistyped most often.
+/// Returns the minimum length of a word that may have a typo. Too many shorter words differ by only one letter.
+/// This is worst in the list of units, so its minimum is the highest. Currency codes are mistyped most often, so
+/// their minimum is the lowest.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -78,9 +82,10 @@ fn slip_letters_min(list: ReferenceList) -> usize {
     }
 }
 
-/// The distance of the nearest term of each code.
+/// Returns, for each code, the distance from the text to the nearest term of the code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
-    // Codes of other lists are numbered consecutively, so one is a typo of another.
+    // The codes of other lists are numbered consecutively, so that one valid code looks like a typo of another
+    // valid code.
     let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {

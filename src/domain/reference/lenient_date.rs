@@ -1,13 +1,13 @@
-//! Parses a day in another spelling than `YYYY-MM-DD` if it has one reading only. `03/04/2026` is the third
-//! of April or the fourth of March, so it has none.
+//! Parses a day that is not written `YYYY-MM-DD`, if the text can be read in only one way. `03/04/2026` is
+//! refused, since it can be the third of April or the fourth of March.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 
-/// Other years are more likely a typo.
+/// A year outside this range is more likely a typo than a year.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
-/// A longer text is not a date.
+/// A text of more bytes is not a date.
 const TEXT_BYTES_MAX: usize = 64;
 const MONTHS: [&str; 12] = [
     "january",
@@ -24,7 +24,8 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// The one day that a text can mean. A timestamp is a day only if its own calendar and that of `zone` agree.
+/// Returns the one day that a text can mean. A timestamp means a day only if it falls on the day that it names in
+/// `zone` too.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
@@ -34,7 +35,7 @@ pub fn read(text: &str, zone: Offset) -> Option<Date> {
     found.filter(|date| YEARS.contains(&date.year()))
 }
 
-/// `2026-01-15T09:30:00+01:00`, or the same without an offset.
+/// Parses `2026-01-15T09:30:00+01:00`, or the same without an offset.
 fn of_moment(text: &str, zone: Offset) -> Option<Date> {
     let written: Date = text.get(..10)?.parse().ok()?;
     let after = text.as_bytes().get(10)?;
@@ -48,13 +49,13 @@ fn of_moment(text: &str, zone: Offset) -> Option<Date> {
     }
 }
 
-/// `20260115`.
+/// Parses `20260115`.
 fn compact(text: &str) -> Option<Date> {
     let is_compact = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     is_compact.then(|| day(text.get(..4)?, text.get(4..6)?, text.get(6..)?))?
 }
 
-/// Three parts between hyphens, slashes, points or blanks.
+/// Parses three parts that are separated by hyphens, slashes, points, commas or blanks.
 fn apart(text: &str) -> Option<Date> {
     let is_blank = |letter: char| letter == ' ' || letter == ',';
     let separator = text.chars().find(|letter| "-/.".contains(*letter) || is_blank(*letter))?;
@@ -73,7 +74,8 @@ fn apart(text: &str) -> Option<Date> {
     }
 }
 
-/// The part that cannot be a month is the day. Two equal parts read the same either way.
+/// Parses two numbers and a year. The number that cannot be a month is the day. Two equal numbers give the same
+/// date in either order.
 fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = day(year, second, first);
     let month_first = day(year, first, second);
@@ -83,7 +85,8 @@ fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     }
 }
 
-/// The number of a month by its English name or the first three letters of it.
+/// Returns the number of a month. The text is the English name of the month or an abbreviation, such as `jan` or
+/// `sept`.
 fn month(text: &str) -> Option<&'static str> {
     const NUMBERS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
     let text = text.trim_end_matches('.').to_ascii_lowercase();
@@ -95,7 +98,7 @@ fn month(text: &str) -> Option<&'static str> {
     MONTHS.iter().position(is_named).and_then(|place| NUMBERS.get(place).copied())
 }
 
-/// `15th` as `15`.
+/// Removes the ending of an ordinal number: `15th` becomes `15`.
 fn ordinal(text: &str) -> &str {
     let lower = ["st", "nd", "rd", "th"];
     lower.iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text)
