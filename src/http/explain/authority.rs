@@ -1,6 +1,6 @@
-//! Explains the authority's sentences about a document. A sentence may begin with the path of a field. A text may hold
-//! several sentences. Some sentences concern the state of the invoice, not a field. A sentence without a known meaning
-//! is passed on unchanged.
+//! Explains why the authority refused a document, from the text of the refusal. The text may hold several sentences. A
+//! sentence may begin with the path of a field, or concern the state of the invoice instead of a field. A sentence
+//! whose meaning is unknown is passed on unchanged.
 
 use serde_json::Value;
 
@@ -10,7 +10,8 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::sentence;
 use crate::http::respond::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
 
-/// A known sentence: its first and last words, the field it concerns, the rule and the expected value.
+/// A known sentence of a refusal. `begins` and `ends` are its first and last words. `path` is the field that it
+/// concerns.
 struct SentencePattern {
     begins: &'static str,
     ends: &'static str,
@@ -32,8 +33,8 @@ const fn pattern(
 const STATUS: Option<&str> = Some("payment_status");
 const CUSTOMER: Option<&str> = Some("accounting_customer_party");
 
-/// Sentences that do not begin with a path. The rules `transition` and `state` concern the current state of the
-/// invoice.
+/// Known sentences that do not begin with the path of a field. The rules `transition` and `state` mean that the
+/// invoice's current state does not allow the call.
 #[rustfmt::skip]
 const SENTENCES: &[SentencePattern] = &[
     pattern("payment status cannot be set to ", "", STATUS, "transition", "a status that may follow the present one"),
@@ -52,10 +53,10 @@ const SENTENCES: &[SentencePattern] = &[
     pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
-/// The sentence in `SENTENCES` that this service writes; the authority writes the others.
+/// The one sentence in `SENTENCES` that this service writes. All other sentences in it come from the authority.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
-/// Returns every reason in the text, in order. The list has at least one element.
+/// Returns one explanation for each reason in the text, in the order of the text. There is always at least one.
 pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
@@ -64,14 +65,14 @@ pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     all.unwrap_or_else(|| vec![about_field(words, document).unwrap_or_else(|| about_all(words, document))])
 }
 
-/// Explains a sentence that begins with a path. Returns `None` for any other sentence.
+/// Explains a sentence that begins with the path of a field. Returns `None` if the sentence does not.
 fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let (name, what) = of_validator(said).or_else(|| of_path(said))?;
     let path = callers_path(name, document)?;
     let what = translated(what.trim_end_matches('.'), document);
     let found = meaning(&what);
-    // Any sentence may begin with a plain word. The word is a field only if the rest has a known meaning or a colon
-    // follows it.
+    // The first word is a plain word and could also be no field. It counts as a field only if the rest of the sentence
+    // has a known meaning or a colon follows the word.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
         return None;
     }
@@ -86,7 +87,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// Returns the path in the document sent to the authority, where the category has another name.
+/// Returns where the caller's field is in the document sent to the authority. Only the invoice category has another
+/// name there.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }
@@ -100,14 +102,16 @@ fn message(path: &str, what: &str) -> String {
     if is_verb { format!("The {path} field {what}.") } else { format!("The {path} field: {what}.") }
 }
 
-/// Splits `taxtotal[0].taxamount must be a number` into path and rest. A colon after the path is dropped.
+/// Splits a sentence such as `taxtotal[0].taxamount must be a number` into the path and the rest. A colon after the
+/// path is dropped.
 fn of_path(said: &str) -> Option<(&str, &str)> {
     let (name, what) = said.split_once(' ')?;
     let name = name.trim_end_matches(':').trim_matches(['"', '\'', '`']);
     Some((name, what.trim()))
 }
 
-/// Reads `Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
+/// Splits a message of Go's validator into the path and a sentence for the violated tag. Example: `Key:
+/// 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
 fn of_validator(said: &str) -> Option<(&str, &str)> {
     let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;

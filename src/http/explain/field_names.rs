@@ -1,6 +1,6 @@
-//! Translates the authority's field names. The authority names a field by a lower-cased path of its own structs. The
-//! caller's name is looked up in the refused document first. If the document lacks the field, the name comes from the
-//! forms.
+//! Translates the authority's field names to the caller's. The authority writes a field as the path of its own structs
+//! in lower case, without underscores. The caller's name is looked up first in the refused document, then in the forms,
+//! since the document may lack the field.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -14,10 +14,10 @@ use crate::http::forms::transmit;
 use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
-/// The one field that has another name in the authority's documents.
+/// The authority's name and the caller's name of the invoice category, the only field whose names really differ.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
-/// The field names of this surface's forms, by name without underscores.
+/// The field names of the forms of `/v1/app`. The key is the name in lower case without underscores.
 static KNOWN: LazyLock<Names> = LazyLock::new(Names::of_forms);
 
 #[derive(Debug, Default)]
@@ -55,8 +55,8 @@ impl Names {
     }
 }
 
-/// Translates a path of the authority to the caller's dot path: `taxtotal[0].taxamount` becomes
-/// `tax_total.0.tax_amount`. Returns `None` if the word is not a path or the field is unknown.
+/// Translates a path of the authority to the caller's dotted path: `taxtotal[0].taxamount` becomes
+/// `tax_total.0.tax_amount`. Returns `None` if the text is not a path or the field is unknown.
 pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
     let said = said.to_ascii_lowercase();
     let mut segments = said.split('.').peekable();
@@ -89,13 +89,13 @@ fn is_top(name: &str, document: &Value) -> bool {
     KNOWN.top.contains(name) || document.get(name).is_some()
 }
 
-/// Splits `taxtotal[0]` into name and index.
+/// Splits a step of a path, such as `taxtotal[0]`, into the name and the index.
 fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     let Some((name, rest)) = segment.split_once('[') else { return Some((segment, None)) };
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field and the field's value in the document, if present.
+/// Returns the caller's name of the field. Also returns the field's value if the object `here` has the field.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);
@@ -110,7 +110,7 @@ fn folded(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
-/// Replaces each path of the authority in a sentence by the caller's path.
+/// Replaces each of the authority's paths in a sentence by the caller's path.
 pub(crate) fn translated(sentence: &str, document: &Value) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);

@@ -1,4 +1,5 @@
-//! Explains the faults found by the forms. The expected value comes from the fault, the actual value from the body.
+//! Explains the faults that a form found in a body. The expected value comes from the fault, the received value from
+//! the body.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +8,10 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
 
-/// Upper bound of explained faults; the rest appear only in `errors`.
+/// Upper bound of the faults that get an explanation. Further faults appear only in the `errors` of the response.
 const EXPLAINED_MAX: usize = 100;
 
-/// Returns the error for a body with faults.
+/// Returns the error for a body in which a form found these faults, with an explanation of each.
 pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
     let document = Value::Object(body.clone());
     let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| explained(fault, &document)).collect();

@@ -1,6 +1,6 @@
-//! Explains why a document was refused, in the caller's terms: path, rule, expected and actual value. The authority's
-//! sentences are translated; the faults of our own forms are taken apart. This module makes no calls and changes
-//! nothing.
+//! Explains why a document was refused: the caller's path of the field, the rule, the expected value and the received
+//! value. A refusal by the authority is translated from the authority's sentences; a fault of our own forms is
+//! converted. This module makes no calls and changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,15 +1,16 @@
-//! Finds the rule and the expected value in a sentence about a field. The rule has the id that the forms use. The
-//! tables hold the phrases of the authority and of common validators. The first matching phrase wins. A `*` matches any
-//! text.
+//! Finds the rule and the expected value in a sentence about a field. A rule has the same id as in the forms. The
+//! tables hold the phrases of the authority and of common validators. In a phrase, `*` matches any text. If several
+//! phrases match, the first one is used.
 
-/// The meaning of a sentence.
+/// The rule that a sentence is about, and the value that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) rule: &'static str,
     pub(super) expected: String,
 }
 
-/// A phrase, its rule and the expected value.
+/// A phrase, the id of the rule, and the expected value. A `*` in the expected value stands for the text that the `*`
+/// in the phrase matched.
 type Row = (&'static str, &'static str, &'static str);
 
 const PRESENCE: &[Row] = &[
@@ -123,7 +124,7 @@ const SIZES: &[Row] = &[
 
 const TABLES: [&[Row]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
 
-/// The tags of Go's validator, which checks the authority's structs, each with its sentence.
+/// The tags of Go's validator, each with its meaning as a sentence. The authority checks documents with this validator.
 const TAGS: [(&str, &str); 13] = [
     ("required", "is required"),
     ("oneof", "must be one of the values that the authority knows"),
@@ -140,7 +141,7 @@ const TAGS: [(&str, &str); 13] = [
     ("numeric", "must be a number"),
 ];
 
-/// Returns the meaning of a sentence without its field name.
+/// Returns the meaning of `what`, a sentence from which the field name was removed.
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
     let row = |(phrase, rule, expected): &Row| {
@@ -150,20 +151,21 @@ pub(super) fn meaning(what: &str) -> Option<Meaning> {
     TABLES.iter().flat_map(|table| table.iter()).find_map(row)
 }
 
-/// Returns the expected value. If no phrase matches, it is the text after `must be`.
+/// Returns the expected value that a sentence names. If no phrase matches the sentence, this is the text after `must
+/// be`.
 pub(super) fn expected(what: &str) -> Option<String> {
     let what = what.trim().trim_end_matches('.');
     let found = meaning(what).map(|meaning| meaning.expected);
     found.or_else(|| what.strip_prefix("must be ").map(str::to_owned))
 }
 
-/// Returns the sentence for a validator tag.
+/// Returns the sentence for a tag of Go's validator; `None` if the tag is unknown.
 pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// Returns the text matched by the first `*`. The start of the phrase matches in any case. A `*` at the end of the
-/// phrase ignores the rest of the text.
+/// Matches a text with a phrase. Returns the part of the text that the first `*` matches; `None` if the phrase does not
+/// match. Upper and lower case are equal in the words before the first `*`. After a second `*`, any text may follow.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

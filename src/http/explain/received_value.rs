@@ -1,18 +1,18 @@
-//! Shortens a received value for display. The caller sees enough to find the value. Long values are cut, and values of
-//! fields that may hold a secret are hidden.
+//! Prepares a received value for display in an explanation. Long values are cut, because the caller only has to
+//! recognize the value. The values of fields that may hold a secret are hidden.
 
 use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::json_pointer;
 
-/// Upper bound of displayed text, in characters.
+/// Upper bound of the displayed part of a text, in characters.
 const CHARS_SHOWN_MAX: usize = 64;
-/// Upper bound of a displayed number, in digits.
+/// Upper bound of the displayed part of a number, in characters.
 const DIGITS_SHOWN_MAX: usize = 40;
-/// Parts of field names that mark a secret value.
+/// If the name of a field contains one of these words, the value of the field may be secret and is not shown.
 const SECRETS: [&str; 6] = ["password", "secret", "token", "key", "credential", "authorization"];
 
-/// Returns the display form of the value at a dot path; null if it is absent or secret.
+/// Returns the value at a dotted path as it may be shown. Returns null if the value is absent or may be secret.
 pub(crate) fn at(document: &Value, path: &str) -> Value {
     let name = path.rsplit('.').find(|step| step.parse::<usize>().is_err()).unwrap_or_default();
     if SECRETS.iter().any(|secret| name.to_ascii_lowercase().contains(secret)) {

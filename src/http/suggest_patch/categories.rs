@@ -1,6 +1,7 @@
-//! Corrects the codes of invoice lines. A line for goods has `hsn_code` and `product_category`. A line for services has
-//! `isic_code` and `service_category`. If a line mixes the fields, the format of its codes decides: goods codes are
-//! written 9999.99, service codes 9999. A line with codes of both formats stays unchanged.
+//! Moves the codes of an invoice line to the right fields. A line for goods has `hsn_code` and `product_category`. A
+//! line for services has `isic_code` and `service_category`. If a line has fields of both kinds, the format of the
+//! codes decides: codes of goods are written 9999.99, codes of services 9999. A line with codes in both formats stays
+//! unchanged.
 
 use serde_json::Value;
 
@@ -11,14 +12,14 @@ use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 const GOODS: [&str; 2] = ["hsn_code", "product_category"];
 const SERVICES: [&str; 2] = ["isic_code", "service_category"];
 
-/// The kind of sale that the format of a code implies.
+/// The kind of sale, which follows from the format of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SoldKind {
     Goods,
     Service,
 }
 
-/// Moves each code of a line to the field for its kind.
+/// Returns the operations that move each code of a line to the field for the kind of sale.
 pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
     let is_code = GOODS.contains(&name) || SERVICES.contains(&name);

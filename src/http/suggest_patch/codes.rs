@@ -1,5 +1,6 @@
-//! Corrects codes of the authority's lists if exactly one code can be meant. A currency decides the amount owed, and a
-//! tax category the tax on it. A misspelling of these needs a second field of the document as evidence.
+//! Corrects a code of the authority's lists if only one code can be meant. A currency determines the amount owed, and a
+//! tax category determines the tax. So a misspelled currency or tax category is corrected only if a second field of the
+//! document confirms the code.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOp;
 use crate::http::suggest_patch::units;
 
-/// The fields that hold a code, each with its list.
+/// The names of the fields that hold a code, each with the authority's list of its codes.
 const FIELDS: [(&str, ReferenceList); 7] = [
     ("document_currency_code", ReferenceList::Currencies),
     ("tax_currency_code", ReferenceList::Currencies),
@@ -21,11 +22,11 @@ const FIELDS: [(&str, ReferenceList); 7] = [
     ("id", ReferenceList::TaxCategories),
     ("price_unit", ReferenceList::QuantityCodes),
 ];
-/// The rules that a text with no valid code may violate.
+/// The ids of the rules that a text may violate if it is not a valid code.
 const RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCIES: [&str; 2] = ["document_currency_code", "tax_currency_code"];
 
-/// Returns the operation that sets the intended code.
+/// Returns the operation that sets the code that must be meant; `None` if more than one code can be meant.
 pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOp> {
     let (parent, name) = wrong.path.rsplit_once('.').unwrap_or(("", &wrong.path));
     let (_, list) = FIELDS.iter().find(|(field, _)| *field == name)?;
@@ -51,8 +52,8 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     Some(PatchOp::set(pointer, json!(near.code), why))
 }
 
-/// Accepts a misspelling only if the document's other currency has the same code. Case matters: `GBp` is a hundredth of
-/// `GBP`.
+/// Returns true if it is safe to set this currency. A misspelled code is accepted only if the document's other currency
+/// field has the same code. Case matters: `GBp` is a hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
     let other = CURRENCIES.iter().find(|other| **other != name);
     let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);
@@ -67,7 +68,8 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
     }
 }
 
-/// Accepts a misspelling only if the percent beside it is that of the category.
+/// Returns true if it is safe to set this tax category. A misspelled category is accepted only if the document states
+/// the percent of this category.
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {

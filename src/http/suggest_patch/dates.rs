@@ -1,4 +1,4 @@
-//! Corrects dates that are written in another format.
+//! Corrects dates that are not written as YYYY-MM-DD.
 
 use jiff::tz::Offset;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::domain::reference::lenient_date;
 use crate::http::suggest_patch::patch_builder::Violation;
 use crate::http::suggest_patch::patch_op::PatchOp;
 
-/// Returns the operation that sets the date as YYYY-MM-DD. Returns `None` if the text is ambiguous.
+/// Returns the operation that writes the date as YYYY-MM-DD. Returns `None` if the text can mean more than one date.
 pub(super) fn fix(body: &Value, wrong: &Violation, zone: Offset) -> Option<PatchOp> {
     if wrong.rule != "date" {
         return None;

@@ -1,5 +1,6 @@
-//! Suggests a correction of a refused body, as an RFC 6902 patch. The patch holds only safe changes: those with a
-//! single possible meaning. It never guesses the amount owed, the debtor or the goods sold. Nothing is stored.
+//! Suggests a correction of a refused body, as an RFC 6902 patch. The patch holds only safe changes: a change is safe
+//! if the caller can have meant only one value. The patch never guesses the amount owed, the debtor or the goods sold.
+//! Nothing is stored.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Applies safe changes to a body until it is valid or no safe change is left.
+//! Applies safe changes to a refused body until the body is valid or no safe change is left.
 
 use jiff::tz::Offset;
 use serde_json::{Map, Value};
@@ -12,12 +12,13 @@ use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 use crate::http::suggest_patch::totals;
 
-/// Upper bound of rounds. A change reveals only faults that an unreadable field has hidden, so a few rounds suffice.
+/// Upper bound of the rounds of check and change. A later round is needed only for faults that an earlier unreadable
+/// field has hidden, so a few rounds suffice.
 const ROUNDS_MAX: usize = 6;
-/// Upper bound of operations in a patch. A body with more faults is better rewritten by its sender.
+/// Upper bound of the operations in a patch. A caller whose body needs more had better rewrite the body.
 const OPERATIONS_MAX: usize = 500;
 
-/// A field and the rule that it violates.
+/// A field of the body, and the rule that the field violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) path: String,
@@ -36,19 +37,19 @@ impl Violation {
     }
 }
 
-/// The inputs of the changes besides the body.
+/// The inputs that safe changes need in addition to the body.
 #[derive(Clone, Copy)]
 pub(crate) struct PatchContext<'l> {
     pub(crate) catalog: &'l Catalog,
-    /// The authority's time zone, which decides the day of a timestamp.
+    /// The authority's time zone. It determines the day of a timestamp.
     pub(crate) zone: Offset,
 }
 
-/// A body and the changes made to it so far.
+/// A body, and the changes that were made to it so far.
 pub(crate) struct PatchBuilder<'l> {
     context: PatchContext<'l>,
     body: Value,
-    /// The operations; the flag is true if the field was present before the change.
+    /// The changes in the order in which they were made. The flag is true if the field existed before the change.
     fixes: Vec<(PatchOp, bool)>,
 }
 
@@ -61,8 +62,8 @@ impl<'l> PatchBuilder<'l> {
         self.body.as_object()
     }
 
-    /// Alternates check and safe changes until the check finds nothing or no safe change is left. Returns true if the
-    /// body is valid in the end.
+    /// Checks the body and makes safe changes in turn, until the check finds no violation or no safe change is left.
+    /// Returns true if the body is valid in the end.
     pub(crate) fn until_right(&mut self, check: impl Fn(&Map<String, Value>) -> Vec<Violation>) -> bool {
         for _ in 0..ROUNDS_MAX {
             let mut wrong = self.body().map(&check).unwrap_or_default();
@@ -79,7 +80,7 @@ impl<'l> PatchBuilder<'l> {
         self.body().map(&check).unwrap_or_default().is_empty()
     }
 
-    /// Makes every safe change for these violations. Returns true if the body changed.
+    /// Makes every safe change that repairs one of these violations. Returns true if the body changed.
     pub(crate) fn round(&mut self, wrong: &[Violation]) -> bool {
         let mut has_changed = false;
         for each in wrong.iter().take(OPERATIONS_MAX) {
@@ -116,7 +117,7 @@ impl<'l> PatchBuilder<'l> {
         true
     }
 
-    /// Returns the patch: the operations in the order of the changes.
+    /// Returns the operations of the patch, in the order in which the changes were made.
     pub(crate) fn operations(&self) -> Vec<Value> {
         self.fixes.iter().map(|(fix, was_there)| fix.operation(*was_there)).collect()
     }

@@ -1,21 +1,21 @@
-//! One safe change of a body.
+//! One safe change of a body, and the RFC 6902 operation that describes the change.
 
 use serde_json::{Value, json};
 
-/// The change at a pointer.
+/// The kind of change that is made at a JSON Pointer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PatchAction {
-    /// Sets a member, present or not.
+    /// Sets the member, whether or not it exists.
     Set(Value),
-    /// Moves the member from this pointer.
+    /// Moves the value from this JSON Pointer to the member.
     MoveFrom(String),
     Remove,
 }
 
-/// A change, its pointer and the reason why it is safe.
+/// A change of a body, the place of the change, and the reason why the change is safe.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PatchOp {
-    /// JSON Pointer into the received body.
+    /// The changed member, as a JSON Pointer into the body.
     pub(crate) pointer: String,
     pub(crate) change: PatchAction,
     pub(crate) why: String,
@@ -26,7 +26,8 @@ impl PatchOp {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
-    /// Returns the RFC 6902 operation: `add` sets an absent member of an object, `replace` a present one.
+    /// Returns the operation in the form of RFC 6902. A member that existed (`was_there`) is replaced; any other is
+    /// added.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
         let (path, why) = (&self.pointer, &self.why);
         match &self.change {
@@ -39,7 +40,7 @@ impl PatchOp {
         }
     }
 
-    /// Applies the change. Returns false if the body stays the same.
+    /// Applies the change to a body. Returns false if the body stays the same.
     pub(crate) fn apply(&self, body: &mut Value) -> bool {
         match &self.change {
             PatchAction::Set(value) => set(body, &self.pointer, value.clone()),
@@ -71,7 +72,7 @@ fn take(body: &mut Value, pointer: &str) -> Option<Value> {
     body.pointer_mut(parent)?.as_object_mut()?.remove(&name)
 }
 
-/// Splits a pointer into the parent's pointer and the unescaped name.
+/// Splits a JSON Pointer into the parent's pointer and the last step, which is unescaped.
 fn last_step(pointer: &str) -> Option<(&str, String)> {
     let (parent, name) = pointer.rsplit_once('/')?;
     Some((parent, name.replace("~1", "/").replace("~0", "~")))

@@ -1,11 +1,11 @@
-//! Adds up the lines and taxes of a body, and checks which amounts are proven. An amount is proven if it follows from
-//! other amounts of the body.
+//! Adds up the lines and taxes of a body, and checks which amounts are proven. An amount is proven if it can be
+//! calculated from other amounts of the body, and the result is the same.
 
 use serde_json::Value;
 
 use crate::domain::money::Amount;
 
-/// Returns the non-negative amount at a pointer; `None` if there is none.
+/// Returns the amount at a JSON Pointer; `None` if there is no number or the number is negative.
 pub(super) fn amount(value: &Value, pointer: &str) -> Option<Amount> {
     match value.pointer(pointer)? {
         Value::Number(number) => {
@@ -19,16 +19,16 @@ pub(super) fn items<'b>(value: &'b Value, pointer: &str) -> &'b [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The sum of the lines of a body.
+/// The sum of the amounts of all lines of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineTotals {
     pub(super) sum: Amount,
-    /// True if the amount of each line is its quantity times its price.
+    /// True if each line's amount equals the line's quantity times its price.
     pub(super) are_proven: bool,
 }
 
 impl LineTotals {
-    /// Returns `None` if a line has no amount.
+    /// Adds up the lines. Returns `None` if there are no lines or a line has no valid amount.
     pub(super) fn of(body: &Value) -> Option<Self> {
         let lines = items(body, "/invoice_line");
         let amounts: Option<Vec<Amount>> =
@@ -39,8 +39,8 @@ impl LineTotals {
     }
 }
 
-/// Checks that the amount of a line is quantity times price. A line with a discount or fee is not proven, because the
-/// order of applying them is unknown.
+/// Returns true if the amount of a line is quantity times price. With a discount or a fee the result is false, because
+/// the order in which they were applied is unknown.
 fn is_product(line: &Value) -> Option<bool> {
     let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
     if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {
@@ -51,12 +51,12 @@ fn is_product(line: &Value) -> Option<bool> {
     Some(price.about(stated))
 }
 
-/// One part of a tax total.
+/// One part of a tax total: the tax of one tax category (`tax_subtotal`).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TaxPart {
     pub(super) base: Amount,
     pub(super) stated: Amount,
-    /// The stated percent of the stated base, rounded to the currency.
+    /// The tax calculated from the stated percent and the stated base, rounded to the digits of the currency.
     pub(super) due: Amount,
 }
 
@@ -72,7 +72,7 @@ impl TaxPart {
     }
 }
 
-/// Returns the parts of one tax total; `None` if there are none or one cannot be read.
+/// Returns the parts of one tax total. Returns `None` if the total has no parts or one part is incomplete.
 pub(super) fn parts(total: &Value, digits: u32) -> Option<Vec<TaxPart>> {
     let parts: Option<Vec<TaxPart>> =
         items(total, "/tax_subtotal").iter().map(|part| TaxPart::of(part, digits)).collect();

@@ -1,4 +1,5 @@
-//! Breaks valid bodies at random, with faults that can be repaired and faults that cannot.
+//! Property tests: breaks valid bodies at random, with faults that can be repaired and with faults that cannot, and
+//! patches them.
 
 use std::sync::LazyLock;
 
@@ -15,7 +16,7 @@ use crate::http::forms::testing::{changed, number, object, validation as sample}
 use crate::http::forms::validation;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
-/// The lists as the authority serves them.
+/// The reference lists, in the form in which the authority serves them.
 static CATALOG: LazyLock<Catalog> = LazyLock::new(lists);
 
 fn catalog() -> &'static Catalog {
@@ -42,10 +43,10 @@ fn amount(hundredths: u32) -> Amount {
     Amount::parse(&format!("{}.{:02}", hundredths / 100, hundredths % 100)).unwrap()
 }
 
-/// The sale of one line: a quantity, a price in hundredths, and true for a service.
+/// What one line sells: the quantity, the price in hundredths, and true if the line sells a service.
 type Sold = (u32, u32, bool);
 
-/// Returns a valid body.
+/// Returns a valid body of Validate with these lines.
 fn body(sold: &[Sold]) -> Value {
     let line = |(quantity, price, is_service): &Sold| {
         let sum = Amount::from(i64::from(*quantity)).times(amount(*price)).unwrap();
@@ -84,10 +85,11 @@ fn body(sold: &[Sold]) -> Value {
     body
 }
 
-/// A fault: its pointer and the invalid texts to put there.
+/// A fault to put into a body: the JSON Pointer of a field, and the invalid texts that the field may get.
 type Break = (&'static str, &'static [&'static str]);
 
-/// Repairable faults. Fields that serve as evidence for each other are never broken together.
+/// The faults that can be repaired. If the repair of one field needs another field as evidence, the two are never
+/// broken together.
 const MENDABLE: &[Break] = &[
     (
         "/issue_date",
@@ -108,7 +110,8 @@ const MENDABLE: &[Break] = &[
 ];
 const UNITS: [(&str, &[&str]); 2] =
     [("KGM", &["kg", "kgm", "Kilogram", "kilograms"]), ("HUR", &["hour", "Hours", "hrs", "hur"])];
-/// Totals, each with its error. The errors differ so that two wrong totals never agree by chance.
+/// The totals, each with the amount by which it is made wrong. The amounts differ so that two wrong totals never agree
+/// by chance.
 const TOTALS: [(&str, &str); 4] = [
     ("/legal_monetary_total/line_extension_amount", "11"),
     ("/legal_monetary_total/tax_exclusive_amount", "3"),
@@ -130,7 +133,8 @@ fn passes(body: &Value, catalog: &Catalog) -> bool {
     wrong(&object(body.clone()), catalog).is_empty() && totals::wrong(body).is_none()
 }
 
-/// Repairs a body. Returns true if it is valid afterwards, the operations, and the result of an RFC 6902 library.
+/// Repairs a body. Returns true if the body is valid afterwards, the operations of the patch, and the body that an RFC
+/// 6902 library produces from the patch.
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext { catalog, zone: Offset::constant(1) };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
@@ -142,7 +146,7 @@ fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     (is_right, builder.operations(), patched)
 }
 
-/// Returns true if two bodies are equal, comparing numbers by value.
+/// Returns true if two bodies are equal. Numbers are equal if their values are, such as `1` and `1.0`.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -163,14 +167,14 @@ fn sold() -> impl Strategy<Value = Vec<Sold>> {
     prop::collection::vec((1..50_u32, 100..1_000_000_u32, any::<bool>()), 1..4)
 }
 
-/// Applies one text of each fault.
+/// Puts each fault into the body. The second number of the pair selects the invalid text.
 fn broken(base: Value, breaks: &[(Break, usize)]) -> Value {
     breaks.iter().fold(base, |body, ((pointer, texts), which)| {
         changed(&body, pointer, Some(json!(texts[which % texts.len()])))
     })
 }
 
-/// Breaks a line: the unit becomes a common word, and one code gets the field name of the other kind.
+/// Breaks a line. The unit becomes a common word, and one code is put into the field for the other kind of sale.
 fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let line = format!("/invoice_line/{place}");
     let unit = body.pointer(&format!("{line}/price/price_unit")).unwrap().as_str().unwrap();
@@ -182,7 +186,7 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let (from, to) = if unit == "KGM" { (goods, service) } else { (service, goods) };
     let code = body.pointer(&format!("{line}/{from}")).cloned();
     body = changed(&body, &format!("{line}/{to}"), code);
-    // In a third of the cases the code is in both fields; otherwise it is in the wrong field only.
+    // In a third of the cases the code stays in the right field too. In all other cases it is in the wrong field only.
     if which.is_multiple_of(3) { body } else { changed(&body, &format!("{line}/{from}"), None) }
 }
 
@@ -260,20 +264,22 @@ proptest! {
         let catalog = catalog();
         let right = body(&sold);
         let by = amount(by).to_string();
-        // If a line's amount differs from quantity times price, either may be wrong: no patch.
+        // The line's amount differs from quantity times price. Either the amount or a factor may be wrong, so there is
+        // no patch.
         let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
         let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));
-        // Prepayments are not part of the document: a different payable amount is no fault.
+        // A prepayment is not part of the document, so a payable amount that differs from the total is no fault.
         let prepaid = changed(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
         prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
         let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);
         let (is_right, operations, patched) = mend(&both, catalog);
         prop_assert!(is_right && same(&patched, &right), "lines and taxes prove it: {operations:#?}");
-        // A line with a discount proves nothing: the order of applying it is unknown.
+        // With a discount the line's amount is not proven, because the order in which the discount was applied is
+        // unknown.
         let reduced = changed(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
         prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
-        // A tax on another base proves nothing either.
+        // If the tax has another base than the sum of the lines, the tax proves nothing.
         let taxed = off(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
         prop_assert_eq!(mend(&taxed, catalog).1, Vec::<Value>::new());
     }

@@ -1,7 +1,7 @@
-//! Corrects totals that do not add up. The lines and their taxes are taken as correct. A total is set if the payable
-//! amount already agrees with it, so that the amount owed does not change. The payable amount is set only if every line
-//! is its quantity times its price and every tax its percent of the lines. Anything else is ambiguous and stays
-//! unchanged.
+//! Corrects totals that do not add up. The stated amounts of the lines are taken as correct. A total is changed if the
+//! payable amount already agrees with the new total, so that the amount owed stays the same. The payable amount is
+//! changed only if each line is its quantity times its price and each tax is its percent of the lines. In all other
+//! cases the right total is unknown, and nothing is changed.
 
 use serde_json::{Value, json};
 
@@ -17,13 +17,14 @@ const EXCLUSIVE: &str = "/legal_monetary_total/tax_exclusive_amount";
 const INCLUSIVE: &str = "/legal_monetary_total/tax_inclusive_amount";
 const PAYABLE: &str = "/legal_monetary_total/payable_amount";
 
-/// Returns true if correct sums may repair this violation.
+/// Returns true if correcting the totals may repair this violation.
 pub(super) fn is_about(wrong: &Violation) -> bool {
     let is_amount = wrong.path.starts_with(TOTAL) || wrong.path.ends_with("tax_amount");
     wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
 }
 
-/// Returns a violation if the totals do not add up. The authority checks this; the forms do not.
+/// Returns a violation if the total with tax is not the total without tax plus the taxes. The authority checks this;
+/// the forms do not.
 pub(super) fn wrong(body: &Value) -> Option<Violation> {
     let taxes: Option<Vec<Amount>> =
         items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();
@@ -32,15 +33,15 @@ pub(super) fn wrong(body: &Value) -> Option<Violation> {
     (!amount(body, INCLUSIVE)?.about(expected)).then_some(Violation { path, rule: "sum" })
 }
 
-/// The corrected taxes.
+/// The taxes of a body after the correction, and the operations that correct them.
 struct Taxes {
     sum: Amount,
-    /// True if the taxes are the stated percents of the sum of the lines.
+    /// True if each tax is its stated percent of its base, and the bases add up to the sum of the lines.
     are_proven: bool,
     fixes: Vec<PatchOp>,
 }
 
-/// Returns the operations for all totals that have to change. Returns no operation if one of the totals is ambiguous.
+/// Returns the operations that correct the totals. Returns no operation if the right value of one total is unknown.
 pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOp> {
     let currency = body.get("document_currency_code").and_then(Value::as_str).unwrap_or_default();
     let digits = catalog.currency_digits(currency);
@@ -56,7 +57,7 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     if !body.get(TOTAL)?.is_object() {
         return None;
     }
-    // Allowances and charges on the whole document come between the sum of the lines and the total without tax.
+    // Allowances and charges on the whole document make the total without tax differ from the sum of the lines.
     let is_charged = !items(body, "/allowance_charge").is_empty();
     let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
     let inclusive = exclusive.plus(taxes.sum)?;
@@ -71,7 +72,8 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
     let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
-    // A prepayment lowers the payable amount. So the payable amount changes only if it equals the wrong total.
+    // A prepayment makes the payable amount lower than the total with tax. So the payable amount is corrected only if
+    // it equals the wrong total.
     let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
     if !is_agreed && follows {
         wanted.push((

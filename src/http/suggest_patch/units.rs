@@ -1,10 +1,11 @@
-//! Corrects units of quantity that are common words. The list has only codes and full names; most invoices use neither.
+//! Corrects units of quantity that are written as common words. The authority's list has only codes and full names, and
+//! most invoices use neither of them.
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
 
-/// Common words in lower case and singular, with the codes of UN/ECE Recommendation 20. Ambiguous words, such as `ton`,
-/// are left out.
+/// Common words in lower case and singular, each with its code of UN/ECE Recommendation 20. Words with several
+/// meanings, such as `ton`, are left out.
 const WORDS: [(&str, &str); 66] = [
     ("bar", "BAR"),
     ("centimeter", "CMT"),
@@ -74,7 +75,8 @@ const WORDS: [(&str, &str); 66] = [
     ("cbm", "MTQ"),
 ];
 
-/// Returns the one code that a text can mean. Returns `None` if the word and the list give different codes.
+/// Returns the only code that a text can mean. Returns `None` if the common words and the authority's list give
+/// different codes.
 pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = folded(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);

@@ -1,5 +1,5 @@
-//! Validates between the changes: first with the forms, then with the authority, whose validation changes nothing. A
-//! refusal by the authority may lead to further changes.
+//! Builds the patch of a refused body. Between the changes, the body is validated: first by the form of Validate, then
+//! by the authority, whose validation changes nothing. If the authority refuses the body, further changes may follow.
 
 use serde_json::{Map, Value};
 
@@ -10,10 +10,10 @@ use crate::http::forms::validation;
 use crate::http::respond::explanation::Patch;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
-/// Upper bound of authority calls per body.
+/// Upper bound of the calls to the authority for one refused body.
 const QUESTIONS_MAX: usize = 3;
 
-/// Returns the patch of a refused body, and if known, the result of validating the patched body.
+/// Returns the patch of a refused body. The patch also says, if this is known, whether the patched body is valid.
 pub(crate) async fn patch(
     authority: &Authority,
     context: PatchContext<'_>,
@@ -40,7 +40,8 @@ pub(crate) async fn patch(
             Err(AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message }) => {
                 message
             }
-            // The patch is kept, although its sufficiency is unknown.
+            // The authority did not answer the question, so it is unknown whether the patch suffices. The patch is
+            // still returned.
             Err(_) => {
                 suffices = None;
                 break;
