@@ -1,6 +1,6 @@
 //! The calls to the authority, one method each. A method makes its call once and never retries.
 //!
-//! This file holds the authority's names (paths and fields) and the rule which answer of each call is a success.
+//! This file holds the authority's names (paths and fields) and decides for each call which answers are a success.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -49,14 +49,16 @@ impl Authority {
         .await
     }
 
-    /// `GET /invoice/confirm/{irn}`. Fails with `NotFound` if the IRN is not signed.
+    /// `GET /invoice/confirm/{irn}`: returns the state of a signed invoice. Fails with `NotFound` if the IRN is not
+    /// signed.
     pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
         let path = format!("/invoice/confirm/{}", path_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn), parse_data)
             .await
     }
 
-    /// `PATCH /invoice/update/{irn}`. `payment_status` is a word of the authority: PARTIAL, PAID or REJECTED.
+    /// `PATCH /invoice/update/{irn}`: reports a payment. `payment_status` is a word of the authority: PARTIAL, PAID
+    /// or REJECTED.
     pub async fn update_payment(
         &self,
         irn: &str,
@@ -73,8 +75,8 @@ impl Authority {
         self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`. Returns false if the authority answers a 5xx or anything but `ok:
-    /// true`.
+    /// `GET /invoice/transmit/self-health-check`: returns true if the authority answers `ok: true`. Another answer,
+    /// or a 5xx, means that the authority's system is unhealthy.
     pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,
@@ -148,7 +150,8 @@ impl Authority {
         self.send(request, parse_data).await
     }
 
-    /// `GET /invoice/download/{irn}`. Fails with `NotFound` if the IRN is not signed.
+    /// `GET /invoice/download/{irn}`: returns the encrypted document of a signed invoice. Fails with `NotFound` if
+    /// the IRN is not signed.
     pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
         let path = format!("/invoice/download/{}", path_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn), parse_data)

@@ -1,4 +1,5 @@
-//! The client, and the one path that every call takes: admission, HTTP exchange, classification, counters, log line.
+//! The client of the authority, and the one path that every call takes: admission, HTTP exchange, classification,
+//! counters, log line.
 //!
 //! The client follows no redirects and uses no proxy of the system. Secrets are in sensitive headers and nowhere
 //! else.
@@ -37,7 +38,7 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
-/// The settings from which no client can be built.
+/// The reasons why no client can be built from the settings.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityBuildError {
     #[error("the authority's base URL must be http or https, with a host, without query and fragment")]

@@ -40,8 +40,8 @@ pub struct Party {
     pub name: Option<String>,
     /// The authority's description of the access point, unchanged.
     pub access_point: Value,
-    /// False if the access point accepts no invoices at present. True if the authority says nothing, since the
-    /// transmission will show it.
+    /// False if the access point accepts no invoices at present. If the authority does not say, the value is true,
+    /// because a transmission then shows whether the access point is online.
     pub online: bool,
 }
 
@@ -98,7 +98,7 @@ pub struct Entity {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Business {
-    /// The UUID that our taxpayer has as `business_id`.
+    /// The UUID of the business. Our taxpayers have it as `business_id`.
     pub id: String,
     pub tin: Option<String>,
 }

@@ -11,22 +11,22 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The limit at the start of a process.
+/// The limit of concurrent calls when a process starts.
 const START: u32 = 16;
 /// Up to this many concurrent calls our load does not slow the authority down, so slowness alone never lowers the
 /// limit below it.
 const UNLOADED_CALLS: u32 = 4;
-/// The smallest number of successes from which a mean time is computed, except in a measurement.
+/// The smallest number of successful calls from which a mean response time is computed, except in a measurement.
 const SAMPLES_MIN: u32 = 16;
-/// The number of successes in a measurement. It is small because few concurrent calls are allowed during a
-/// measurement.
+/// The number of successful calls from which a measurement computes the response time under little load. It is small
+/// because a measurement allows only few concurrent calls.
 const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
-/// After this many means the time under little load is measured again.
+/// After this many computed mean response times, the response time under little load is measured again.
 const MEASURE_EVERY: u32 = 64;
-/// A mean counts as too slow only if it exceeds twice the usual time by more than this, in microseconds. The reason
-/// is that very short times vary by more than half.
+/// A mean response time counts as too slow only if it exceeds twice the usual time by more than this, in
+/// microseconds, because very short times vary by more than half.
 const SLACK_US: u64 = 50_000;
 /// The longest pause that one answer can impose on all calls of the operation.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
@@ -46,13 +46,14 @@ pub(crate) enum LoadSignal {
     Throttled(Option<Duration>),
 }
 
-/// `start` returns this value. The caller passes it to `settle` when the call ends.
+/// A call that has started. `AdaptiveLimit::start` returns it, and the caller passes it to `settle` when the call
+/// ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallStart {
     epoch: u64,
 }
 
-/// The successes since the last mean was computed.
+/// The successful calls since a mean response time was last computed.
 #[derive(Debug, Default)]
 struct SampleWindow {
     samples: u32,
@@ -73,11 +74,11 @@ pub(crate) struct AdaptiveLimit {
     good: u32,
     reached: bool,
     window: SampleWindow,
-    /// The mean time of a success under little load, in microseconds.
+    /// The mean response time of a successful call under little load, in microseconds.
     usual: Option<u64>,
     /// The number of answers since the measurement began; `None` if no measurement is running.
     measuring: Option<u32>,
-    /// The number of means since the last measurement.
+    /// How many mean response times were computed since the last measurement.
     unmeasured: u32,
     not_before: Option<Timestamp>,
 }
@@ -171,7 +172,7 @@ impl AdaptiveLimit {
         self.window = SampleWindow { peak, ..SampleWindow::default() };
     }
 
-    /// Counts a good answer. The limit grows only if it was reached.
+    /// Counts a good answer. The limit grows only if it was reached by enough concurrent calls.
     fn on_success(&mut self) {
         if self.measuring.is_some() {
             return self.measured();
@@ -217,7 +218,7 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// If the mean was taken under little load, it becomes part of the usual time. If not, and if the mean is far
+    /// If the mean was taken under little load, it adjusts the usual time. If it was taken under more load and is far
     /// above the usual time, the limit falls.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {

@@ -78,9 +78,9 @@ pub struct BreakerView {
     pub openings: u64,
 }
 
-/// The conclusion that the calls of the last 30 s allow.
+/// What the calls of the last 30 s say about the cause of failures.
 enum Evidence {
-    /// Too few calls failed.
+    /// Too few calls, or too few failures among the calls, for any conclusion.
     None,
     /// Many calls failed, but a few documents may be the cause.
     Doubt,
@@ -102,8 +102,8 @@ pub(crate) struct Breaker {
 }
 
 impl Breaker {
-    /// Returns how long this call would be held back; `None` if it would be let through, be it as a probe. Does not
-    /// change the breaker.
+    /// Returns how long this call would be held back, or `None` if it would be let through, as a normal call or as a
+    /// probe. Does not change the breaker.
     pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         let open = self.open.as_ref()?;
         if open.lets_pass(origin.account) {

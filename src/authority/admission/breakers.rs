@@ -1,6 +1,6 @@
 //! The breakers of one client. All calls of the client share them, so each breaker has a lock.
 //!
-//! A permit that is dropped without a verdict, because its caller was cancelled, does not count as a call. If the
+//! A permit that is dropped without a verdict, because the call was cancelled, does not count as a call. If the
 //! permit was for a probe, another probe may start.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Breakers {
     machines: [Mutex<Breaker>; Operation::ALL.len()],
 }
 
-/// Permission of the breaker for one call. Dropping it passes the verdict to the breaker.
+/// The breaker's permission for one call. Dropping the permit passes its verdict to the breaker.
 pub(crate) struct BreakerPermit {
     breakers: Arc<Breakers>,
     operation: Operation,

@@ -50,7 +50,7 @@ impl CallCounts {
 /// The times at which calls about one IRN failed, in Unix seconds.
 #[derive(Debug, Clone, Copy)]
 struct FailedIrn {
-    /// The last failure that was counted as new and not as a repetition.
+    /// The time of the last failure that was counted as new and not as a repetition.
     counted: i64,
     last: i64,
 }

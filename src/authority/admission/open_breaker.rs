@@ -1,8 +1,9 @@
 //! An open breaker: which callers it holds back, and which call is the next probe. Methods take the time as an
 //! argument.
 //!
-//! Only one probe runs at a time, with a pause between probes. A document that has already failed waits longer before
-//! it may probe. While few accounts failed, the accounts without failures make additional, earlier probes.
+//! Only one regular probe runs at a time, with a pause between probes. A call about a document that has already
+//! failed waits longer before it may become a probe. While few accounts failed, the accounts without failures make
+//! additional, earlier probes.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// How much longer a document that has already failed waits before it may probe. Other documents then probe first.
+/// How much longer a call waits before it may become a probe if its document has already failed. Calls about other
+/// documents then probe first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -167,8 +169,8 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`; `None` if `then` is past. If `then` is further away than `longest`, it was computed
-/// before the clock was set back and counts as past.
+/// Returns the time until `then`, or `None` if `then` is not in the future. If `then` is further away than `longest`,
+/// it was computed before the clock was set back, so the result is also `None`.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

@@ -22,7 +22,8 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
 use crate::domain::kernel::clock::SharedClock;
 
-/// The longest pause, as the authority asked for it, that a call waits out. During a longer pause calls fail at once.
+/// If at most this much is left of a pause that the authority asked for, calls wait until the pause ends. If more is
+/// left, calls fail at once.
 const PAUSE_WAITED_MAX: Duration = Duration::from_secs(2);
 /// The Retry-After of a call that failed because the queue was full.
 const AFTER_QUEUE_FULL: Duration = Duration::from_secs(5);

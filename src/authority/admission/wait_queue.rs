@@ -32,9 +32,9 @@ pub(crate) struct Joined<T> {
 
 #[derive(Debug)]
 pub(crate) struct WaitQueue<T> {
-    /// The waiters of each account that has any, the oldest first.
+    /// The waiters of each account, the oldest first. An account without waiters has no entry.
     accounts: HashMap<CallerAccount, VecDeque<Waiter<T>>>,
-    /// The same accounts, the account that was served longest ago first.
+    /// The accounts with waiters. The account that was served longest ago is first.
     turns: VecDeque<CallerAccount>,
     waiting: usize,
     next_number: u64,

@@ -57,7 +57,8 @@ pub enum Cause {
     /// The authority answered a 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// The answer's words mean a duplicate or a busy server, or that an earlier try took effect.
+    /// The answer's words have several possible meanings: a duplicate, a busy server, or an earlier try that took
+    /// effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
     /// The customer's access point is offline. The invoice stays signed.
