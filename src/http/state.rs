@@ -91,7 +91,7 @@ pub struct ApiSettings {
     /// The address of the separate listener for `/ops` and `/metrics`; `None` if there is no such listener:
     /// `http.ops_bind`.
     pub ops_address: Option<SocketAddr>,
-    /// The proxies whose word on the client's address is trusted: `http.trusted_proxies`.
+    /// The proxies whose forwarding headers are trusted: `http.trusted_proxies`.
     pub trusted_proxies: TrustedProxies,
 }
 

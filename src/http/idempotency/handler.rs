@@ -1,5 +1,5 @@
-//! The part of a handler in idempotency: the handler sends its one command together with the claim on the key, and
-//! renders the reply. The response is rendered inside the transaction, so that it is stored together with the change.
+//! What a handler does for idempotency: it sends its one command together with the claim on the key, and renders the
+//! reply. The response is rendered inside the transaction, so that it is stored together with the change.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

@@ -1,5 +1,5 @@
-//! The requests with an idempotency key that this process is executing. If a duplicate runs on another replica, the
-//! row that the first of the two requests writes stops the second.
+//! The requests with an idempotency key that this process is executing. A duplicate on another replica is not found
+//! here: the database row that one of the two requests writes first makes the other request fail.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct InProgressGuard {
     id: String,
 }
 
-/// The error that another request with the same key is in progress.
+/// The reason for a refusal: another request with the same key is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InProgress {
     /// True if the request in progress is the same request, and not only one with the same key.

@@ -60,7 +60,7 @@ async fn arrive(
     let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };
     let body = body::whole(request, state, account, bytes_max).await?;
     let claim = claim(state, account, &key, (request, &body.bytes));
-    // The handler takes the body from here. If no handler does, its memory is released with the request.
+    // The handler takes the body from here. If no handler does, the body's memory is released with the request.
     request.extensions_mut().insert(body);
     let place = state.in_progress.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
@@ -136,7 +136,7 @@ async fn settled(
     }
 }
 
-/// Renders a refusal completely, in the form that this caller prefers.
+/// Renders a refusal in the form that this caller prefers.
 fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     let prefs = request.extensions().get::<ResponsePrefs>().cloned().unwrap_or_default();
     render::failure(error, &prefs)

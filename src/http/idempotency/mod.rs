@@ -2,9 +2,9 @@
 //! response.
 //!
 //! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so neither a
-//! crash nor another replica can separate them. Other requests are safe to repeat (a run that is joined by its IRN, a
-//! refusal), so their responses are stored afterwards. Only this process knows its requests in progress: nothing is
-//! written when a request begins.
+//! crash nor another replica can separate them. Other requests are safe to repeat (a request that joins the existing
+//! run of its IRN, a refusal), so their responses are stored afterwards. Only this process knows its requests in
+//! progress: nothing is written when a request begins.
 //!
 //! | Concept | File |
 //! |---|---|

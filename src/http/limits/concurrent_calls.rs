@@ -17,7 +17,7 @@ pub(crate) enum CallKind {
     Relay,
 }
 
-/// Counts a call as in flight until it is dropped.
+/// Counts a call as in flight until the slot is dropped.
 pub(crate) type CallSlot = OwnedSemaphorePermit;
 
 /// The calls in flight of each account.

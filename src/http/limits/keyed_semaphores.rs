@@ -28,7 +28,7 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
         self.size
     }
 
-    /// Returns the semaphore of a key. A permit keeps its semaphore alive.
+    /// Returns the semaphore of a key. The semaphore is kept while one of its permits is in use.
     pub(crate) fn of(&self, holder: K) -> Arc<Semaphore> {
         let mut is_new = false;
         let made = || {

@@ -15,7 +15,7 @@ pub(crate) struct Quota {
     interval: i64,
 }
 
-/// The rest of a quota, as the response headers show it.
+/// How much of a quota is left, as the response headers show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowance {
     pub(crate) limit: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Allowance {
     pub(crate) whole_at: Timestamp,
 }
 
-/// The error that a quota is used up.
+/// The refusal of a request that finds its quota used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exceeded {
     pub(crate) allowance: Allowance,

@@ -10,13 +10,13 @@ use ipnet::IpNet;
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
 
-/// The header in which the trusted proxies forward addresses. Only this header is read, because a proxy passes the
-/// other header on as the caller wrote it.
+/// The header in which the trusted proxies forward addresses. Only this header is read: a proxy that sets one of the
+/// two headers passes the other header on as the caller wrote it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     #[default]
     XForwardedFor,
-    /// RFC 7239.
+    /// The header `Forwarded` of RFC 7239.
     Forwarded,
 }
 
@@ -37,8 +37,8 @@ pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
 }
 
 impl TrustedProxies {
-    /// Returns the first address, seen from here, that is not that of a trusted proxy. A forwarded entry that cannot
-    /// be parsed ends the search.
+    /// Returns the address nearest to this service that is not a trusted proxy's. A forwarded entry that cannot be
+    /// parsed ends the search.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {

@@ -30,7 +30,8 @@ const REST_WAIT: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
-/// The body of a request. The handler that reads the body shares it with the middleware, which runs longer.
+/// The body of a request, shared by the handler that reads it and the middleware that checks afterwards whether it
+/// was read.
 #[derive(Clone)]
 pub(crate) struct RequestStream(Rc<RefCell<Shared>>);
 
