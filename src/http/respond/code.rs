@@ -1,14 +1,13 @@
-//! The one table of error codes and statuses (docs/contract.md, "Errors", and `REQUEST_TIMEOUT`: a body that came
-//! too slowly says nothing of its size or its JSON, and may simply be sent again; and `AUTHORITY_DOCUMENT_UNREADABLE`: a
-//! download that does not decrypt will not do so by waiting). A status stands beside its code; the few operations that
-//! answer with another one say so where they do.
+//! The table of all error codes, each with its usual status (docs/contract.md, "Errors"). The few operations that fail
+//! with another status set it themselves. `REQUEST_TIMEOUT` means that a body came too slowly; the caller may send the
+//! request again. `AUTHORITY_DOCUMENT_UNREADABLE` means that a download cannot be decrypted; waiting does not help.
 
 use actix_web::http::StatusCode;
 
-/// Declares the codes, each with its text and its status.
+/// Declares the error codes. Each line names the variant, the text of the code and the usual status.
 macro_rules! codes {
     ($($variant:ident = $text:literal, $status:ident;)+) => {
-        /// A stable error code, the `error_code` of a failure.
+        /// An error code, which callers see as `error_code`. Callers' programs depend on it, so a code never changes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum ErrorCode { $($variant),+ }
 

@@ -1,4 +1,4 @@
-//! The envelope of a success, `{ success, message, data }`, and its headers.
+//! The body of every success, `{ success, message, data }`, and the headers of a success.
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
@@ -6,7 +6,7 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LINK, LOCA
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::Serialize;
 
-/// The header of warnings about accepted input.
+/// The header that holds a warning about unusual but accepted input. A response may have several of them.
 pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-system-warning");
 
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
@@ -18,7 +18,6 @@ struct SuccessBody<M, D> {
     data: D,
 }
 
-/// A successful response.
 #[derive(Debug)]
 pub(crate) struct ApiResponse(HttpResponse);
 
@@ -37,7 +36,7 @@ impl ApiResponse {
         self
     }
 
-    /// Adds a header for each warning.
+    /// Adds one `X-System-Warning` header for each warning.
     #[must_use]
     pub(crate) fn warn(mut self, warnings: &[String]) -> Self {
         for warning in warnings {
@@ -48,7 +47,7 @@ impl ApiResponse {
         self
     }
 
-    /// Sets `Location`; a path that is not valid header text is left out.
+    /// Sets the `Location` header. A path with characters that a header cannot hold is left out.
     #[must_use]
     pub(crate) fn located(mut self, path: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(path) {
@@ -57,7 +56,7 @@ impl ApiResponse {
         self
     }
 
-    /// Sets the cursor of the next page and a link to it (RFC 8288).
+    /// Sets two headers: the cursor of the next page, and a link to the next page (RFC 8288).
     #[must_use]
     pub(crate) fn followed_by(mut self, cursor: &str, path: &str) -> Self {
         let link = HeaderValue::from_str(&format!("<{path}>; rel=\"next\""));
@@ -68,21 +67,21 @@ impl ApiResponse {
         self
     }
 
-    /// Stores a mark in the extensions of the response; the caller does not see it.
+    /// Attaches a value to the response for our own middleware. The caller does not see it.
     #[must_use]
     pub(crate) fn marked<T: 'static>(mut self, mark: T) -> Self {
         self.0.extensions_mut().insert(mark);
         self
     }
 
-    /// Forbids storing: the response carries a secret.
+    /// Forbids caches to store the response, because it carries a secret.
     #[must_use]
     pub(crate) fn unstored(self) -> Self {
         self.header(CACHE_CONTROL, "no-store")
     }
 }
 
-/// Replaces characters that a header cannot hold with `?`.
+/// Replaces each character that a header cannot hold by `?`.
 fn visible(text: &str) -> String {
     text.chars().map(|letter| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' }).collect()
 }

@@ -1,4 +1,5 @@
-//! A failure: its code, the message for the caller and, separately, the cause for the log. The middleware renders it, since only there the request's id and prefs are known.
+//! The failure of a request: the error code, the message for the caller and the cause for the log. The middleware
+//! renders the response, because only the middleware knows the request's id and the format that the caller prefers.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,28 +20,27 @@ use crate::http::respond::explanation::{Explained, Patch};
 use crate::http::respond::queue::QueueView;
 use crate::store::db::error::StoreError;
 
-/// The default `Retry-After`.
+/// The `Retry-After` of a failure whose cause names no other time.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The default `Retry-After` when the authority fails.
+/// The `Retry-After` of a failure of the authority if the authority itself names no time.
 pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// The failure of a request.
 #[derive(Debug)]
 pub struct ApiError {
     pub(crate) code: ErrorCode,
     pub(crate) status: StatusCode,
-    /// For the caller.
+    /// The message that the caller sees.
     pub(crate) message: Box<str>,
     pub(crate) faults: Faults,
-    /// Explanations of the faults, if the operation gives them.
+    /// Explanations of the faults; `None` if the operation does not explain faults.
     pub(crate) explained: Option<Box<Explained>>,
     pub(crate) retry_after: Option<Duration>,
-    /// True if the same call may succeed later; none if the operation does not say.
+    /// True if the same call may succeed later; `None` leaves the field out of the response.
     pub(crate) retryable: Option<bool>,
-    /// The position of the request's run in the queue, if the run continues.
+    /// The position in the queue of the run that the request started or joined; `None` if the run does not continue.
     pub(crate) queue: Option<Box<QueueView>>,
     pub(crate) allowed: Box<[Method]>,
-    /// For the log only.
+    /// The cause for the log. The caller does not see it.
     pub(crate) cause: Option<Box<str>>,
 }
 
@@ -69,18 +69,20 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// Has no `Retry-After`: a recorded payment must not be sent again blindly.
+    /// Returns the error for a request that was interrupted, so that its effect is unknown. It has no `Retry-After`,
+    /// since a payment that was already recorded must not be sent again blindly.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
     }
 
-    /// For a path that does not exist, or must not be known to the caller.
+    /// Returns the error for a path that does not exist, or whose existence must not be revealed to the caller.
     pub(crate) fn route_not_found() -> Self {
         Self::new(ErrorCode::RouteNotFound, "No such path")
     }
 
-    /// Another request with the same `Idempotency-Key` is being answered, or its command was carried out already.
+    /// Returns the error for a request whose `Idempotency-Key` belongs to another request that is still running, or to
+    /// a command that was already processed.
     pub(crate) fn idempotency_in_progress() -> Self {
         let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
         Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
@@ -104,7 +106,7 @@ impl ApiError {
         Self { explained: Some(Box::new(explained)), ..self }
     }
 
-    /// Adds a patch of the body.
+    /// Adds a patch that corrects the body.
     #[must_use]
     pub(crate) fn patched(self, patch: Patch) -> Self {
         let mut explained = self.explained.unwrap_or_default();
@@ -132,7 +134,6 @@ impl ApiError {
         Self { queue: queue.map(Box::new), ..self }
     }
 
-    /// Adds the cause for the log.
     #[must_use]
     pub(crate) fn because(self, cause: impl fmt::Display) -> Self {
         Self { cause: Some(cause.to_string().into()), ..self }
@@ -144,7 +145,8 @@ impl ApiError {
     }
 }
 
-/// A single fault of some rules has an error code of its own.
+/// Returns the error code for these faults. A few rules have a code of their own, which is used if there is only one
+/// fault.
 fn code_of(faults: &Faults) -> ErrorCode {
     let mut rules = faults.iter().map(Fault::rule);
     match (rules.next(), rules.next()) {
@@ -263,7 +265,7 @@ impl From<AuthorityFailure> for ApiError {
     }
 }
 
-/// Capitalizes a message of a lower layer, which begins in lower case.
+/// Capitalizes the first letter. Error messages of lower layers begin with a lower-case letter.
 pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -304,7 +306,7 @@ impl From<InboxError> for ApiError {
     }
 }
 
-/// Whatever came of a notice but success makes the authority send it again.
+/// The response to a notice that was not processed. Every error makes the authority send the notice again.
 impl From<NoticeError> for ApiError {
     fn from(unresolved: NoticeError) -> Self {
         let cause = unresolved.to_string();
@@ -335,7 +337,7 @@ impl ResponseError for ApiError {
         self.status
     }
 
-    /// A bare response: the outermost middleware takes the error from it and renders the body.
+    /// Returns a response without a body. The outermost middleware takes the error from it and renders the body.
     fn error_response(&self) -> HttpResponse {
         HttpResponse::new(self.status)
     }

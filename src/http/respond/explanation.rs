@@ -1,52 +1,55 @@
-//! One reason of a refusal, shown beside `errors`.
+//! Explanations of a refusal, which the response shows next to `errors`: one explanation for each reason, and a patch
+//! that corrects the body.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::kernel::fault::{Fault, Faults};
 
-/// The rule of a sentence that is not understood.
+/// The rule id of an explanation if the meaning of the authority's sentence is unknown.
 pub(crate) const UNTRANSLATED: &str = "authority";
-/// The origin of the violated rule.
+/// The possible values of `Explanation::source`: the authority refused, or this service refused.
 pub(crate) const AUTHORITY: &str = "authority";
 pub(crate) const EINVOICE: &str = "einvoice";
 
-/// An explanation, in the caller's field names.
+/// The explanation of one reason. Fields are named as the caller named them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Explanation {
-    /// Dot path from the root of the body; none where the words are about no field.
+    /// Dotted path of the field, from the root of the body; `None` if the reason does not concern a field.
     pub(crate) path: Option<String>,
-    /// Stable id of the rule: those of the forms, and `authority` where the words are not understood.
+    /// Id of the violated rule, as the forms name it, or `authority` if the sentence's meaning is unknown. Ids never
+    /// change.
     pub(crate) rule: &'static str,
     pub(crate) expected: Option<String>,
-    /// What was sent, shortened; null where nothing was.
+    /// The received value, shortened; null if no value was received.
     pub(crate) actual: Value,
     pub(crate) message: String,
-    /// `authority` or `einvoice`.
+    /// Tells who refused: `authority` or `einvoice`.
     pub(crate) source: &'static str,
-    /// The authority's own words.
+    /// The sentence as the authority wrote it; absent if this service refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) authority_message: Option<String>,
 }
 
-/// The explanations of a refusal.
+/// All explanations of one refusal.
 #[derive(Debug, Default)]
 pub(crate) struct Explained {
     pub(crate) explanations: Vec<Explanation>,
-    /// Present if it was asked for.
+    /// The patch of the body, if the caller requested one.
     pub(crate) patch: Option<Patch>,
 }
 
-/// An RFC 6902 patch of the body as it was sent.
+/// An RFC 6902 patch that corrects the received body.
 #[derive(Debug)]
 pub(crate) struct Patch {
-    /// Each with the reason beside it, a member that the RFC has readers ignore.
+    /// Each operation has an additional member `why`, the reason of the change. RFC 6902 makes readers ignore this
+    /// member.
     pub(crate) operations: Vec<Value>,
-    /// True if the body passes with it; none if the authority could not be asked.
+    /// True if the patched body is valid; `None` if the authority could not be asked.
     pub(crate) suffices: Option<bool>,
 }
 
-/// Returns the faults of the explanations that name a field.
+/// Returns one fault for each explanation that names a field.
 pub(crate) fn faults(explanations: &[Explanation]) -> Faults {
     let fault = |why: &Explanation| Some(Fault::new(why.path.clone()?, why.rule, why.message.clone()));
     explanations.iter().filter_map(fault).collect()

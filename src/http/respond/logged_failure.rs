@@ -1,4 +1,5 @@
-//! The part of a failure that the access log shows. A failed response carries it to the outermost middleware.
+//! The part of a failure that the access log shows. It travels in the extensions of the response to the outermost
+//! middleware.
 
 use crate::domain::kernel::fault::Faults;
 use crate::http::respond::error::ApiError;
@@ -6,7 +7,7 @@ use crate::http::respond::error::ApiError;
 const FIELDS_MAX: usize = 10;
 const FIELD_CHARS_MAX: usize = 64;
 
-/// The error code and the faulty fields, in the extensions of the response.
+/// The error code, and the paths of the faulty fields.
 #[derive(Debug, Clone)]
 pub(crate) struct LoggedFailure {
     pub(crate) code: &'static str,
@@ -19,14 +20,14 @@ impl From<&ApiError> for LoggedFailure {
     }
 }
 
-/// The names of the faulty fields, separated by commas.
+/// Returns the paths of the faulty fields, separated by commas; `None` if no field is faulty.
 fn fields(faults: &Faults) -> Option<String> {
     let named: Vec<_> =
         faults.iter().take(FIELDS_MAX).map(|fault| printable(&fault.path, FIELD_CHARS_MAX)).collect();
     (!named.is_empty()).then(|| named.join(","))
 }
 
-/// Returns at most `chars_max` characters, with `?` for each that a log line cannot hold.
+/// Returns the first `chars_max` characters of a text. Each character that a log line cannot hold is replaced by `?`.
 pub(crate) fn printable(text: &str, chars_max: usize) -> String {
     let shown = |letter: char| if letter == ' ' || letter.is_ascii_graphic() { letter } else { '?' };
     text.chars().take(chars_max).map(shown).collect()

@@ -1,4 +1,5 @@
-//! The position of a run in the queue, shown in every 202 and 503 of the access point surface.
+//! The position of a run in the queue. `/v1/app` shows it in each 202 and in each failure after which the run
+//! continues.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,11 +11,11 @@ use crate::domain::pipeline::Run;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Queue)]
 pub(crate) struct QueueView {
-    /// 1 is who is next.
+    /// Position in the queue. The run with position 1 is next.
     position: u64,
-    /// When the run should have come to its end, at the present pace.
+    /// Estimated time at which the run ends, if the queue goes on at the current speed.
     predicted_clear_at: String,
-    /// By when the law wants the invoice to be with the authority.
+    /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,
 }
 

@@ -1,4 +1,4 @@
-//! Renders a failure: in the envelope, or as a problem document (RFC 9457) if the caller accepts that.
+//! Renders a failure: in the envelope of all responses, or as a problem document (RFC 9457) if the caller accepts one.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -13,7 +13,8 @@ use crate::http::respond::explanation::Explanation;
 use crate::http::respond::logged_failure::LoggedFailure;
 use crate::http::respond::queue::QueueView;
 
-/// Required in every 401 (RFC 9110, section 11.6.1). The scheme is not registered; `OpenAPI` uses this name.
+/// The value of `WWW-Authenticate`, which every 401 must have (RFC 9110, section 11.6.1). `ApiKey` is not a registered
+/// scheme; it is the name that `OpenAPI` uses.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
 /// The parts of a request that decide how its failure is rendered.
@@ -24,7 +25,7 @@ pub(crate) struct ResponsePrefs {
     pub(crate) wants_problem: bool,
 }
 
-/// The envelope of a failure.
+/// The body of a failure in the envelope of all responses.
 #[derive(Serialize)]
 struct FailureBody<'a> {
     success: bool,
@@ -44,7 +45,7 @@ struct FailureBody<'a> {
     request_id: &'a str,
 }
 
-/// A problem document.
+/// The body of a failure as a problem document (RFC 9457).
 #[derive(Serialize)]
 struct ProblemBody<'a> {
     r#type: &'a str,
@@ -63,7 +64,7 @@ struct ProblemBody<'a> {
     request_id: &'a str,
 }
 
-/// The patch of a body, if it was asked for.
+/// The members of a failure that hold the patch of the body. They are absent if the caller requested no patch.
 #[derive(Serialize)]
 struct PatchMembers<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +73,6 @@ struct PatchMembers<'a> {
     patch_suffices: Option<bool>,
 }
 
-/// Returns the response of a failure.
 pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
     let mut answer = HttpResponse::build(error.status);
     if let Some(wait) = error.retry_after {
@@ -83,7 +83,8 @@ pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
         answer.insert_header((ALLOW, methods.join(", ")));
     }
     if error.status == StatusCode::REQUEST_TIMEOUT {
-        // The rest of that request would be read as the next one.
+        // The body of this request was not read to its end. On the same connection, its rest would be read as the next
+        // request.
         answer.force_close();
     }
     if error.status == StatusCode::UNAUTHORIZED {
@@ -116,7 +117,7 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
 
 fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     let explanations = explanations(error);
-    // Explained faults appear once, with more members; the others follow as they are.
+    // A fault with an explanation appears once, in the form of the explanation. Faults without an explanation follow.
     let explained = explanations.iter().filter(|why| why.path.is_some()).count();
     let rest = error.faults.iter().skip(explained).map(bare);
     ProblemBody {
@@ -151,7 +152,7 @@ fn bare(fault: &Fault) -> Value {
 
 fn full(why: &Explanation) -> Value {
     let mut part = json!({
-        // An explanation without a path is about the whole body.
+        // If an explanation names no field, it concerns the whole body.
         "pointer": why.path.as_deref().map_or_else(|| "#".to_owned(), pointer),
         "rule": why.rule, "detail": why.message, "expected": why.expected, "actual": why.actual,
         "source": why.source,
@@ -162,7 +163,7 @@ fn full(why: &Explanation) -> Value {
     part
 }
 
-/// The pointer as a URI fragment, relative to the body.
+/// Returns a JSON Pointer into the body, written as a URI fragment.
 fn pointer(path: &str) -> String {
     format!("#{}", json_pointer(path))
 }

@@ -1,5 +1,5 @@
-//! Integrators and operators with their API keys, for operators and the command line. A key is listed with its id,
-//! its terms and its use only; its text is shown once, at its creation.
+//! Integrators and operators with their API keys, as operators and the command line see them. A list shows the id, the
+//! terms and the use of a key. The text of a key is shown once, when the key is created.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,24 +12,24 @@ use crate::domain::invoice::invoice_view::precise;
 #[schema(as = Account)]
 pub(crate) struct AccountView<'a> {
     id: i64,
-    /// Integrators only; operators have no name.
+    /// Name of the integrator; absent for an operator, who has no name.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     email: &'a str,
     created_at: String,
-    /// Newest first.
+    /// Ordered by the time of creation, newest key first.
     api_keys: Vec<ApiKeyView<'a>>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ApiKey)]
 struct ApiKeyView<'a> {
-    /// Identifies the key; it cannot authenticate a request.
+    /// Names the key in lists. This id is not secret: it cannot authenticate a request.
     id: &'a str,
     scope: KeyScope,
     created_at: String,
     expires_at: Option<String>,
-    /// Accurate to about a minute; null before the first use.
+    /// Time of the last request with this key, accurate to about a minute; null before the first use.
     last_used_at: Option<String>,
     is_valid: bool,
 }
@@ -44,9 +44,9 @@ pub(crate) struct NewApiKey<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RevokedKeys {
     pub(crate) id: i64,
-    /// Number of the account's own keys that were revoked.
+    /// Number of revoked keys of the account itself.
     pub(crate) revoked: u64,
-    /// Number of its taxpayers' keys that were revoked with them.
+    /// Number of revoked keys of the taxpayers that the integrator onboarded.
     pub(crate) revoked_of_taxpayers: u64,
 }
 

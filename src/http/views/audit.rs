@@ -1,4 +1,4 @@
-//! An entry of the audit log, for operators and for the integrator that may read it.
+//! An entry of the audit log, as operators see it and as an integrator sees it.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ pub(crate) struct AuditView<'a> {
     id: uuid::Uuid,
     at: String,
     actor: ActorKind,
-    /// Null if the actor is not an operator.
+    /// Id of the operator who acted; null if the actor is not an operator.
     operator_id: Option<i64>,
     operator: Option<&'a str>,
-    /// The integrator that may read the entry.
+    /// The integrator that may read this entry, too; null if only operators may.
     integrator_id: Option<IntegratorId>,
     action: AuditAction,
     taxpayer_id: Option<TaxpayerId>,
@@ -28,7 +28,7 @@ pub(crate) struct AuditView<'a> {
     reason: Option<&'a str>,
 }
 
-/// An audit entry for integrators: without the names of operators and their reasons.
+/// An audit entry as integrators see it. It does not name the operator and shows no reason.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = IntegratorAuditEntry)]
 pub(crate) struct IntegratorAuditView<'a> {

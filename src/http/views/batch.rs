@@ -1,4 +1,5 @@
-//! The outcome of a batch (docs/contract.md, "Added paths"), and the response of Create Invoices (Bulk).
+//! The response of Create Invoices (Bulk), and the outcome of each invoice of a batch (docs/contract.md, "Added
+//! paths").
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ pub(crate) struct BatchView<'a> {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct ItemView<'a> {
-    /// Position of the invoice in the request, from 0, as in the dot paths of errors.
+    /// Position of the invoice in the request, counted from 0, as in the dotted paths of errors.
     index: usize,
     invoice_no: Option<&'a str>,
     outcome: ItemOutcome,

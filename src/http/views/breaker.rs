@@ -1,4 +1,4 @@
-//! The circuit breaker and the concurrency limit of one authority operation, as this process sees them.
+//! The circuit breaker and the concurrency limit of one operation of the authority, as this process sees them.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,21 +10,22 @@ use crate::domain::invoice::invoice_view::precise;
 pub(crate) struct Breaker {
     operation: &'static str,
     state: &'static str,
-    /// The taxpayers whose calls the breaker holds back, if it holds back only some; null if it holds back nobody or
+    /// If the breaker holds back only some callers, the taxpayers among them; null if it holds back nobody or
     /// everybody.
     held_taxpayers: Option<Vec<i64>>,
-    /// Time of the last change between open and closed; null if it never changed.
+    /// Time at which the breaker last opened or closed; null if it never opened.
     since: Option<String>,
-    /// Calls within the last 30 s; `failures` counts those that failed.
+    /// Number of calls within the last 30 s. `failures` is the number of these calls that failed.
     calls: u32,
     failures: u32,
     next_probe_at: Option<String>,
     openings: u64,
-    /// Maximum number of concurrent calls; `in_flight` counts the running calls and `waiting` the queued ones.
+    /// Maximum number of concurrent calls. `in_flight` is the number of running calls, `waiting` the number of calls
+    /// that wait for a running call to end.
     limit: u32,
     in_flight: u32,
     waiting: usize,
-    /// End of the period in which the authority asked for no calls of this kind; null if it did not ask.
+    /// If the authority has asked for a pause in these calls, the end of the pause; null if it has not.
     held_until: Option<String>,
 }
 

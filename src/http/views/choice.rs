@@ -1,4 +1,4 @@
-//! Option lists (spec.md, "Option lists"): a client sends the value and shows the label.
+//! Option lists (spec.md, "Option lists"). A client shows the label of an option and sends the value.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,5 @@
-//! A delivery with its attempts (docs/contract.md, "Added paths"). A dead letter also names its taxpayer, the reason
-//! for its failure and the remedy.
+//! A webhook delivery with its attempts (docs/contract.md, "Added paths"). A dead letter also names the taxpayer, the
+//! reason of the failure and what to do about it.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -79,13 +79,13 @@ impl From<PhaseDurations> for PhasesView {
     }
 }
 
-/// A delivery that was given up, with the remedy for its owner.
+/// A delivery that was given up, with advice for the taxpayer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DeadLetter<'a> {
     taxpayer_id: TaxpayerId,
     #[serde(flatten)]
     delivery: DeliveryView<'a>,
-    /// Explains the last failure in one sentence.
+    /// Explains in one sentence why the last attempt failed.
     why: String,
     what_to_do: &'static str,
 }

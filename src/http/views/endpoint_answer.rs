@@ -1,5 +1,5 @@
-//! The endpoint's answer to a test delivery: its status and its body. The body is JSON if it parses as JSON, else
-//! text.
+//! The answer of a webhook endpoint to a test delivery: the status and the body. A body that is not valid JSON is shown
+//! as text.
 
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ use crate::webhook::AttemptResult;
 #[derive(Debug)]
 pub(crate) struct EndpointAnswer {
     pub(crate) status: u16,
-    /// Null if the answer has no body.
+    /// The body as JSON or as text; null if the answer has no body.
     pub(crate) body: Value,
 }
 
 impl EndpointAnswer {
-    /// Returns the endpoint's answer. Any answer counts, whatever its status; no answer is a failure.
+    /// Returns the answer of the endpoint, whatever its status is. Returns an error if the endpoint did not answer.
     pub(crate) fn of(attempt: &AttemptResult) -> Result<Self, ApiError> {
         let unreachable = || {
             let why = attempt.outcome.failure().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! A taxpayer's ERP notification settings, for operators. A secret is listed by name only, and only if it is set.
+//! The settings for notifying a taxpayer's ERP, as operators see them. No secret is shown, only the names of the
+//! secrets that are set.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,19 +17,20 @@ pub(crate) struct ErpSettings {
     auth_type: AuthType,
     data_format: DataFormat,
     auth: AuthSettings,
-    /// The scheme, host and port that the credentials are for; a webhook with another origin does not receive them.
+    /// The scheme, host and port to which the credentials may be sent. A webhook with another origin does not receive
+    /// them.
     origin: Option<String>,
-    /// Networks that are open to this taxpayer in addition to those of the deployment.
+    /// Networks in which this taxpayer's webhook may be, in addition to the networks that the deployment allows.
     allowed_networks: Vec<String>,
     format: FormatSettings,
-    /// Names of the secrets of `auth` that are set.
+    /// Names of the secrets in `auth` that have a stored value.
     secrets_set: Vec<&'static str>,
-    /// Null if no settings were ever stored.
+    /// Time at which settings were first stored; null if no settings were ever stored.
     created_at: Option<String>,
     updated_at: Option<String>,
 }
 
-/// The settings of the authentication type, without its secrets.
+/// Settings of the authentication type. Secrets are not shown.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct AuthSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +49,7 @@ struct AuthSettings {
     client_authentication: Option<ClientAuthentication>,
 }
 
-/// The settings of the format; a setting that was not sent has its default.
+/// Settings of the data format. A setting that the operator did not send has its default.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct FormatSettings {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The event feed: a taxpayer's event log, in order (docs/contract.md, "Added paths").
+//! The event feed: a taxpayer's event log, ordered by sequence number (docs/contract.md, "Added paths").
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::store::db::error::StoreError;
 #[schema(as = EventFeed)]
 pub(crate) struct Feed {
     events: Vec<EventView>,
-    /// Sequence number to continue from: the `after` of the next request.
+    /// Sequence number from which the next request continues: the value for the parameter `after`.
     next_after: i64,
     has_more: bool,
 }
@@ -32,7 +32,8 @@ struct EventView {
 }
 
 impl Feed {
-    /// Creates the page of events that follow the sequence number `after`.
+    /// Creates a page of the feed. The events follow the sequence number `after`; `has_more` is true if there are
+    /// further events.
     pub(crate) fn new(events: Vec<Event>, after: i64, has_more: bool) -> Result<Self, StoreError> {
         let next_after = events.last().map_or(after, |event| event.sequence);
         let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;

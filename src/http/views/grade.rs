@@ -1,4 +1,4 @@
-//! The grade of an endpoint with the result of each check.
+//! The grade of a webhook endpoint, with the result of each check.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::webhook::{CheckResult, Grade, GradeCheck, GradeReport};
 #[derive(Debug, Serialize)]
 pub(crate) struct GradeView<'a> {
     grade: Grade,
-    /// Out of 100.
+    /// Points from 0 to 100.
     score: u32,
     checks: Vec<CheckView<'a>>,
 }
@@ -18,9 +18,9 @@ struct CheckView<'a> {
     passed: bool,
     sent: &'static str,
     expected: &'static str,
-    /// HTTP status of the answer; null if there was no answer, and for the speed check.
+    /// HTTP status of the endpoint's answer; null if there was no answer, and for the speed check.
     status: Option<u16>,
-    /// Milliseconds until the answer; null if no request was sent.
+    /// Milliseconds until the endpoint answered; null if no request was sent.
     duration_ms: Option<u64>,
     explanation: &'a str,
 }

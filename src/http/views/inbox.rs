@@ -1,5 +1,5 @@
-//! The supplier inbox (docs/contract.md, "Added paths"), an acknowledgement (docs/contract.md, "Answers and
-//! messages"), and the response to a notice.
+//! The inbox of supplier invoices (docs/contract.md, "Added paths"), the response to an acknowledgement
+//! (docs/contract.md, "Answers and messages"), and the response to a notice of the authority.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::http::forms::notice::Notice;
 
-/// A supplier invoice in the inbox list.
+/// A supplier invoice, as the list of the inbox shows it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InboxLine {
     supplier_irn: Irn,

@@ -1,5 +1,5 @@
-//! The integration record (spec.md, "Webhook / integration record"). It names the ERP system, the authentication type
-//! and the data format, but none of their settings.
+//! The integration record of a taxpayer (spec.md, "Webhook / integration record"). It names the ERP system, the
+//! authentication type and the data format, but shows no settings of them.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -18,7 +18,7 @@ pub(crate) struct Integration<'a> {
     enabled_events: &'a [String],
     is_active: bool,
     disabled_reason: Option<&'a str>,
-    /// Delays before the attempts, in seconds; null for the deployment's schedule.
+    /// Delays before the attempts of a delivery, in seconds; null if the schedule of the deployment applies.
     retry_schedule_s: Option<&'a [u32]>,
     health: HealthView,
     erp_system: Option<&'a str>,
@@ -29,13 +29,12 @@ pub(crate) struct Integration<'a> {
     updated_at: String,
 }
 
-/// Health of the endpoint. For a parked endpoint, `parked_until` is the time of the next attempt of its waiting
-/// deliveries.
+/// Health of the endpoint. If the endpoint is parked, the next waiting delivery is attempted at `parked_until`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EndpointHealth)]
 struct HealthView {
     state: &'static str,
-    /// Number of failures since the last success.
+    /// Number of failed attempts since the last successful one.
     failures: u32,
     failing_since: Option<String>,
     parked_until: Option<String>,
@@ -57,7 +56,7 @@ impl HealthView {
 }
 
 impl<'a> Integration<'a> {
-    /// Creates the record of an endpoint without known failures.
+    /// Creates the record as if the endpoint had no failures. `faring` sets the actual health.
     pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a IntegrationSummary) -> Self {
         Self {
             id: endpoint.id,
@@ -76,7 +75,7 @@ impl<'a> Integration<'a> {
             updated_at: plain(endpoint.updated_at),
         }
     }
-    /// Sets the health of the endpoint from its current failure streak.
+    /// Sets the health of the endpoint from the current streak of failures; `None` means that there is no such streak.
     pub(crate) fn faring(self, failing: Option<&FailureStreak>) -> Self {
         Self { health: HealthView::of(failing), ..self }
     }

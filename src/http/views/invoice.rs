@@ -1,5 +1,5 @@
-//! An invoice with the parts that are shown on request only (docs/contract.md, "Added paths"): its lines with every
-//! field that was sent, and its payment ledger.
+//! An invoice, with the parts that a caller has to request (docs/contract.md, "Added paths"): the lines with every
+//! field that was sent, and the payment ledger.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,17 +12,17 @@ use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
 use crate::domain::payment::LedgerEntry;
 
-/// The parts that the `include` parameter requests.
+/// The parts of an invoice that the `include` parameter of a request names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Included {
     pub(crate) lines: bool,
     pub(crate) ledger: bool,
-    /// Unknown words, for a warning.
+    /// The words that name no part of an invoice. The response warns about each of them.
     pub(crate) unknown: Vec<String>,
 }
 
 impl Included {
-    /// Parses words separated by commas, in any case.
+    /// Parses the value of `include`: words separated by commas, in upper or lower case.
     pub(crate) fn of(text: &str) -> Self {
         let mut included = Self::default();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -48,7 +48,7 @@ pub(crate) struct InvoiceView<'a> {
 }
 
 impl<'a> InvoiceView<'a> {
-    /// Creates the view; it shows the ledger only if `entries` is given.
+    /// Creates the view. The ledger is shown only if `entries` is given.
     pub(crate) fn new(invoice: &'a Invoice, included: &Included, entries: Option<Vec<LedgerEntry>>) -> Self {
         Self {
             object: InvoiceObject::from(invoice),
@@ -104,7 +104,8 @@ struct LedgerView {
 }
 
 impl LedgerView {
-    /// Sums up the entries shown here, so that the total agrees with them even if a payment arrives in between.
+    /// Creates the ledger. The paid amount is the sum of the shown entries, so that the two agree even if a payment
+    /// arrives at the same moment.
     fn new(payable: Amount, entries: Vec<LedgerEntry>) -> Self {
         let amounts = entries.iter().map(|entry| entry.posting.amount);
         Self {

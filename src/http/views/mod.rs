@@ -1,4 +1,4 @@
-//! The response bodies. The Invoice object itself belongs to the domain, since events carry it too.
+//! The bodies of responses. The Invoice object is not here: it belongs to the domain, because events contain it too.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! A pipeline run as operators see it: with its taxpayer, and with the operator actions that its state allows.
+//! A pipeline run as operators see it: with the taxpayer, and with the operator actions that the run's state allows.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -51,7 +51,7 @@ impl<'a> From<&'a Run> for OperatedRun<'a> {
     }
 }
 
-/// A pipeline run with its steps, for operators.
+/// A pipeline run with its steps, as operators see it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperatedRunWithSteps<'a> {
     #[serde(flatten)]

@@ -17,13 +17,13 @@ pub(crate) struct OutageView<'a> {
     operations: Vec<&'a str>,
     started_at: String,
     ended_at: Option<String>,
-    /// Duration in whole seconds; of an ongoing outage, the duration so far.
+    /// Duration in whole seconds. For an ongoing outage, the duration until now.
     duration_s: i64,
     announced: Announced,
 }
 
-/// Numbers of taxpayers that were notified of the start and of the end. `under_way` names the notification in
-/// progress.
+/// Number of taxpayers that were notified of the start (`started`) and of the end (`ended`) of the outage. `under_way`
+/// says which of the two notifications is still being sent.
 #[derive(Debug, Serialize, ToSchema)]
 struct Announced {
     started: u64,

@@ -1,4 +1,4 @@
-//! A page of a list: five fields, no more (spec.md, "Paginated list shape").
+//! A page of a list. It has exactly five fields (spec.md, "Paginated list shape").
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! A reconciliation as operators see it, with or without its findings.
+//! The comparison of a taxpayer's day with the authority's ledger, as operators see it, with or without the findings.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -15,13 +15,14 @@ use crate::domain::reconciliation::day::{
 pub(crate) struct ReconciliationView<'a> {
     id: uuid::Uuid,
     taxpayer_id: TaxpayerId,
-    /// YYYY-MM-DD, a day in the authority's time zone.
+    /// The compared day, written YYYY-MM-DD, in the authority's time zone.
     day: String,
     by: AskedBy,
     state: ReconciliationState,
     attempts: u32,
-    /// Number of compared invoices. The next four fields count them by result: in agreement, still in progress,
-    /// repaired, and listed for an operator.
+    /// Number of compared invoices. Each of them is counted in one of the next four fields: `agreed` if both sides
+    /// agree, `under_way` if it is still in progress, `mended` if it was repaired, `listed` if an operator has to look
+    /// at it.
     compared: u32,
     agreed: u32,
     under_way: u32,
@@ -60,11 +61,11 @@ impl<'a> From<&'a Reconciliation> for ReconciliationView<'a> {
 pub(crate) struct FindingView<'a> {
     what: FindingKind,
     irn: &'a str,
-    /// The state of the invoice in this service; `theirs` is its state at the authority.
+    /// State of the invoice in this service. `theirs` is the state at the authority.
     ours: Option<&'a str>,
     theirs: Option<&'a str>,
     action: FindingAction,
-    /// The repair that was made, or the action that is still needed.
+    /// Says which repair was made, or what an operator still has to do.
     detail: &'a str,
 }
 
@@ -81,7 +82,7 @@ impl<'a> From<&'a Finding> for FindingView<'a> {
     }
 }
 
-/// A reconciliation with a page of its findings.
+/// A reconciliation with one page of the findings.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReconciliationWithFindings<'a> {
     #[serde(flatten)]

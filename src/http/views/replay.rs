@@ -1,4 +1,4 @@
-//! The progress of a replay, and a webhook that was enabled together with a replay.
+//! The progress of a webhook's replay, and the response to enabling a webhook, which may start a replay.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -17,18 +17,18 @@ pub(crate) struct ReplayView {
     id: uuid::Uuid,
     only: ReplayScope,
     state: ReplayState,
-    /// Sequence number of the first event in the range; `until` is that of the last one.
+    /// Sequence number of the first event to replay. `until` is the sequence number of the last event to replay.
     since: i64,
     until: i64,
-    /// Sequence number of the last event that was examined.
+    /// Sequence number of the last event that the replay has examined.
     reached: i64,
-    /// Number of deliveries queued again so far.
+    /// Number of deliveries that the replay has queued so far.
     queued: i64,
-    /// Number of events still to examine.
+    /// Number of events that the replay still has to examine.
     remaining: i64,
-    /// Share of the events that were examined, in percent from 0 to 100.
+    /// Share of the events that the replay has examined, in percent from 0 to 100.
     percent: i64,
-    /// Reason why an open replay makes no progress; null if it does, or if the replay has ended.
+    /// Reason why an unfinished replay makes no progress; null if the replay makes progress or has ended.
     waits_for: Option<&'static str>,
     created_at: String,
     updated_at: String,
@@ -54,14 +54,15 @@ impl From<&Replay> for ReplayView {
 }
 
 impl ReplayView {
-    /// Creates the view. An open replay to a disabled endpoint waits for the endpoint.
+    /// Creates the view. If the endpoint is disabled, an unfinished replay waits until the endpoint is enabled.
     pub(crate) fn at(endpoint: Option<&Endpoint>, replay: &Replay) -> Self {
         let is_held = replay.is_open() && endpoint.is_some_and(|endpoint| !endpoint.is_active);
         Self { waits_for: is_held.then_some(DISABLED), ..Self::from(replay) }
     }
 }
 
-/// The integration record of an enabled webhook, and the replay of missed events, if one was requested.
+/// The integration record of a webhook that was enabled. `replay` is the replay of missed events; null if none was
+/// requested.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Enabled<'a> {
     #[serde(flatten)]

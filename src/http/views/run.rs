@@ -1,4 +1,5 @@
-//! A pipeline run with its steps (docs/contract.md, "Added paths"), and the result of each operation.
+//! A pipeline run with its steps (docs/contract.md, "Added paths"), and the result of a successful run for each
+//! operation.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -21,9 +22,9 @@ pub(crate) struct RunView<'a> {
     wait_reason: Option<WaitReason>,
     resolved_by: Option<ResolvedBy>,
     last_error: Option<&'a str>,
-    /// Legal deadline for the invoice to reach the authority.
+    /// Time by which the law requires the invoice to be at the authority.
     deadline_at: String,
-    /// Position in the queue; null if the run does not continue by itself.
+    /// Position of the run in the queue; null if the run does not continue by itself.
     queue: Option<QueueView>,
     steps: Vec<StepView<'a>>,
 }
@@ -71,7 +72,7 @@ impl<'a> From<&'a StepRecord> for StepView<'a> {
     }
 }
 
-/// The submission result. Submit returns it under `message`.
+/// The result of Submit. The response has it under `message`, not under `data` (spec.md, "Submit").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionResult<'a> {
     ok: bool,
@@ -124,7 +125,7 @@ impl<'a> From<&'a Run> for ReportResult<'a> {
     }
 }
 
-/// The result of a payment update on `/v1/app` (docs/contract.md, "Answers and messages").
+/// The result of Update Payment Status on `/v1/app` (docs/contract.md, "Answers and messages").
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PaymentResult<'a> {
     irn: &'a str,

@@ -1,4 +1,4 @@
-//! Secrets that are shown once: a new key, a new signing secret.
+//! Responses that show a secret, such as a new API key or a new signing secret. Each secret is shown only once.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,7 +11,8 @@ pub(crate) struct RotatedKey<'a> {
     pub(crate) api_key: &'a str,
 }
 
-/// Exactly one field is present: the shared secret, or the public key that verifies the signatures.
+/// The new signing secret. Exactly one field is present: `secret` if both sides share the secret, or `public_key` if
+/// deliveries are signed with a key pair.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RotatedSecret<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

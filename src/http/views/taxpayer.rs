@@ -1,5 +1,5 @@
-//! A taxpayer. The tax number is `tin_no` in the response of Create Taxpayer and `tin` in reads; the formats of the
-//! timestamps differ in the same way (spec.md, "Taxpayer object").
+//! A taxpayer. The response of Create Taxpayer names the tax number `tin_no`, all other responses `tin`; the two also
+//! differ in the format of timestamps (spec.md, "Taxpayer object").
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
 
-/// A taxpayer as Create Taxpayer returns it.
+/// A taxpayer in the response of Create Taxpayer.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CreatedTaxpayer<'a> {
     id: TaxpayerId,
@@ -41,7 +41,7 @@ impl<'a> From<&'a Taxpayer> for CreatedTaxpayer<'a> {
     }
 }
 
-/// A taxpayer as reads return it.
+/// A taxpayer in the responses of all endpoints but Create Taxpayer.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Taxpayer)]
 pub(crate) struct TaxpayerView<'a> {
@@ -53,8 +53,8 @@ pub(crate) struct TaxpayerView<'a> {
     authority_service_id: &'a str,
     authority_business_id: &'a str,
     address: &'a str,
-    /// Result of the check that the tax authority knows the taxpayer under its business id and tax number;
-    /// `verification_reason` explains it.
+    /// Says whether the tax authority knows a taxpayer with this business id and tax number. `verification_reason`
+    /// explains it.
     verification: VerificationStatus,
     verification_reason: Option<&'static str>,
     created_at: String,
@@ -62,7 +62,7 @@ pub(crate) struct TaxpayerView<'a> {
     users: Vec<User<'a>>,
 }
 
-/// A contact person, never with the password or its hash.
+/// A contact person of the taxpayer. The password and its hash are never shown.
 #[derive(Debug, Serialize, ToSchema)]
 struct User<'a> {
     id: i64,
@@ -108,7 +108,7 @@ impl<'a> From<&'a Contact> for User<'a> {
     }
 }
 
-/// A taxpayer in the list for operators.
+/// A taxpayer in the list that operators see.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OperatedTaxpayer<'a> {
     id: TaxpayerId,
@@ -142,7 +142,7 @@ impl<'a> OperatedTaxpayer<'a> {
     }
 }
 
-/// A taxpayer as reads return it, with the fields that complete the business profile.
+/// A taxpayer with all fields of the business profile.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Profile)]
 pub(crate) struct ProfileView<'a> {
@@ -152,7 +152,7 @@ pub(crate) struct ProfileView<'a> {
     city: Option<&'a str>,
     state: Option<&'a str>,
     country: Option<&'a str>,
-    /// Names of the fields that the profile still lacks.
+    /// Names of the fields that are missing before the profile is complete.
     missing: Vec<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! The timeline of an invoice (docs/contract.md, "Added paths").
+//! The timeline of an invoice: what happened to it, ordered by time (docs/contract.md, "Added paths").
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ struct EntryView<'a> {
     outcome: Option<&'a str>,
     attempt: Option<u32>,
     duration_ms: Option<i64>,
-    /// Further facts about the entry; the fields depend on its kind.
+    /// Further facts about the entry. The kind of the entry determines which fields there are.
     detail: &'a Map<String, Value>,
 }
 
