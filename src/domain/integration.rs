@@ -65,8 +65,8 @@ pub struct IntegrationSummary {
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
-/// The authentication of a webhook request. `S` is the type of a secret: `SecretText`, or `Option<SecretText>` in
-/// requests in which a caller may leave out a stored secret.
+/// The authentication of a webhook request. `S` is the type of a secret: `SecretText`, or `Option<SecretText>`
+/// where a caller may leave out a secret that is already stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {

@@ -36,7 +36,7 @@ pub struct Invoice {
     pub irn: Irn,
     pub invoice_no: String,
     pub category: Category,
-    /// The type as text. If the caller sent only an invoice type code, this is the code.
+    /// The invoice type as text. If the caller sent only an invoice type code, the text is this code.
     pub invoice_type: String,
     pub invoice_date: Date,
     pub due_date: Option<Date>,
@@ -86,7 +86,8 @@ pub struct Line {
     pub discount_rate: Option<Amount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discount_amount: Option<Amount>,
-    /// Fields of the line that a form accepts and that have no field in this struct: codes, fees, descriptions.
+    /// The fields of the line that a form accepts and that have no field of their own here: codes, fees,
+    /// descriptions.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extras: Map<String, Value>,
 }
@@ -188,7 +189,8 @@ impl Invoice {
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
-        // The authority status never goes back: a receipt can arrive before the response to the transmission.
+        // A lower status never replaces a higher one: a receipt can arrive before the response to the
+        // transmission.
         if status.progress() >= invoice.authority.status.progress() {
             invoice.authority.status = status;
         }

@@ -3,8 +3,8 @@
 //! no operation has failed for a while. A restart closes all breakers, but it does not end an outage.
 //!
 //! Observations carry timestamps, and the latest observation of each operation counts. The result therefore does
-//! not depend on which replica observes, on how often it observes, or on how long it lives. Failures before the
-//! end of the last outage do not start a new outage.
+//! not depend on which replica observes, on how often it observes, or on how long the replica runs. Failures
+//! before the end of the last outage do not start a new outage.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -56,8 +56,8 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops timestamps that were recorded before the clock was set back, since their real time is unknown. A
-    /// breaker that is open counts as open since `now` at the latest.
+    /// Drops timestamps that were recorded before the clock was set back, since their real time is unknown. If the
+    /// breaker opened in the future, it counts as opened at `now`.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -174,8 +174,8 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Returns the open outage after this observation. If no outage is open, returns a new outage, or `None` if
-    /// the observation starts none.
+    /// Returns the open outage after this observation. If no outage is open, returns a new outage, or `None` if no
+    /// breaker has opened.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
             Some(outage) if outage.is_open() => {
@@ -306,9 +306,9 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records that a batch of taxpayers was notified. After the last batch, all batches are repeated if a
-    /// taxpayer was missed and `NOTIFY_FOR` has not passed. If they are not repeated and the outage has ended, the
-    /// notifications of its end follow those of its start.
+    /// Records that a batch of taxpayers was notified. If a taxpayer was missed and `NOTIFY_FOR` has not passed,
+    /// all batches are repeated after the last one. If they are not repeated and the outage has ended, the end of
+    /// the outage is notified next.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

@@ -1,6 +1,6 @@
-//! Customers and taxpayers. A customer belongs to one taxpayer. The customer of an invoice is found by customer
-//! number, and if there is no such number, by tax number. A customer that is found is used as stored, except that
-//! a missing tax number is filled in (spec.md, "Update Invoice").
+//! Customers and taxpayers. A customer belongs to one taxpayer. The customer of an invoice is looked up by
+//! customer number. If no customer has this number, the tax number is used. A customer that is found is used as
+//! stored, except that a missing tax number is filled in (spec.md, "Update Invoice").
 
 pub mod email;
 pub mod normal_form;
@@ -89,7 +89,8 @@ pub struct Taxpayer {
     pub updated_at: Timestamp,
 }
 
-/// The location of a taxpayer's business. A new taxpayer has none, since Create Taxpayer does not ask for it.
+/// The location of a taxpayer's business. A new taxpayer has no location, since Create Taxpayer does not ask for
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BusinessLocation {
     pub city: Option<String>,

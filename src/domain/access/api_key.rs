@@ -76,8 +76,8 @@ pub struct KeyHolder {
 }
 
 impl From<SecretString> for NewKey {
-    /// Creates a key without expiry. It replaces all other keys of the account at once and keeps the scope of the
-    /// newest key.
+    /// Creates a key without expiry. The key replaces all other keys of the account at once and keeps the scope of
+    /// the newest one.
     fn from(text: SecretString) -> Self {
         Self { text, terms: KeyTerms::default() }
     }
@@ -93,8 +93,8 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the time at which a key that is replaced at `now` ends: its own expiry `had` or the end of the
-    /// overlap, whichever is sooner.
+    /// Returns the time at which a key ends that is replaced at `now`: at its own expiry `had` or at the end of
+    /// the overlap, whichever is sooner.
     pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))

@@ -13,7 +13,7 @@ use crate::domain::kernel::jitter::upper_half;
 const FAILURES_MIN: u32 = 5;
 /// The wait before the first probe. The wait doubles with each failed probe.
 const PARK_MIN: Duration = Duration::from_secs(5);
-/// The maximum wait that is granted if an endpoint requests a wait.
+/// An endpoint can request a wait with its response. The wait that it gets is at most this long.
 const ASKED_MAX: Duration = Duration::from_hours(24);
 /// If there was no attempt for this long, the next failure starts a new streak. This time is longer than any wait
 /// of the default retry schedule.
@@ -92,8 +92,8 @@ impl FailureStreak {
         failing
     }
 
-    /// Handles a clock that was set back: moves the start of the streak back by the same time, so that the streak
-    /// keeps its length, and ends a wait from before the change now.
+    /// Corrects the streak if the clock was set back. The start moves back by the same time, so that the streak
+    /// keeps its length. A wait that began before the clock was set back ends now.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
@@ -128,8 +128,8 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // If the last failure is in the future, the clock was set back since, and the end of the wait means
-            // nothing.
+            // If the last failure is in the future, the clock was set back after it, and the end of the wait is
+            // not valid.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
         }

@@ -74,7 +74,7 @@ impl Default for LogHead {
     }
 }
 
-/// The parts of a new event that do not come from the command or from the log.
+/// The id, the taxpayer, the command and the time of a new event. Its sequence and its hash come from the log.
 #[derive(Debug, Clone, Copy)]
 pub struct EventStamp {
     pub id: EventId,

@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 
-/// The expected value of a field with a log position. The text completes the sentence "The … field must be" of a
-/// fault.
+/// The expected form of a log position. The text follows "The … field must be" in the message of a fault.
 pub(crate) const LOG_POSITION: &str = "an RFC 3339 time or the sequence of an event";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! A replay delivers events of the log once more, in batches. The position that it has reached in the log is
-//! stored, so that the replay continues after a crash.
+//! A replay delivers events of the log once more, in batches. Its position in the log is stored after each batch,
+//! so that the replay continues after a crash.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -102,7 +102,7 @@ impl Replay {
         replay.advanced(after, 0, now)
     }
 
-    /// Records that the events up to `position` were processed, for which `queued` deliveries were queued.
+    /// Records that the events up to `position` were processed, and that `queued` more deliveries were queued.
     #[must_use]
     pub fn advanced(self, position: i64, queued: usize, now: Timestamp) -> Self {
         let position = position.clamp(self.position, self.until);
@@ -121,8 +121,9 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay already covers the requested range: it has the same scope, the same start or one that
-    /// it has not passed yet, and no earlier end. A request that is sent twice therefore creates only one replay.
+    /// True if this replay already covers the requested range. It must have the same scope and no earlier end, and
+    /// it must have the same start or not have passed the requested start yet. A request that is sent twice
+    /// therefore creates only one replay.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

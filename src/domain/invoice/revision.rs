@@ -165,7 +165,8 @@ pub struct RevisedParts {
     pub payment: Payment,
 }
 
-/// The stored fields that an update removes: fields that it sends anew, and totals of the old lines.
+/// The stored fields that an update removes: the fields that every update sends anew, and the totals of the old
+/// lines.
 const REPLACED: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",

@@ -45,7 +45,7 @@ mod mock {
 
     use super::{Clock, Timestamp};
 
-    /// A clock for tests that changes only when a test changes it. The number is in microseconds since 1970.
+    /// A clock for tests, in microseconds since 1970. Its time changes only when a test changes it.
     #[derive(Debug)]
     pub struct MockClock(AtomicI64);
 

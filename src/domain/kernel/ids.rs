@@ -26,7 +26,7 @@ number_id! {
     TaxpayerId,
     /// The id of an integrator. An integrator acts for the taxpayers that it onboarded.
     IntegratorId,
-    /// The id of an invoice, which callers can send as its `PORTAL_ID`.
+    /// The id of an invoice. Callers can refer to an invoice by this id (`PORTAL_ID`).
     InvoiceId,
     /// The id of a customer. Each customer belongs to one taxpayer.
     CustomerId,

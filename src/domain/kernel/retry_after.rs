@@ -1,5 +1,5 @@
 //! The Retry-After header (RFC 9110, section 10.2.3), in responses of other servers and in our own responses. This
-//! module sets no upper bound for a wait: the code that waits does.
+//! module sets no upper bound for a wait; the code that waits must set one.
 
 use std::time::Duration;
 

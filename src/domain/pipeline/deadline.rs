@@ -23,8 +23,8 @@ pub struct DeadlinePolicy {
 
 impl DeadlinePolicy {
     /// Returns the deadline of a document that is submitted at `now`. A category in the document takes precedence
-    /// over `category`. If there is neither, the shortest duration applies. If the document has no valid date of
-    /// issue, the time counts from `now`.
+    /// over `category`. If there is neither, the shortest duration applies. If the date of issue is missing,
+    /// invalid or in the future, the time counts from `now`.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let stated = text("invoice_kind").and_then(Category::parse);

@@ -13,7 +13,8 @@ words! {
 
 impl ResolvedBy {
     /// Returns how a run counts as resolved after a step that was resolved by `self`. A query takes precedence
-    /// over an answer. Of two queries, the later one counts if its step has an effect, and the earlier one if not.
+    /// over an answer. Of two queries, the later one counts if its step has an effect; if not, the earlier one
+    /// counts.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

@@ -35,8 +35,8 @@ pub struct Run {
     pub attempt: u32,
     /// The number of process crashes during the present step. A crash can have another cause than this step.
     pub crashes: u32,
-    /// The time at which the present step began to fail, moved forward by the time that the run spent in a queue
-    /// since.
+    /// The time at which the present step began to fail. It is moved forward by the time that the run spends in a
+    /// queue, since waiting does not count as failing.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     /// The legal deadline for the invoice to reach the authority.
@@ -209,7 +209,8 @@ impl Run {
         }
     }
 
-    /// Makes the run continue now. Starts the time of failing anew, and releases the run from quarantine.
+    /// Makes a run continue that was waiting, paused, refused or cancelled. The time of failing starts anew, and a
+    /// quarantined run is released.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }

@@ -22,7 +22,7 @@ const SEARCHED_MAX: usize = 256;
 /// The number of characters in a date. A time can follow the date.
 const DATE_LEN: usize = 10;
 
-/// True if the authority's copy has all values of the sent document.
+/// True if every field of the sent document has an equal value in the authority's copy.
 pub fn holds(copy: &Value, sent: &Value) -> bool {
     let (Value::Object(copy), Value::Object(sent)) = (copy, sent) else { return false };
     let lasting = |fields: &Map<String, Value>| {
@@ -99,8 +99,8 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// Returns the entries of the copy in the order of the equal entries in `sent`. If no entry of the copy is equal,
-/// the first remaining entry takes the place.
+/// Returns the entries of the copy in the order of the equal entries in `sent`. If an entry of `sent` has no equal
+/// entry, the first remaining entry of the copy takes its place.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
@@ -117,7 +117,7 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::of_document(copy) == digest::of_document(sent)
 }
 
-/// Converts the text to a number if it spells one. The caller sent a number at this place.
+/// Converts the text to a number if it spells one. It is used where the sent document has a number.
 fn numeric(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }

@@ -65,15 +65,15 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // A short word is within two typos of many codes by chance. With a margin it would never match.
+    // A short word is within two typos of many codes by chance, so that with a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// Returns the minimum length of a word that may have a typo. Too many shorter words differ by only one letter.
-/// This is worst in the list of units, so its minimum is the highest. Currency codes are mistyped most often, so
-/// their minimum is the lowest.
+/// Returns the minimum length of a word that may have a typo. Too many shorter words differ from each other by
+/// only one letter. The list of units has the most such words, so it has the highest minimum. Currency codes are
+/// mistyped most often, so they have the lowest minimum.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,

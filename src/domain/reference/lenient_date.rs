@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 
-/// A year outside this range is more likely a typo than a year.
+/// A date with a year outside this range is more likely a typo.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
 /// A text of more bytes is not a date.
 const TEXT_BYTES_MAX: usize = 64;
@@ -24,8 +24,8 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Returns the one day that a text can mean. A timestamp means a day only if it falls on the day that it names in
-/// `zone` too.
+/// Returns the one day that a text can mean. A timestamp counts only if it falls on the same day in its own time
+/// zone and in `zone`.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
