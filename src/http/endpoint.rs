@@ -175,7 +175,8 @@ impl Path {
         })
     }
 
-    /// The sort key of a path: a fixed segment comes before a parameter that would match the same text.
+    /// Returns the sort key of the path. A path with a fixed segment sorts before a path with a parameter at the same
+    /// place.
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }

@@ -189,7 +189,7 @@ impl AdmissionSlot {
     }
 }
 
-/// Frees the slot and hands free slots to queued calls. A call that is dropped before its end gives no signal.
+/// Frees the slot and hands free slots to queued calls. A call that is dropped before its end gives no load signal.
 impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);

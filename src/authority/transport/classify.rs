@@ -70,8 +70,8 @@ pub(crate) struct AnswerPhrase {
     pub(crate) meaning: AnswerClass,
 }
 
-/// The statuses with which the authority says "try again". It says so of a duplicate and also when it is busy, so any
-/// such wording is ambiguous unless the answer names a field.
+/// The statuses of answers that say "try again". The authority says so both for a duplicate and when it is busy, so
+/// such an answer is ambiguous unless it names a field.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }

@@ -17,7 +17,7 @@ use crate::http::state::ApiState;
 
 /// The route that is logged for a request without a matching path.
 const UNMATCHED: &str = "unmatched";
-/// The part of the path that precedes the notification token.
+/// The path of the authority's notices, without the token that follows it.
 const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;

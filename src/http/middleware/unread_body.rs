@@ -66,7 +66,7 @@ impl RequestStream {
         self.0.borrow().has_ended
     }
 
-    /// Reads the rest of the body if it is short. Reads nothing if the declared length is long.
+    /// Reads the rest of the body, up to `REST_BYTES_MAX` bytes. Reads nothing if the declared length exceeds this.
     async fn read_rest(&mut self) {
         if self.0.borrow().declared.is_some_and(|length| length > REST_BYTES_MAX) {
             return;
@@ -153,7 +153,7 @@ impl MessageBody for LastBody {
 }
 
 impl Linger {
-    /// Ready when the peer has stopped sending or the time is over.
+    /// Becomes ready when the peer has stopped sending or the linger time is over.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {
             match stream.poll_next_unpin(context) {
