@@ -88,8 +88,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. The path in it ends at the object that contains a reserved key. The
-/// reserved key itself is left out, because a path may become a key of the response.
+/// Returns the fault for a forbidden key. For a reserved key, the fault's path ends at the object that contains the
+/// key. The reserved key itself is left out, because a path may become a key of the response.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };

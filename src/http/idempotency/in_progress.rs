@@ -1,5 +1,5 @@
-//! The requests with an idempotency key that this process is executing. A duplicate on another replica is not found
-//! here: the database row that one of the two requests writes first makes the other request fail.
+//! The requests with an idempotency key that this process is executing. A duplicate on another replica is not
+//! detected here, but by the database row that the first of the two requests writes.
 
 use std::sync::Arc;
 
