@@ -1,6 +1,6 @@
-//! `/authority`: calls from the authority to this service. Its notice about an invoice is unsigned, so it is only a hint,
-//! and the token in the path authorizes it. 200 means that all its consequences are durable; any other status asks the
-//! authority to send it again.
+//! `/authority`: calls from the authority to this service. A notice about an invoice is not signed. So the token in the
+//! path authorizes the call, and the notice is only a hint to ask the authority again. A 200 means that everything that
+//! follows from the notice is stored. After any other status the authority sends the notice again.
 
 use actix_web::web;
 use secrecy::{ExposeSecret, SecretString};
@@ -28,7 +28,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// POST /authority/notifications/{token}: takes the authority's notice about an invoice.
+/// POST /authority/notifications/{token}: receives a notice of the authority about an invoice.
 async fn notifications(
     state: web::Data<ApiState>,
     token: web::Path<String>,
@@ -42,8 +42,8 @@ async fn notifications(
     Ok(ApiResponse::ok("Notification received successfully", view).warn(&form.warnings))
 }
 
-/// Refuses every token except the configured one. If none is configured, refuses all. A wrong token gets the 404 of an
-/// unknown path, and the comparison takes constant time, so that a caller without the token learns nothing.
+/// Refuses every token except the configured one. If no token is configured, refuses every call. A caller with a wrong
+/// token learns nothing: it gets the 404 of an unknown path, and the comparison takes the same time for every token.
 fn check_token(given: &str, token: &SecretString) -> Result<(), ApiError> {
     let token = token.expose_secret();
     let is_same = Sha256::digest(given).as_slice().ct_eq(Sha256::digest(token).as_slice());

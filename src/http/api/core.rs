@@ -1,5 +1,5 @@
-//! `/v1/core`: option lists, and the authority's reference lists. A reference list is fetched live, unmodified and never stored;
-//! the "must exist in" checks use a separate snapshot.
+//! `/v1/core`: option lists, and the authority's reference lists. A reference list is fetched live and returned
+//! unmodified; it is never stored. The checks that a code is on a list use a separate snapshot.
 
 use std::future::{Ready, ready};
 
@@ -38,7 +38,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /v1/core/commons/invoice-categories: public. It lists "Blank", although no write accepts it.
+/// GET /v1/core/commons/invoice-categories: needs no key. The list contains "Blank", although no write accepts this
+/// category.
 fn invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
     let data = InvoiceCategories { invoice_categories: choices.into() };
@@ -55,7 +56,8 @@ async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, Api
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
-/// Labels an option with its value in upper case, with spaces; two values have their own labels.
+/// Returns the option with this value. The label is the value in upper case with spaces; two values have a special
+/// label.
 fn choice(value: &str) -> Choice {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),
@@ -65,8 +67,8 @@ fn choice(value: &str) -> Choice {
     Choice::new(label, value)
 }
 
-/// GET /v1/core/resources/{list}: returns a reference list of the authority, fetched live, unmodified and never
-/// stored. The "must exist in" checks use a separate snapshot, which this endpoint neither reads nor writes.
+/// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified. The list is
+/// not stored. The snapshot that the forms check codes against is neither read nor written here.
 async fn resources(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -79,7 +81,8 @@ async fn resources(
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
 }
 
-/// Turns a refusal or a 404 of the authority into a temporary failure, since the caller's request is valid.
+/// Returns the error for a failed fetch. The caller's request is valid, so a refusal or a 404 of the authority becomes
+/// a temporary failure.
 fn unavailable(failure: AuthorityFailure) -> ApiError {
     match failure {
         AuthorityFailure::Refused { status, .. } => {

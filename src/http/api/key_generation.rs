@@ -1,4 +1,4 @@
-//! Generates keys and signing secrets, with randomness from the operating system.
+//! Generates API keys and signing secrets. The randomness comes from the operating system.
 
 use rand::TryRng;
 use rand::rngs::SysRng;

@@ -1,4 +1,4 @@
-//! The whole document, built from the documentation of every endpoint.
+//! Builds the API document from the documentation of every endpoint.
 
 use utoipa::openapi::path::Paths;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
@@ -13,17 +13,17 @@ const DESCRIPTION: &str = "A relay between taxpayers, the integrators that act f
     fault, `errors` by dot path. Who sends `Accept: application/problem+json` gets failures as RFC 9457 has them. \
     What is odd but accepted is named in `x-system-warning`. Every answer carries `x-request-id`.";
 
-/// A part of the API as the document shows it.
+/// A part of the API. The document groups the operations by these parts.
 pub(crate) struct Tag {
     pub(crate) name: &'static str,
     pub(crate) purpose: &'static str,
     pub(crate) operations: Vec<Operation>,
 }
 
-/// The document as a request handler gets it. It is built at the first request for it.
+/// Gives request handlers the text of the API document. The text is built at the first request for it.
 pub(crate) struct ApiDocument(pub(crate) fn() -> &'static str);
 
-/// Returns the document as it is served: JSON text.
+/// Returns the API document as JSON text.
 pub(crate) fn text(tags: Vec<Tag>) -> String {
     serde_json::to_string_pretty(&document(tags)).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! The schemas of the domain's types in responses. They stand here, since the domain knows no `OpenAPI` types.
+//! The schemas of the domain's types that responses contain. They are here and not in the domain, because the domain
+//! does not depend on `OpenAPI`.
 
 use std::borrow::Cow;
 
@@ -32,7 +33,7 @@ use crate::domain::reconciliation::FindingKind;
 use crate::domain::reconciliation::day::{AskedBy, FindingAction, ReconciliationState};
 use crate::http::openapi::schema::component;
 
-/// Declares the schema of each enumeration: a text that is one of its words.
+/// Declares the schema of each of these enumerations: a text that is one of the enumeration's words.
 macro_rules! words {
     ($($name:ty),+ $(,)?) => {$(
         impl PartialSchema for $name {
@@ -53,7 +54,7 @@ words! {
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }
 
-/// Declares the schema of each id: a whole number.
+/// Declares the schema of each of these ids: a whole number. The text after the type describes the id.
 macro_rules! ids {
     ($($name:ty: $what:literal,)+) => {$(
         impl PartialSchema for $name {
@@ -90,7 +91,7 @@ impl PartialSchema for Irn {
 
 impl ToSchema for Irn {}
 
-/// The parts of an invoice that are components of their own.
+/// Names of the parts of an invoice that have a schema of their own in the document.
 const AUTHORITY_STATE: &str = "AuthorityState";
 const CUSTOMER: &str = "InvoiceCustomer";
 const LINE: &str = "InvoiceLine";
@@ -168,7 +169,7 @@ fn line() -> RefOr<Schema> {
     all_but(fields, &["product_category", "service_category"])
 }
 
-/// Marks all fields as required, except these.
+/// Returns the schema of an object in which all fields are required, except those in `optional`.
 fn all_but(fields: ObjectBuilder, optional: &[&str]) -> RefOr<Schema> {
     let mut object = fields.build();
     let required = object.properties.keys().filter(|name| !optional.contains(&name.as_str()));

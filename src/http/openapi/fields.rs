@@ -1,5 +1,5 @@
-//! The tables of `docs/fields.md`: every field of every body, next to the tables of the specification. They are
-//! generated from the forms; `EINVOICE_WRITE_DOCS=1 cargo test --lib fields` regenerates them.
+//! Generates `docs/fields.md` from the forms: a table of the fields for each request body. The test fails if the file
+//! is out of date; `EINVOICE_WRITE_DOCS=1 cargo test --lib fields` writes it again.
 
 use std::fmt::Write as _;
 

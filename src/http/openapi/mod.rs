@@ -1,5 +1,6 @@
-//! The API document (`OpenAPI` 3.1), generated from the endpoint table. The forms describe the request bodies that they
-//! read, and the views describe the responses that they write. An endpoint only names them.
+//! The API document (`OpenAPI` 3.1), generated from the table of endpoints. The forms describe the request bodies,
+//! because they read them; the views describe the responses, because they are the responses. An endpoint only names its
+//! form and its view.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! One operation of the API: its key, its request, its responses and its failures. Parts common to all operations are
-//! added here, so that an endpoint documents only its own.
+//! The documentation of one operation of the API: the accepted keys, the request, the responses and the failures. What
+//! all operations have in common is added here, so that an endpoint documents only what is special about it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::http::openapi::parameter::{self, QueryKind};
 use crate::http::openapi::schema::{self, FAILURE, PROBLEM};
 use crate::http::respond::code::ErrorCode;
 
-/// The security schemes of the document, each with its key and its description.
+/// The security schemes of the API document: the name, the kind of API key and the description.
 pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
     ("taxpayer_key", KeyKind::Taxpayer, "A taxpayer's key, tpk_…"),
     ("integrator_key", KeyKind::Integrator, "An integrator's key, sik_…"),
@@ -27,7 +27,7 @@ pub(super) const SCHEMES: [(&str, KeyKind, &str); 3] = [
 
 const JSON: &str = "application/json";
 
-/// Failures of every operation, and of every operation that reads a body.
+/// Error codes of every operation. `BODY` has the additional error codes of the operations that read a body.
 const ANY: [ErrorCode; 3] = [ErrorCode::RateLimited, ErrorCode::InternalError, ErrorCode::Overloaded];
 const BODY: [ErrorCode; 5] = [
     ErrorCode::MalformedJson,
@@ -37,7 +37,7 @@ const BODY: [ErrorCode; 5] = [
     ErrorCode::ValidationFailed,
 ];
 
-/// The documentation of an operation, as its endpoint gives it.
+/// The documentation that an endpoint gives for an operation.
 pub(crate) struct OperationDoc {
     name: &'static str,
     pub(super) summary: &'static str,
@@ -47,11 +47,11 @@ pub(crate) struct OperationDoc {
     body_may_be_absent: bool,
     answers: BTreeMap<u16, (String, &'static str, Schema)>,
     failures: BTreeMap<u16, Vec<ErrorCode>>,
-    /// The schemas that its answers refer to.
+    /// The schemas that the responses of the operation refer to, by name.
     pub(super) components: Vec<(String, RefOr<Schema>)>,
 }
 
-/// Begins the documentation of an operation. `name` is its id.
+/// Starts the documentation of an operation. `name` becomes the operation id in the API document.
 pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
     let doc = OperationDoc {
         name,
@@ -67,7 +67,7 @@ pub(crate) fn doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc.fails(&ANY)
 }
 
-/// Returns the example of a body by the name of its file.
+/// Returns the example of a request body: the text of the file with this name in `src/http/openapi/examples`.
 macro_rules! example {
     ($name:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/http/openapi/examples/", $name, ".json"))
@@ -80,17 +80,17 @@ impl OperationDoc {
         Self { note: Some(note), ..self }
     }
 
-    /// Adds a parameter of the query string. All of them are optional.
+    /// Adds an optional parameter of the query string.
     pub(crate) fn query(self, name: &'static str, what: &'static str) -> Self {
         self.parameter(parameter::query(name, QueryKind::Text, what))
     }
 
-    /// Adds a whole number with this minimum to the query string. Any other value is refused.
+    /// Adds an optional parameter of the query string that must be a whole number of at least `min`.
     pub(crate) fn query_number(self, name: &'static str, min: u8, what: &'static str) -> Self {
         self.parameter(parameter::query(name, QueryKind::Whole(min), what))
     }
 
-    /// Adds the parameters that select a page of a list.
+    /// Adds the parameters `page` and `per_page`, which select a page of a list. The text describes `per_page`.
     pub(crate) fn paged(self, per_page: &'static str) -> Self {
         self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
             .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
@@ -101,24 +101,25 @@ impl OperationDoc {
         self
     }
 
-    /// Adds a body, with the form that reads it and an example that the form accepts.
+    /// Adds a request body: the form that reads the body, and an example that the form accepts.
     pub(crate) fn takes<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
         Self { body: Some((FormSchema::of(form), example)), ..self }.fails(&BODY)
     }
 
-    /// Adds a body that may be absent.
+    /// Adds a request body that callers may leave out.
     pub(crate) fn may_take<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
         Self { body_may_be_absent: true, ..self.takes(form, example) }
     }
 
-    /// Adds the `Idempotency-Key` header to a write, which is carried out once per key.
+    /// Adds the `Idempotency-Key` header and the errors that it can cause. The header makes a write happen once per
+    /// key.
     pub(crate) fn writes(self) -> Self {
         self.parameter(parameter::idempotency_key())
             .fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
     }
 
-    /// Adds a response with a view as its data.
+    /// Adds a response that has this view under `data`.
     pub(crate) fn gives<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let data = self.refer::<T>();
         self.shows(status, message, schema::envelope(data))
@@ -130,26 +131,27 @@ impl OperationDoc {
         self.shows(status, message, schema::envelope(Schema::from(data.build())))
     }
 
-    /// Adds a response with a list that has no pages.
+    /// Adds a response that has a complete list under `data`, without pages.
     pub(crate) fn gives_list<T: ToSchema>(mut self, message: &str) -> Self {
         let items = ArrayBuilder::new().items(self.refer::<T>());
         self.shows(200, message, schema::envelope(items))
     }
 
-    /// Adds a response whose message is the view, and whose data is a sentence (spec.md, "Submit").
+    /// Adds a response that has the view under `message` and a sentence under `data` (spec.md, "Submit").
     pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let view = self.refer::<T>();
         let sentence = ObjectBuilder::new().schema_type(Type::String);
         self.shows(status, message, schema::swapped(view, sentence))
     }
 
-    /// Adds a response with a page of a list.
+    /// Adds a response that has a page of a list under `data`.
     pub(crate) fn gives_page<T: ToSchema>(mut self, message: &str) -> Self {
         let item = self.refer::<T>();
         self.shows(200, message, schema::envelope(schema::page(item)))
     }
 
-    /// Adds a response of any shape. Responses with the same status share one shape and differ by their message.
+    /// Adds a response with any schema. Several responses with the same status must have the same schema; their
+    /// messages are joined.
     pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
         let answer = self.answers.entry(status).or_insert((String::new(), JSON, schema));
         let slash = if answer.0.is_empty() { "" } else { " / " };
@@ -157,14 +159,14 @@ impl OperationDoc {
         self
     }
 
-    /// Adds a response that is not JSON.
+    /// Adds a response that is not JSON. `kind` is the media type.
     pub(crate) fn shows_text(mut self, status: u16, message: &str, kind: &'static str) -> Self {
         let schema = ObjectBuilder::new().schema_type(Type::String).build().into();
         self.answers.insert(status, (message.to_owned(), kind, schema));
         self
     }
 
-    /// Adds a view to the components, and returns a reference to it.
+    /// Adds the schema of a view to the components of the document. Returns a reference to it.
     fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let name = T::name().into_owned();
         T::schemas(&mut self.components);
@@ -179,7 +181,7 @@ impl OperationDoc {
         self
     }
 
-    /// Adds failures that have another status here than elsewhere.
+    /// Adds error codes that have this status in this operation instead of their usual status.
     pub(crate) fn fails_with(mut self, status: u16, codes: &[ErrorCode]) -> Self {
         self.failures.entry(status).or_default().extend(codes);
         self
@@ -196,27 +198,27 @@ impl OperationDoc {
     }
 }
 
-/// An operation in its place: the documentation of an endpoint with what the endpoint's policy says.
+/// An operation of the API document: what the endpoint documents about it, and what the route table and the policy say.
 pub(crate) struct Operation {
     pub(crate) path: &'static str,
-    /// The methods that carry it out. The first is the main one.
+    /// The HTTP methods that the operation accepts. The first one is the main method.
     pub(crate) methods: Vec<HttpMethod>,
-    /// The kinds of keys that it accepts; without any, it needs no key.
+    /// The kinds of API keys that the operation accepts. If the list is empty, the operation needs no key.
     pub(crate) keys: &'static [KeyKind],
-    /// The failures of a call without such a key.
+    /// The error codes of a call that lacks an accepted key.
     pub(crate) refusals: Vec<ErrorCode>,
     pub(crate) doc: OperationDoc,
 }
 
 impl Operation {
-    /// Returns its first method and its path.
+    /// Returns the main method and the path of the operation.
     #[cfg(test)]
     pub(super) fn place(&self) -> String {
         let method = self.methods.first().map(word).unwrap_or_default();
         format!("{} {}", method.to_uppercase(), self.path)
     }
 
-    /// Returns one operation for each of its methods, each with its own id.
+    /// Builds one operation of the document for each HTTP method. Each gets an id of its own.
     pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
         let mut built = Vec::with_capacity(self.methods.len());
         for (position, method) in self.methods.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Parameters of paths and query strings. A name means the same in every path.
+//! The parameters of paths and query strings, and the `Idempotency-Key` header. A parameter with the same name means
+//! the same in every path.
 
 use serde_json::Value;
 use utoipa::openapi::Required;
@@ -11,9 +12,9 @@ use crate::domain::reference::catalog::ReferenceList;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueryKind {
     Text,
-    /// A whole number; an invalid value counts as the default.
+    /// A whole number. An invalid value is not refused; it counts as the default.
     Lenient,
-    /// A whole number with this minimum; an invalid value is refused.
+    /// A whole number of at least this value. An invalid value is refused.
     Whole(u8),
 }
 
@@ -30,7 +31,7 @@ pub(super) fn query(name: &'static str, kind: QueryKind, what: &'static str) -> 
     parameter.schema(Some(schema)).description(Some(what)).build()
 }
 
-/// Returns the header that makes a write idempotent.
+/// Returns the parameter for the `Idempotency-Key` header, which makes a write idempotent.
 pub(super) fn idempotency_key() -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[ -~]{1,255}$"));
     let what = "carries the write out once: the same key with the same request gets the first answer again";
@@ -38,9 +39,9 @@ pub(super) fn idempotency_key() -> Parameter {
     parameter.required(Required::False).schema(Some(text)).description(Some(what)).build()
 }
 
-/// Returns the parameters of a path, in order.
+/// Returns the parameters in a path, in the order in which the path names them.
 pub(super) fn of_path(path: &'static str) -> impl Iterator<Item = Parameter> {
-    // Under `/ops/`, only these objects have a numeric id; all others have a UUID.
+    // Most objects under `/ops/` have a UUID as their id. Only the objects in these paths have a numeric id.
     let has_number = ["/taxpayers/{id}", "/integrators/{id}", "/operators/{id}"];
     let is_operated = path.starts_with("/ops/") && !has_number.iter().any(|numbered| path.contains(numbered));
     let names = path.split('/').filter_map(|step| step.strip_prefix('{')?.strip_suffix('}'));

@@ -1,4 +1,4 @@
-//! Schemas: the fields of a form as an object, the envelope around a view, and the two formats of a failure.
+//! Builds schemas: of the object that a form reads, of the envelope around a view, and of the two formats of a failure.
 
 use serde_json::Value;
 use utoipa::openapi::extensions::Extensions;
@@ -13,7 +13,7 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::form_schema::{FieldType, FormSchema, Presence, Property};
 use crate::http::respond::code::ErrorCode;
 
-/// Names of the components that every operation refers to.
+/// Names of the schemas of a failure, which every operation refers to.
 pub(super) const FAILURE: &str = "Failure";
 pub(super) const PROBLEM: &str = "Problem";
 
@@ -29,7 +29,7 @@ fn fields_of(form: &FormSchema) -> ObjectBuilder {
     })
 }
 
-/// Returns the schema of a field. A field that is not required may also be null.
+/// Returns the schema of one field. If the field is not required, the value may also be null.
 fn of_property(property: &Property) -> Schema {
     if property.presence != Presence::Required && is_shaped(&property.shape) {
         return or_blank(property);
@@ -90,7 +90,7 @@ fn of_property(property: &Property) -> Schema {
     text.build().into()
 }
 
-/// Returns true for texts that are checked for more than their length.
+/// Returns true for a type of text that has a format. A blank text does not match a format.
 fn is_shaped(shape: &FieldType) -> bool {
     let is_uuid = matches!(shape, FieldType::Formatted { rule: "uuid", .. });
     is_uuid
@@ -106,7 +106,7 @@ fn is_shaped(shape: &FieldType) -> bool {
         )
 }
 
-/// Returns the schema of an optional text. Blank text counts as absent, so it is valid in any format.
+/// Returns the schema of an optional text that has a format. It also allows a blank text, since this counts as absent.
 fn or_blank(property: &Property) -> Schema {
     let strict = Property { presence: Presence::Required, ..property.clone() };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
@@ -116,7 +116,8 @@ fn or_blank(property: &Property) -> Schema {
     either.extensions(Some(rules(property))).build().into()
 }
 
-/// Returns the ids of the field's rules, which failures name too (`errors[].rule` of a problem document).
+/// Returns the ids of the rules that the field can violate. A failure names the same ids (`errors[].rule` of a problem
+/// document).
 fn rules(property: &Property) -> Extensions {
     Extensions::builder().add("x-rules", property.rules()).build()
 }
@@ -132,7 +133,7 @@ fn kinds(kind: Type, presence: Presence) -> SchemaType {
     }
 }
 
-/// Limits the length of a text. Blank text counts as absent, so only a required text has a minimum length.
+/// Limits the length of a text. Only a required text has a minimum length, since a blank text counts as absent.
 fn characters(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
     let least = (presence == Presence::Required).then_some(min.max(1));
     text.min_length(least).max_length(Some(max))
@@ -146,7 +147,7 @@ const EMAIL: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Email);
 const DATE: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Date);
 const UUID: SchemaFormat = SchemaFormat::KnownFormat(KnownFormat::Uuid);
 
-/// Returns the regular expression for a pattern such as `9999.99`, in which each nine is a digit.
+/// Returns the regular expression for a pattern such as `9999.99`. Each 9 in the pattern stands for one digit.
 fn regex_of(pattern: &str) -> String {
     let parts = pattern.split('.').map(|digits| format!("[0-9]{{{}}}", digits.len()));
     format!("^{}$", parts.collect::<Vec<_>>().join("[.]"))
@@ -161,7 +162,7 @@ fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     }
 }
 
-/// Returns a limit as the document writes it. It may be a float, since no calculation uses it.
+/// Returns the limit of a number. It may be a floating-point number, since nothing is calculated with it.
 fn limit(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);
@@ -190,12 +191,13 @@ fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema
         .into()
 }
 
-/// Returns the envelope of a success around a view.
+/// Returns the schema of a success, with `data` as the schema of the data.
 pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     swapped(ObjectBuilder::new().schema_type(Type::String), data)
 }
 
-/// Returns an envelope whose message is not a sentence. Submit uses it (spec.md, "Submit").
+/// Returns the schema of a success whose `message` is not a plain sentence. Only Submit has such a message (spec.md,
+/// "Submit").
 pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
     let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
     let fields =
@@ -203,22 +205,22 @@ pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<S
     ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
 }
 
-/// Returns the schema of an object whose fields another system determines.
+/// Returns the schema of an object with any fields, because another system defines them.
 pub(crate) fn object() -> Schema {
     ObjectBuilder::new().build().into()
 }
 
-/// Returns the schema of a list of such objects.
+/// Returns the schema of a list of objects with any fields.
 pub(crate) fn objects() -> Schema {
     ArrayBuilder::new().items(ObjectBuilder::new()).build().into()
 }
 
-/// Returns the schema of an answer from another system, which may have any shape.
+/// Returns the schema of any JSON value, for an answer that another system defines.
 pub(crate) fn any() -> Schema {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).build().into()
 }
 
-/// Returns the schema of a page of a list (spec.md, "Paginated list shape").
+/// Returns the schema of one page of a list (spec.md, "Paginated list shape").
 pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     let number = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     let names = ["current_page", "total", "per_page", "last_page"];
@@ -227,7 +229,7 @@ pub(super) fn page(item: impl Into<RefOr<Schema>>) -> Schema {
     names.into_iter().fold(fields.required("data"), ObjectBuilder::required).build().into()
 }
 
-/// Returns the failures of the service as components: in the envelope, and as an RFC 9457 problem document.
+/// Returns the schemas of a failure with their names: in the envelope, and as a problem document (RFC 9457).
 pub(super) fn failures() -> [(&'static str, Schema); 2] {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let flag = || ObjectBuilder::new().schema_type(Type::Boolean);
@@ -276,7 +278,8 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
 
 const SUFFICES: &str = "whether the body passes with the patch; absent where nobody could be asked";
 
-/// Returns the schema of one reason of a refusal, which accompanies `errors`.
+/// Returns the schema of an explanation: one reason of a refusal. A failure in the envelope shows explanations next to
+/// `errors`.
 fn explanation() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let path = text_or_null().description(Some("dot path; null where the words are about no field"));
@@ -288,7 +291,7 @@ fn explanation() -> ObjectBuilder {
         .fold(reason, ObjectBuilder::required)
 }
 
-/// Returns the fields of a reason that both formats of a failure share.
+/// Returns the fields that an explanation has in both formats of a failure.
 fn explained() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let actual = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
@@ -303,7 +306,7 @@ fn text_or_null() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
-/// Returns the schema of an RFC 6902 patch of the body as it was sent.
+/// Returns the schema of an RFC 6902 patch that corrects the received body.
 fn patch() -> ArrayBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let what = "an operation of RFC 6902, and why it is safe";

@@ -1,4 +1,4 @@
-//! Tests that the document matches the route table, and that its examples match the forms.
+//! Tests that the API document matches the route table, and that the examples match the forms.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::{openapi_document, table};
 
-/// Pages for people; the document leaves them out.
+/// The routes of the viewer. The API document does not describe them, because they are for people.
 const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
 
 fn parsed() -> Value {
@@ -82,7 +82,8 @@ fn every_reference_leads_to_a_component() {
     }
 }
 
-/// Collects the fields of an example that its schema does not have, and the required fields that it lacks.
+/// Compares an example with a schema. Collects the fields that the schema does not know and the required fields that
+/// are missing.
 fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<String>) {
     match example {
         Value::Object(fields) => {

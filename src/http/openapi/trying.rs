@@ -1,6 +1,6 @@
-//! The section of the API document about inputs that make the simulator fail.
+//! Writes the section of the API document about inputs that make the simulator fail.
 //!
-//! The words come from the simulator's own table, so the section lists nothing that the simulator does not do.
+//! The words come from the simulator's own table, so the section names only what the simulator really does.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 

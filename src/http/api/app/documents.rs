@@ -1,5 +1,6 @@
-//! Submit, Transmit and Report: each starts a pipeline run, or joins the existing one. Failures of Transmit and
-//! Report have status 500, each with its own code (docs/contract.md, "The authority pipeline").
+//! Submit, Transmit and Report. Each starts a pipeline run, or joins the run that already exists for the IRN. Failures
+//! of Transmit and Report have status 500 and an error code for each cause (docs/contract.md, "The authority
+//! pipeline").
 
 use actix_web::web;
 use serde_json::json;
@@ -69,7 +70,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run.
+/// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run instead of starting a
+/// second one.
 async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -82,14 +84,14 @@ async fn submit(
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    // Frees the body before the wait for the run.
+    // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(taxpayer.id, form.value, prefer.wait).await?;
     Ok(run_response::submitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/transmit: Transmit. Its failures have status 500, each with its own code (docs/contract.md,
-/// "The authority pipeline").
+/// POST /v1/app/invoices/transmit: Transmit. All failures have status 500; the error code tells the cause
+/// (docs/contract.md, "The authority pipeline").
 async fn transmit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -105,14 +107,14 @@ async fn transmit(
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
     let document = json!({ "irn": form.value.as_str() });
     let request = RunRequest { operation: Operation::Transmit, irn: form.value, document };
-    // Frees the body before the wait for the run.
+    // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, request, prefer.wait).await?;
     Ok(run_response::transmitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/report: Report. Its failures have status 500, each with its own code (docs/contract.md, "The
-/// authority pipeline").
+/// POST /v1/app/invoices/report: Report. All failures have status 500; the error code tells the cause
+/// (docs/contract.md, "The authority pipeline").
 async fn report(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -127,7 +129,7 @@ async fn report(
     let form = report::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
-    // Frees the body before the wait for the run.
+    // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, form.value, prefer.wait).await?;
     Ok(run_response::reported(&state, &run, prefer).await?.warn(&form.warnings))

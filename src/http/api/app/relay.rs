@@ -1,5 +1,5 @@
-//! The calls about one invoice that are relayed to the authority, and the invoice's pipeline run. Updates also accept
-//! POST and PUT; reads also accept POST.
+//! The calls about one invoice that are relayed to the authority, and the read of the invoice's pipeline run. Updates
+//! also accept the methods POST and PUT; reads also accept POST.
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -25,9 +25,9 @@ use crate::http::state::ApiState;
 use crate::http::views::run::{PaymentResult, RunView};
 use crate::store::runs;
 
-/// The methods of an update.
+/// The methods that each path of an update accepts.
 const UPDATE: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
-/// Failures of every call that waits for the authority.
+/// Error codes that every call can get if it waits for the authority.
 const RELAYED: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -94,7 +94,8 @@ async fn confirm(
     Ok(ApiResponse::ok("Invoice confirmed successfully", confirmation))
 }
 
-/// GET /v1/app/invoices/{irn}/download (also POST): returns the authority's document of a signed invoice, decrypted.
+/// GET /v1/app/invoices/{irn}/download (also POST): fetches the signed invoice's document from the authority, decrypts
+/// it and returns it.
 async fn download(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -111,8 +112,8 @@ async fn download(
     Ok(ApiResponse::ok("Invoice downloaded successfully", document))
 }
 
-/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms the receipt. If it was already
-/// confirmed, the message is the authority's own.
+/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms that the transmitted invoice was
+/// received. If this was already confirmed, the response has the authority's own message.
 async fn confirm_receipt(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -139,14 +140,14 @@ async fn update_payment_status(
     let body = body.object().await?;
     let form = report::read(&body, &state.catalog.get(), relayed_payment::read);
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
-    // Frees the body before the wait for the run.
+    // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.update_payment(taxpayer.id, &irn, &form.value, prefer.wait).await?;
     Ok(run_response::paid(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// GET /v1/app/invoices/{irn}/run: returns the pipeline run of an invoice with its steps; `?operation=` selects the
-/// run.
+/// GET /v1/app/invoices/{irn}/run: returns a pipeline run of the invoice, with the steps of the run. `?operation=`
+/// selects the run by its operation.
 async fn get_run(
     state: web::Data<ApiState>,
     caller: Caller,

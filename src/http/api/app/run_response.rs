@@ -1,5 +1,5 @@
-//! Responses for a pipeline run: its result, its refusal, or the time to ask again. Each operation has its own
-//! failure statuses (docs/contract.md, "The authority pipeline").
+//! Responses for a pipeline run: the result, the refusal, or the time after which the caller may ask again. Each
+//! operation has other failure statuses (docs/contract.md, "The authority pipeline").
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionRe
 use crate::store::invoices;
 use crate::store::runs;
 
-/// Upper bound of `Retry-After`.
+/// Upper bound of the `Retry-After` of a run that has not ended.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
-/// Returns the response of Submit: the result under `message`, the sentence under `data`.
+/// Returns the response of Submit. A success has the result under `message` and a sentence under `data`.
 pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     match run.state {
         RunState::Succeeded => {
@@ -42,7 +42,8 @@ pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Re
     }
 }
 
-/// Returns the response of Transmit. Each failure has status 500 and says whether the same call may succeed later.
+/// Returns the response of Transmit. Each failure has status 500 and tells the caller whether the same call may succeed
+/// later.
 pub(crate) async fn transmitted(
     state: &ApiState,
     run: &Run,
@@ -65,7 +66,8 @@ pub(crate) async fn transmitted(
     }
 }
 
-/// Returns the response of Report. Each failure has status 500 and says whether the same call may succeed later.
+/// Returns the response of Report. Each failure has status 500 and tells the caller whether the same call may succeed
+/// later.
 pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     match run.state {
         RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),
@@ -82,7 +84,7 @@ pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Res
     }
 }
 
-/// Returns the response to a relayed payment status.
+/// Returns the response of Update Payment Status on `/v1/app`.
 pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     let message = "Invoice payment status updated successfully";
     match run.state {
@@ -99,7 +101,7 @@ pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<
     }
 }
 
-/// Returns 202 with the run and the path to poll for its end.
+/// Returns 202 with the run, and with the path at which the caller can poll the run until it ends.
 async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
     let view = RunView::new(run, &steps, queue(state, run).await?);
@@ -107,21 +109,21 @@ async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> 
     Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))
 }
 
-/// Returns the run's queue position; `None` if the run does not continue by itself.
+/// Returns the position of the run in the queue; `None` if the run does not continue by itself.
 pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueView>, ApiError> {
     let place = state.pipeline.backlog.position(run).await?;
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 
-/// Adds to the failure of an unfinished run the time to ask again and the estimated wait.
+/// Adds to the failure of an unfinished run when to ask again, and the run's position in the queue.
 async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
     Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
 }
 
-/// Returns the path of the run, with its IRN encoded as a path segment.
+/// Returns the path that shows the run. The IRN is encoded as a path segment.
 fn address(run: &Run) -> String {
     let irn = path_segment(run.irn.as_str()).unwrap_or_default();
-    // Without `?operation=`, the path shows the Submit or Transmit run.
+    // Without `?operation=`, the path shows the run of Submit or Transmit.
     let which = match run.operation {
         Operation::Submit | Operation::Transmit => String::new(),
         other => format!("?operation={other}"),
@@ -137,8 +139,8 @@ fn cancelled() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
-/// Returns the failure of a refused run: the reason, from the authority or from this service, as a sentence. Faults
-/// name the fields as the caller sent them.
+/// Returns the failure of a refused run. The message is the reason of the authority or of this service, as a sentence.
+/// Faults name the fields as the caller sent them.
 fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
@@ -146,10 +148,11 @@ fn refused(run: &Run) -> ApiError {
     rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
 }
 
-/// Returns the failure for a refused document; it needs no run.
+/// Returns the failure for a document that the authority refused. `words` is the reason of the refusal. Validate uses
+/// this without a run.
 pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
     let explanations = authority::explained(words, document);
-    // A reason about a field begins with the authority's path of the field. A path is quoted unchanged.
+    // A reason may begin with the authority's path of a field. Such a path is not capitalized.
     let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
     let message = if quotes_path { words.to_owned() } else { sentence(words) };
     let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
@@ -178,7 +181,7 @@ fn code_of(reason: Option<WaitReason>) -> ErrorCode {
     }
 }
 
-/// Returns true if the receipt is confirmed, by this run or on the stored invoice.
+/// Returns true if the receipt of the invoice is confirmed, either by a step of this run or on the stored invoice.
 async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
     if run.done.contains(&Step::Receipt) {
         return Ok(true);

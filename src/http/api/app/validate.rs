@@ -1,6 +1,6 @@
-//! POST /v1/app/invoices/validate: Validate. It changes nothing. Every fault of the payload, by this service's rules
-//! or by the authority's, is 400 (docs/contract.md, "The authority pipeline"). `?explain=patch` adds a patch that
-//! corrects the payload.
+//! POST /v1/app/invoices/validate: Validate, which changes nothing. A fault of the body is a 400, whether a rule of
+//! this service or of the authority is violated (docs/contract.md, "The authority pipeline"). `?explain=patch` adds a
+//! patch that corrects the body.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// The value of `explain` that requests a patch of the body in addition to the faults.
+/// The only value of the parameter `explain`. It requests a patch of the body in addition to the faults.
 struct ExplainMode;
 
 impl ExplainMode {
@@ -84,7 +84,7 @@ async fn check(
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| local_faults::refused(faults, &body));
-    // Keeps the body in memory during the call to the authority only if a patch was requested.
+    // Only a patch needs the body later. Without one, the memory of the body is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
     let refused = match judge(state, taxpayer.as_ref(), form).await {
         Err(refused) if refused.explained.is_some() => refused,

@@ -1,5 +1,5 @@
-//! Integrators and operators with their API keys: list, rotate, revoke. A new key is shown only here. A rotation or
-//! revocation takes effect at once on every replica.
+//! Integrators and operators with their API keys: list the accounts, rotate a key, revoke keys. A new key is shown only
+//! in the response to its creation. A rotation or revocation takes effect at once on every replica.
 
 use actix_web::web;
 use secrecy::ExposeSecret;
@@ -68,7 +68,7 @@ fn revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
         .gives::<RevokedKeys>(200, "API keys revoked successfully")
 }
 
-// GET /ops/integrators and /ops/operators: list the accounts with their API keys, ordered by id.
+// GET /ops/integrators and GET /ops/operators list the accounts with their API keys, ordered by account id.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
@@ -100,10 +100,11 @@ async fn list(
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
-// POST /ops/integrators/{id}/api-key/rotate and revoke, and the same for operators: rotate returns a new key, which
-// is shown only here; revoke removes the keys. Both take effect at once on every replica.
+// POST /ops/integrators/{id}/api-key/rotate returns a new key, which is shown only there. POST
+// /ops/integrators/{id}/api-key/revoke revokes the keys of the account. The same paths exist under /ops/operators. Both
+// calls take effect at once on every replica.
 
-/// Declares the handlers of one account kind.
+/// Declares the two handlers for each kind of account: one rotates a key, the other revokes the keys.
 macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
         async fn $rotate(

@@ -1,4 +1,4 @@
-//! Dead letters of all taxpayers: list, and replay one or all of a taxpayer.
+//! Dead letters of all taxpayers: list them, replay one, or replay all dead letters of one taxpayer.
 
 use actix_web::web;
 
@@ -51,7 +51,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/webhooks/dead-letters: lists deliveries without attempts left, of one taxpayer or of all.
+/// GET /ops/webhooks/dead-letters: lists the dead letters of one taxpayer or of all taxpayers.
 async fn list_dead_letters(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -64,7 +64,7 @@ async fn list_dead_letters(
     Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// POST /ops/webhooks/dead-letters/{id}/replay: queues a dead letter again, for an operator.
+/// POST /ops/webhooks/dead-letters/{id}/replay: an operator queues a dead letter for delivery again.
 async fn replay_dead_letter(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
@@ -81,7 +81,7 @@ async fn replay_dead_letter(
     Ok(answer.warn(&form.warnings))
 }
 
-/// POST /ops/webhooks/dead-letters/replay: queues all dead letters of a taxpayer again, for an operator.
+/// POST /ops/webhooks/dead-letters/replay: an operator queues the dead letters of one taxpayer for delivery again.
 async fn replay_dead_letters(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,

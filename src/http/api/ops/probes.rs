@@ -1,4 +1,4 @@
-//! Probes, metrics, and the API document with its viewer.
+//! Health probes, metrics, and the API document with a viewer.
 
 use std::future::{self, Ready};
 use std::sync::Arc;
@@ -43,19 +43,19 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /health/live: 200 while the process answers.
+/// GET /health/live: returns 200 as long as the process can answer.
 fn live() -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().json(json!({ "status": "ok" })))
 }
 
-/// GET /health/ready: 200 even if the authority is down; 503 if the database or the actors are.
+/// GET /health/ready: returns 503 if the database or the actors are down. If only the authority is down, returns 200.
 async fn ready(state: web::Data<ApiState>) -> HttpResponse {
     let report = state.health.report(&state.store, &state.tree, &state.authority).await;
     let mut answer = if report.is_ready() { HttpResponse::Ok() } else { HttpResponse::ServiceUnavailable() };
     answer.json(report)
 }
 
-/// GET /metrics: public or for operators only, depending on the settings.
+/// GET /metrics: returns the metrics. A setting decides whether everybody may read them or only operators.
 async fn metrics(state: web::Data<ApiState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     if !state.settings.metrics_public {
         OperatorCaller::extract(&request).await?;
@@ -70,15 +70,17 @@ fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(text()))
 }
 
-/// Content security policy of the viewer: it runs, loads and calls only what this service serves, and no page may
-/// frame it. The exceptions are needed: the viewer sets styles of elements and draws its icons from `data:` URLs.
+/// Content security policy of the viewer's pages. A page runs, loads and calls only what this service serves, and no
+/// other page may frame it. Two exceptions are needed: the viewer sets styles of elements, and it loads icons from
+/// `data:` URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// GET /docs/: the viewer of the API document, to read it and try it. The binary contains all its files.
+/// GET /docs/: returns a file of the viewer, with which people read and try the API. All files of the viewer are part
+/// of the binary.
 fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
-    // Turns the public validator off: it would learn the address of this service.
+    // The viewer would send the address of this service to a public validator. `none` turns this off.
     let config = Config::from("/openapi.json").validator_url("none");
     let found = utoipa_swagger_ui::serve(&file.into_inner(), Arc::new(config)).map_err(ApiError::internal);
     future::ready(found.and_then(|found| {
@@ -92,7 +94,8 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     }))
 }
 
-/// Redirects to `/docs/`, since the viewer's pages refer to each other relative to that folder.
+/// Redirects to `/docs/`. The pages of the viewer refer to each other by relative paths, which need the slash at the
+/// end.
 fn to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
 }

@@ -1,4 +1,4 @@
-//! Reconciliations of a taxpayer's day with the authority's ledger: start, list, show.
+//! Reconciliations, which compare a taxpayer's day with the authority's ledger: start one, list them, show one.
 
 use actix_web::http::StatusCode;
 use actix_web::web;
@@ -50,8 +50,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. The request is durable. The
-/// caller gets the present state if it prefers not to wait, or if the wait ends first.
+/// POST /ops/reconciliations: starts to compare a taxpayer's day with the authority's ledger. The request is stored, so
+/// the comparison survives a restart. If the caller prefers not to wait, or the wait ends before the comparison, the
+/// response shows the current state.
 async fn create_reconciliation(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
@@ -90,10 +91,10 @@ async fn list_reconciliations(
     Ok(ApiResponse::ok("Reconciliations retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// Maximum number of findings in one response; the counts include all.
+/// Maximum number of findings that one response lists. The counts in the response include all findings.
 const FINDINGS_MAX: u64 = 100;
 
-/// GET /ops/reconciliations/{id}: returns a reconciliation with a page of its findings.
+/// GET /ops/reconciliations/{id}: returns a reconciliation with one page of the findings.
 async fn get_reconciliation(
     state: web::Data<ApiState>,
     _: OperatorCaller,

@@ -1,4 +1,4 @@
-//! Reads for operators: actors, breakers, outages, audit log.
+//! What operators can read about the service: the tree of actors, the breakers, the outages and the audit log.
 
 use std::future::{Ready, ready};
 
@@ -55,7 +55,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /ops/breakers: lists the breaker and the limit of each authority operation, in this process.
+/// GET /ops/breakers: lists the circuit breaker and the concurrency limit of each operation of the authority. Each
+/// process has its own; the response shows those of the process that answers.
 fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
@@ -65,7 +66,7 @@ fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse>
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/outages: lists the outages of the authority, newest first, as all replicas observed them.
+/// GET /ops/outages: lists the outages of the authority, newest first. All replicas share one list of outages.
 async fn list_outages(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -78,8 +79,8 @@ async fn list_outages(
     Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// GET /ops/audit: lists security changes and operator actions, newest first, filtered by actor, integrator, taxpayer
-/// or subject.
+/// GET /ops/audit: lists security changes and operator actions, newest first. Filters are actor, integrator, taxpayer
+/// and subject.
 async fn list_audit(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -98,10 +99,10 @@ async fn list_audit(
     Ok(ApiResponse::ok("Audit retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// Maximum number of actors listed per group; the counts include all.
+/// Maximum number of actors that the response lists per group. The counts in the response include all actors.
 const NODES_MAX: usize = 100;
 
-/// GET /ops/supervision: returns the tree of actors, the most serious problems first.
+/// GET /ops/supervision: returns the tree of actors. Actors with the most serious problems come first.
 fn supervision(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     ready(ApiResponse::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
 }

@@ -1,5 +1,5 @@
-//! Pipeline runs of all taxpayers: list, show, pause, resume, retry, cancel. `domain::pipeline::operator_action`
-//! decides which action the state of a run allows.
+//! Pipeline runs of all taxpayers: list them, show one, and pause, resume, retry or cancel one.
+//! `domain::pipeline::operator_action` decides which of these actions the state of a run allows.
 
 use actix_web::web;
 
@@ -87,7 +87,7 @@ fn filter(query: &Query) -> Result<RunFilter, Faults> {
     }
 }
 
-/// GET /ops/pipeline/runs/{id}: returns a run of any taxpayer with its steps.
+/// GET /ops/pipeline/runs/{id}: returns a run with its steps. The run may belong to any taxpayer.
 async fn get_run(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -98,12 +98,12 @@ async fn get_run(
     Ok(ApiResponse::ok("Pipeline run retrieved successfully", OperatedRunWithSteps::new(&run, &steps)))
 }
 
-// POST /ops/pipeline/runs/{id}/pause, resume, retry, cancel: `domain::pipeline::operator_action` decides which action
-// the state of a run allows.
+// POST /ops/pipeline/runs/{id}/pause, and the same for resume, retry and cancel: an operator's action on a run.
+// `domain::pipeline::operator_action` decides which of these actions the state of the run allows.
 
 type Moved = Result<ApiResponse, ApiError>;
 
-/// Declares the handler of an operator action, with its success message.
+/// Declares one handler for each operator action, with the message of a success.
 macro_rules! moves {
     ($($handler:ident = $to:expr, $said:literal;)+) => {$(
         async fn $handler(

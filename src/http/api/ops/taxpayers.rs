@@ -1,4 +1,4 @@
-//! Taxpayers of all integrators: list, verification by an operator, and the ERP integration.
+//! Taxpayers of all integrators: list them, confirm the identity of one, and read and set the ERP integration of one.
 
 use actix_web::web;
 
@@ -63,8 +63,8 @@ fn set_integration_doc() -> OperationDoc {
         .fails(&[ErrorCode::TaxpayerNotFound])
 }
 
-// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. Operators use it to find those that need
-// their action.
+// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. Operators use it to find the taxpayers for
+// which they have to act.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
@@ -81,8 +81,7 @@ async fn list_all_taxpayers(
     Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// POST /ops/taxpayers/{id}/verify: records that an operator confirms a taxpayer's identity, in place of the
-/// authority.
+/// POST /ops/taxpayers/{id}/verify: an operator confirms the identity of a taxpayer, in place of the authority.
 async fn verify_taxpayer(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
@@ -100,7 +99,7 @@ async fn verify_taxpayer(
     Ok(ApiResponse::ok("Taxpayer verified successfully", view).warn(&form.warnings))
 }
 
-/// GET /ops/taxpayers/{id}/integration: returns the ERP notification settings of a taxpayer.
+/// GET /ops/taxpayers/{id}/integration: returns a taxpayer's settings for notifying the ERP. Secrets are not shown.
 async fn get_integration(
     state: web::Data<ApiState>,
     _: OperatorCaller,
@@ -111,7 +110,7 @@ async fn get_integration(
     Ok(ApiResponse::ok("Integration retrieved successfully", ErpSettings::new(taxpayer, stored)))
 }
 
-/// PUT /ops/taxpayers/{id}/integration: sets the ERP notification settings of a taxpayer.
+/// PUT /ops/taxpayers/{id}/integration: sets a taxpayer's settings for notifying the ERP.
 async fn set_integration(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,

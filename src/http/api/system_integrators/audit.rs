@@ -1,4 +1,5 @@
-//! The audit log of an integrator: its own security changes and those of its account.
+//! The audit log of an integrator: the security changes that the integrator made, and those that concern its account or
+//! its taxpayers.
 
 use actix_web::web;
 
@@ -29,8 +30,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/audit: lists the integrator's own security changes and those of its account, newest
-/// first.
+/// GET /v1/system-integrators/audit: lists the audit entries that the integrator may read, newest first.
 async fn list_own_audit(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

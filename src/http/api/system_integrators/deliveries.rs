@@ -1,4 +1,4 @@
-//! The log of webhook deliveries, and the replay of one event.
+//! The deliveries of a taxpayer's webhook: list them, and deliver one event again.
 
 use actix_web::web;
 
@@ -50,8 +50,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists the deliveries with their attempts, newest
-/// events first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists the deliveries with their attempts. Deliveries
+/// of the newest events come first.
 async fn list_deliveries(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -82,8 +82,8 @@ fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults
     }
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers one event again, in
-/// any state of the delivery.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers the event of a delivery
+/// again, whatever the state of the delivery is.
 async fn replay_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

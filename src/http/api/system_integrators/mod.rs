@@ -1,4 +1,4 @@
-//! `/v1/system-integrators`: an integrator and the taxpayers it onboarded.
+//! `/v1/system-integrators`: what an integrator can do for the taxpayers that it onboarded.
 
 mod audit;
 mod deliveries;

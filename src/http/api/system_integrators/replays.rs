@@ -1,4 +1,4 @@
-//! Replays of the event log to a webhook: start, list, show, cancel.
+//! Replays, which deliver a part of the event log to a webhook again: start one, list them, show one, cancel one.
 
 use actix_web::web;
 
@@ -62,7 +62,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/replay: delivers a part of the event log again.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replay: starts to deliver a part of the event log again.
 async fn replay_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -80,7 +80,7 @@ async fn replay_webhook(
     Ok(answer.warn(&warnings))
 }
 
-/// Returns a warning if it is clear from the start that the replay will deliver nothing.
+/// Returns a warning if the new replay will certainly deliver nothing.
 async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, ApiError> {
     if replay.is_empty() {
         return Ok(Some("nothing is replayed: the log has no event from there on".to_owned()));
@@ -91,8 +91,8 @@ async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, Api
     Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay; null before
-/// the first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay; null if there
+/// was none yet.
 async fn get_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -107,7 +107,7 @@ async fn get_replay(
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: lists all replays, newest first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replays: lists all replays of the webhook, newest first.
 async fn list_replays(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -136,16 +136,16 @@ async fn find_replay(
     Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
 }
 
-/// Returns the taxpayer's replay with the id in the path.
+/// Returns the replay whose id `text` holds. The replay must belong to this taxpayer.
 async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops the replay from queueing more
-/// deliveries. Cancelling again changes nothing and gets the same response. Cancelling a replay that has ended is
-/// refused.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: cancels a replay, which then queues
+/// no more deliveries. A second call changes nothing and gets the same response. A replay that has ended cannot be
+/// cancelled.
 async fn cancel_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -157,7 +157,7 @@ async fn cancel_replay(
     if before.state != ReplayState::Cancelled {
         state.taxpayers.cancel_replay(taxpayer.id, before.id).await?;
     }
-    // Reads the replay again, since it may have ended at the same moment.
+    // The replay may have ended at the same moment, so it is read again for the response.
     let after = find(&state, taxpayer.id, &replay).await?;
     Ok(ApiResponse::ok("Webhook replay cancelled successfully", ReplayView::from(&after)))
 }

@@ -1,4 +1,4 @@
-//! An integrator's taxpayers: list, Create Taxpayer, profile and API key.
+//! An integrator's taxpayers: list them, create one, change the profile of one, rotate the API key of one.
 
 use std::collections::HashMap;
 
@@ -121,8 +121,10 @@ async fn create_taxpayer(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
-/// Checks the unique names before hashing the password, which costs a hundred times as much. The taxpayer's actor
-/// still decides on a taken name: it knows if an earlier request with the same idempotency key was carried out.
+/// Builds the account of a new taxpayer. Hashing the password costs a hundred times as much as the check for values
+/// that are already taken, so the check comes first and the hash is left out if a value is taken. The taxpayer actor
+/// still decides about taken values, since only it knows whether an earlier request with the same idempotency key was
+/// carried out.
 async fn onboarding(
     state: &ApiState,
     (integrator_id, id): (IntegratorId, TaxpayerId),
@@ -154,7 +156,7 @@ async fn onboarding(
     Ok(onboarding)
 }
 
-/// Returns the contact person without a password hash.
+/// Returns the contact person with an empty password hash. `onboarding` sets the hash afterwards.
 fn contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: String::new(),
@@ -177,8 +179,8 @@ async fn get_taxpayer(
     Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer as reads do, without a call to
-/// an ERP.
+/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer, as GET
+/// /v1/system-integrators/taxpayers/{id} does. No ERP is called.
 async fn get_integration_setup(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -210,8 +212,8 @@ async fn update_profile(
     idempotent.answer(&state.taxpayers, show, send).await
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new key, which is shown
-/// only here. The old key is refused from then on, unless the query asks for an overlap.
+/// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new API key, which only
+/// this response shows. The old key becomes invalid at once, unless the query requests an overlap.
 async fn rotate_api_key(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

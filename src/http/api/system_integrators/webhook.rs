@@ -1,4 +1,5 @@
-//! A taxpayer's webhook: settings, signing secret, test and grade, enabling.
+//! A taxpayer's webhook: read and change the settings, create a signing secret, test and grade the endpoint, enable the
+//! webhook.
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -89,7 +90,7 @@ fn test_doc() -> OperationDoc {
         .fails(&[ErrorCode::ValidationFailed, ErrorCode::TaxpayerNotFound])
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook: returns the integration record.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook: returns the integration record of the taxpayer.
 async fn get_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -126,8 +127,8 @@ async fn update_webhook(
     idempotent.answer(&state.taxpayers, show, send).await
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which is shown only here,
-/// or a new key pair, whose public key alone is shown.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which only this response
+/// shows, or a new key pair. Of a key pair, only the public key is shown.
 async fn rotate_webhook_secret(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -146,8 +147,8 @@ async fn rotate_webhook_secret(
     Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).unstored())
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the
-/// endpoint's answer, or with `grade=true` the endpoint's grade.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the answer of
+/// the endpoint. With `grade=true`, returns the grade of the endpoint instead.
 async fn test_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -171,8 +172,8 @@ async fn test_webhook(
     Ok(ApiResponse::ok(message, answer.body))
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook, and replays missed events if the
-/// body asks for it.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook. If the body asks for it, missed
+/// events are replayed.
 async fn enable_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

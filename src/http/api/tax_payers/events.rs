@@ -1,4 +1,4 @@
-//! The event feed, and the dead letters of the taxpayer's own webhook.
+//! The event feed of a taxpayer, and the dead letters of the taxpayer's own webhook.
 
 use actix_web::web;
 
@@ -49,7 +49,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 const LIMIT_DEFAULT: usize = 100;
 const LIMIT_MAX: usize = 1_000;
 
-/// Returns the sequence number to start after, and the maximum number of events.
+/// Returns the sequence number after which the page of the feed starts, and the maximum number of events on the page.
 fn place(query: &Query) -> Result<(i64, usize), Faults> {
     match (query.whole("after", 0), query.whole("limit", 1)) {
         (Ok(after), Ok(limit)) => {
@@ -60,7 +60,8 @@ fn place(query: &Query) -> Result<(i64, usize), Faults> {
     }
 }
 
-/// GET /v1/tax-payers/events: returns the event feed, the same log that the webhooks are sent from.
+/// GET /v1/tax-payers/events: returns a page of the taxpayer's event log. Webhook deliveries are made from the same
+/// log.
 async fn list_events(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -74,7 +75,8 @@ async fn list_events(
 
 const PER_PAGE_DEFAULT: u64 = 10;
 
-/// GET /v1/tax-payers/webhook/dead-letters: lists the failed deliveries, each with its reason and its remedy.
+/// GET /v1/tax-payers/webhook/dead-letters: lists the taxpayer's dead letters. Each names the reason of the failure and
+/// what to do about it.
 async fn list_own_dead_letters(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -86,7 +88,7 @@ async fn list_own_dead_letters(
     Ok(ApiResponse::ok("Dead letters retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: queues a dead letter again, for its taxpayer.
+/// POST /v1/tax-payers/webhook/dead-letters/{delivery_id}/replay: the taxpayer queues a dead letter for delivery again.
 async fn replay_own_dead_letter(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

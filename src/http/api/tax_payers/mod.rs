@@ -1,4 +1,4 @@
-//! `/v1/tax-payers`: a taxpayer and its own invoices.
+//! `/v1/tax-payers`: a taxpayer's own invoices, supplier invoices and events.
 
 mod events;
 mod invoices;

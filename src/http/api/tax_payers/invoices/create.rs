@@ -1,6 +1,6 @@
-//! Create Invoice (Standard), (Full) and (Bulk). A create with the number or IRN of an existing invoice returns that
-//! invoice unchanged, without an error. In a batch, faults of an invoice fail that invoice only; the batch is stored
-//! with all its invoices or not at all.
+//! Create Invoice (Standard), Create Invoice (Full) and Create Invoices (Bulk). If the invoice number or the IRN
+//! already exists, the existing invoice is returned unchanged, without an error. In a batch, a fault of an invoice
+//! fails only this invoice. A batch is stored with all invoices or not at all.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
@@ -28,7 +28,8 @@ use crate::http::views::batch::BatchCreated;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-/// POST /v1/tax-payers/invoices: Create Invoice (Standard). An existing invoice with the same number is not an error.
+/// POST /v1/tax-payers/invoices: Create Invoice (Standard). If an invoice with this number already exists, the response
+/// returns it; this is not an error.
 pub(super) async fn create_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -48,8 +49,8 @@ pub(super) async fn create_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// Returns a warning if this account has no such original invoice. It is not an error, since the original may be
-/// older than this service.
+/// Returns a warning if the account does not have the invoice that a credit note refers to. This is no error, since
+/// that invoice may be older than this service.
 async fn unresolved(
     state: &ApiState,
     id: TaxpayerId,
@@ -66,8 +67,8 @@ async fn unresolved(
 
 const DUPLICATE_CREATED_FULL_INVOICE: &str = "Invoice with this IRN already exists";
 
-/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). An existing invoice with the same IRN or number is not
-/// an error.
+/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). If an invoice with this IRN or number already exists, the
+/// response returns it; this is not an error.
 pub(super) async fn create_full_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -79,8 +80,9 @@ pub(super) async fn create_full_invoice(
     let form = match full_invoice::read(&body, account, &catalog) {
         Ok(form) => form,
         Err(faults) => {
-            // A check of the IRN's owner needs the taxpayer, so its fault is added here. If the form has no other
-            // fault, the taxpayer's actor makes this check.
+            // The form was read without the taxpayer, so it did not check the service id in the IRN. The body has
+            // faults anyway, so the form is read again with the taxpayer to report this fault too. For a body without
+            // faults, the taxpayer actor checks the service id.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { service_id: Some(&taxpayer.service_id), ..account };
             let all = full_invoice::read(&body, account, &catalog).err();
@@ -93,8 +95,8 @@ pub(super) async fn create_full_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Faults of an invoice fail that invoice only; the batch
-/// is stored with all its invoices or not at all.
+/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). A fault of an invoice fails only this invoice. The batch
+/// is stored with all invoices or not at all.
 pub(super) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -105,7 +107,8 @@ pub(super) async fn create_batch(
     let _turn = state.bodies.bulk_turn().await?;
     let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
-    // A body of this size takes long to parse. A blocking thread parses it, so that other requests need not wait.
+    // A large body takes long to parse. It is parsed on a thread for blocking work, so that other requests do not have
+    // to wait.
     let read = web::block(move || text.read_in(room, |text| read(text, &catalog)))
         .await
         .map_err(ApiError::internal)?;
@@ -137,14 +140,14 @@ fn read(text: &[u8], catalog: &Catalog) -> Result<Read, ApiError> {
     Ok(read)
 }
 
-/// Returns the failed precondition of a create if there is one, else the faults of its form.
+/// Returns the error for a body with faults. If the taxpayer may not create invoices at all, the error says only that.
 async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Faults) -> ApiError {
     check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
 }
 
-/// Returns the taxpayer if it may create invoices: its subscription is active, its profile is complete, and it is
-/// confirmed if that is required. The taxpayer's actor repeats the check. The check here only lets a failed
-/// precondition come before the faults of a form.
+/// Returns the taxpayer if it may create invoices: the subscription is active, the profile is complete, and the
+/// identity is confirmed if the settings require this. The taxpayer actor makes the same check for every create. It is
+/// made here only so that a failed precondition is reported before the faults of the body.
 async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
@@ -152,10 +155,11 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
     Ok(taxpayer)
 }
 
-/// Says how the existing invoice compares with the sent one: `identical` or `different`.
+/// Tells the caller whether the existing invoice has the same content as the received one: `identical` or `different`.
 const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
 
-/// Returns 201 with the new invoice, or 200 with the existing one and the endpoint's own message for it.
+/// Returns 201 with the new invoice. If the invoice existed before, returns 200 with the existing invoice and the
+/// message `exists`.
 fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {

@@ -1,4 +1,4 @@
-//! `/v1/tax-payers/invoices`.
+//! `/v1/tax-payers/invoices`: create, read and update a taxpayer's own invoices.
 
 mod create;
 mod read;
@@ -19,7 +19,7 @@ use crate::http::views::batch::{BatchCreated, BatchView};
 use crate::http::views::invoice::InvoiceView;
 use crate::http::views::timeline::TimelineView;
 
-/// Failed preconditions of a create.
+/// Error codes for a taxpayer that may not create invoices.
 const PRECONDITIONS: [ErrorCode; 3] =
     [ErrorCode::SubscriptionInactive, ErrorCode::ProfileIncomplete, ErrorCode::TaxpayerUnverified];
 

@@ -1,4 +1,5 @@
-//! The reads of invoices: list, by id, by unique number, timeline, and the state of a batch.
+//! Reads of invoices: the list, one invoice by id or by unique number, the timeline of an invoice, and the state of a
+//! batch.
 
 use actix_web::web;
 
@@ -20,8 +21,8 @@ use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
 use crate::store::invoices::{batches, list, payments, timeline};
 
-/// GET /v1/tax-payers/invoices: List Invoices, newest first. If more follow, response headers say where the next page
-/// starts.
+/// GET /v1/tax-payers/invoices: List Invoices, newest first. If there are further invoices, headers of the response say
+/// where the next page starts.
 pub(super) async fn list_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -37,7 +38,7 @@ pub(super) async fn list_invoices(
     Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
 }
 
-/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds these parts.
+/// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds the lines and the payment ledger.
 pub(super) async fn get_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
@@ -72,7 +73,7 @@ pub(super) async fn get_by_unique_no(
     Ok(answer.warn(&form.warnings))
 }
 
-/// GET /v1/tax-payers/invoices/{id}/timeline: lists all events of an invoice, in order.
+/// GET /v1/tax-payers/invoices/{id}/timeline: lists what happened to an invoice, ordered by time.
 pub(super) async fn get_timeline(
     state: web::Data<ApiState>,
     TaxpayerCaller(taxpayer): TaxpayerCaller,
