@@ -16,6 +16,7 @@ mod authority_connection;
 mod background_actors;
 mod checkpoint;
 mod composition;
+mod database;
 mod demo;
 mod error;
 mod first_start;
@@ -28,7 +29,8 @@ mod verify;
 
 pub use accounts::{create_integrator, create_operator, migrate, set_subscription};
 pub use checkpoint::checkpoint;
-pub use composition::{App, open_store};
+pub use composition::App;
+pub use database::open_store;
 pub use demo::demo;
 pub use error::StartError;
 pub use first_start::{DemoAccounts, accounts as demo_accounts};

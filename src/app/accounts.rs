@@ -13,7 +13,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::app::composition::open_beside_service;
+use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::app::keys::check_end;
 use crate::config::Settings;

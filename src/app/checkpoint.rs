@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::actors::checkpoint::Checkpointer;
-use crate::app::composition::open_existing;
+use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::CheckpointKey;

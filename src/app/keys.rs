@@ -5,7 +5,7 @@ use rand::RngExt;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::app::composition::open_beside_service;
+use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::app::composition::open_existing;
+use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::app::checkpoint::signing_key;
-use crate::app::composition::open_existing;
+use crate::app::database::open_existing;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointChain, CheckpointPublicKey};

@@ -1,0 +1,89 @@
+//! Opens the database of the settings: for the service, for a command that writes beside a running service, and for a
+//! command that only reads.
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use crate::app::error::StartError;
+use crate::config::Settings;
+use crate::store::db::connections::{PoolSettings, Store};
+use crate::store::db::error::StoreError;
+use crate::store::db::vault::Vault;
+
+/// How long a command waits for a busy SQLite database.
+const COMMAND_LINE_BUSY_WAIT: Duration = Duration::from_secs(30);
+
+/// Opens the database of the settings and brings its schema up to date.
+pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
+    open_with(settings, &pool_settings(settings)).await
+}
+
+/// Opens and migrates the database for a command. A command waits longer for the database than the service does,
+/// because a running service may be writing.
+pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
+    open_with(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) }).await
+}
+
+async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, StartError> {
+    let opened = Store::open(settings.database_url().expose_secret(), pools, vault(settings)?).await;
+    let store = opened.map_err(|source| open_error(settings, source))?;
+    store.migrate().await.map_err(|source| open_error(settings, source))?;
+    Ok(store)
+}
+
+/// Makes the error for a database that cannot be opened. The error names the database without the credentials in the
+/// URL.
+fn open_error(settings: &Settings, source: StoreError) -> StartError {
+    StartError::Database { place: settings.database_place(), source }
+}
+
+fn pool_settings(settings: &Settings) -> PoolSettings {
+    let database = &settings.database;
+    PoolSettings {
+        writers_max: database.writer_connections_max,
+        readers_max: database.reader_connections_max,
+        lock_timeout: Duration::from_secs(database.lock_timeout_s),
+        statement_timeout: Duration::from_secs(database.statement_timeout_s),
+        idle_in_transaction_timeout: Duration::from_secs(database.idle_in_transaction_timeout_s),
+        ..PoolSettings::default()
+    }
+}
+
+/// Opens the database of the settings without changing its schema.
+pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
+    let (url, pools) = (settings.database_url(), pool_settings(settings));
+    let opened = Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await;
+    opened.map_err(|source| open_error(settings, source))
+}
+
+fn vault(settings: &Settings) -> Result<Vault, StartError> {
+    let secrets = &settings.secrets;
+    let old = secrets.encryption_keys.iter().map(ExposeSecret::expose_secret);
+    Ok(Vault::new(secrets.encryption_key.expose_secret())?.with_old(old)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn open_failure(url: String) -> String {
+        let variable = ("EINVOICE__DATABASE__URL".to_owned(), url);
+        let key = (
+            "EINVOICE__SECRETS__ENCRYPTION_KEY".to_owned(),
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=".into(),
+        );
+        let settings = Settings::load(None, [variable, key].into_iter()).unwrap();
+        open_store(&settings).await.unwrap_err().to_string()
+    }
+
+    #[actix_web::test]
+    async fn a_database_that_cannot_be_opened_is_named_without_its_password() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("nowhere").join("einvoice.db");
+        let expected = format!("the database {} cannot be opened", file.display());
+        assert_eq!(open_failure(format!("sqlite://{}", file.display())).await, expected);
+        let server = open_failure("postgres://user:s3cret@127.0.0.1:9/einvoice".to_owned()).await;
+        assert_eq!(server, "the database 127.0.0.1:9/einvoice cannot be opened");
+    }
+}
