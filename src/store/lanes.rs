@@ -1,9 +1,10 @@
-//! Lanes: one row for each serialised thing, such as a taxpayer, a pipeline run or a webhook endpoint. A
-//! writer locks the row or holds its epoch. Leases use the database's clock only, so replicas need not agree
-//! on the time. This module is independent of what a lane serialises.
+//! Lanes: one row for each thing whose work must run one at a time, such as a taxpayer, a pipeline run or a
+//! webhook endpoint. A writer either locks the row or holds a lease on it and checks the epoch of that lease.
+//! Leases use the database's clock only, so replicas need not agree on the time. The code here does not know
+//! what the work of a lane is.
 //!
-//! A released lane has no lease. An expired lease means that the process of its holder crashed; the next
-//! claim counts it (`crashes`).
+//! A released lane has no `lease_until`. An expired lease means that the process that held the lane crashed;
+//! the next claim adds one to the lane's `crashes`.
 
 pub mod abandoned;
 pub mod clock_setback;
@@ -23,19 +24,19 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql;
 
-/// The kind of thing that a lane serialises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaneKind {
     Taxpayer,
     Run,
     Endpoint,
-    /// The transit poller, which one replica runs for all.
+    /// The transit poller. One replica runs it for all replicas.
     Pull,
-    /// Outages of the authority and their notifications.
+    /// The detection of outages of the authority and the notifications about them. One replica runs it for all
+    /// replicas.
     Outage,
-    /// The reconciliation with the authority, which one replica runs for all.
+    /// The reconciliation with the authority. One replica runs it for all replicas.
     Reconciliation,
-    /// A taxpayer to be verified with the authority.
+    /// The verification of one taxpayer with the authority.
     Verification,
 }
 
@@ -63,8 +64,8 @@ impl LaneKind {
     }
 }
 
-/// A claimed lane, until its lease expires or another process claims it. Every write under it checks the
-/// epoch.
+/// A claim on a lane. It is valid until it expires or another process claims the lane. Every write under this
+/// lease checks that the lane still has this epoch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
     pub kind: LaneKind,
@@ -72,26 +73,28 @@ pub struct Lease {
     pub epoch: i64,
 }
 
-/// A claimed lane and the state that its last holder left.
+/// A claimed lane and the state that the previous holder of the lane left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeasedLane {
     pub lease: Lease,
-    /// Consecutive process crashes while the lane was held.
+    /// How many processes in a row crashed while they held the lane.
     pub crashes: u32,
-    /// The single piece of work that the last holder had recorded.
+    /// The piece of work that the previous holder recorded as in progress (`abandoned::set_working_on`).
     pub working_on: Option<String>,
 }
 
-/// The backoff after a process crash, in microseconds; after `n` crashes it is `n * n` times as long.
+/// How long a lane waits after one process crash, in microseconds. After `n` crashes it waits `n * n` times as
+/// long.
 const CRASH_BACKOFF_US: i64 = 15_000_000;
 
-/// The `lease_until` of an expired lease without a holder. Such a lane is claimed in isolation (`abandoned`).
+/// The `lease_until` of a lane that is to be claimed in isolation (`abandoned`): a lease that expired in 1970.
 pub(super) const ABANDONED: i64 = 0;
 
-/// The `next_step` of a parked endpoint: its lane waits for its time and is not woken by new work.
+/// The `next_step` of the lane of a parked endpoint. New work does not wake such a lane before its due time.
 pub const PROBE: &str = "probe";
 
-/// Locks a lane for the rest of the transaction and increments its version. Returns the new version.
+/// Locks a lane for the rest of the transaction and increments its version. Creates the lane if it does not
+/// exist. Returns the new version.
 pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, StoreError> {
     let statement = Query::insert()
         .into_table("lanes")
@@ -120,7 +123,7 @@ pub async fn lock_unversioned(tx: &Transaction, kind: LaneKind, key: &str) -> Re
     Ok(())
 }
 
-/// Makes lanes due now. Creates missing ones.
+/// Makes the lanes with these keys due now. Creates the lanes that do not exist yet.
 pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
     if keys.is_empty() {
         return Ok(());
@@ -137,9 +140,9 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
     Ok(())
 }
 
-/// Makes a lane due now because of new work. Creates it if it is missing; a parked one keeps its time.
-/// Returns whether it is held: the lane is locked from now on, so its holder sees the new work before it
-/// releases it.
+/// Makes a lane due now because of new work. Creates the lane if it does not exist. A parked lane keeps its due
+/// time. Returns true if the lane is held. The transaction has then locked the lane, so the holder cannot
+/// release it before it can see the new work.
 pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
     let now = sql::now(tx.get_database_backend());
     let is_parked =
@@ -157,7 +160,8 @@ pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, S
     Ok(row.try_get_by_index(0)?)
 }
 
-/// Claims a lane in the transaction that adds its work, if it is released and not parked.
+/// Claims a lane in the transaction that adds new work to it. Returns `None` if the lane is held, abandoned or
+/// parked.
 pub async fn claim_if_idle(
     tx: &Transaction,
     kind: LaneKind,
@@ -183,8 +187,9 @@ pub async fn claim_if_idle(
     row.map(|row| Ok(Lease { kind, key: key.to_owned(), epoch: row.try_get("", "epoch")? })).transpose()
 }
 
-/// Claims lanes that are due and free, the longest due first. After each process crash a lane waits longer;
-/// the wait is written before the work begins.
+/// Claims lanes that are due and free. The lane that has been due longest comes first. If holders of a lane
+/// have crashed, the claim also sets a later due time (`CRASH_BACKOFF_US`), before the work begins: if this
+/// process crashes too, the next process has to wait.
 pub async fn claim(
     store: &Store,
     kind: LaneKind,
@@ -206,7 +211,7 @@ pub async fn claim(
     Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 
-/// Claims the lanes that a query selects. Skips those that another process is claiming.
+/// Claims the lanes that the query `free` selects. Skips lanes that another process has locked.
 pub(super) async fn claim_where(
     store: &Store,
     kind: LaneKind,
@@ -235,8 +240,8 @@ async fn execute(
         .collect()
 }
 
-/// Selects the lanes once, in a materialised expression. Otherwise PostgreSQL may repeat the selection for
-/// each lane.
+/// Builds the statement that claims the lanes of the query `free`. A materialised expression runs that query
+/// once; PostgreSQL could otherwise repeat it for each lane.
 fn claim_statement(
     backend: DbBackend,
     kind: LaneKind,
@@ -259,8 +264,8 @@ fn claim_statement(
         .to_owned()
 }
 
-/// The crashes of a lane once it is claimed. A last holder that is still alive only lost its lease, which is
-/// not a crash.
+/// The number of crashes of a lane after this owner claims it. If the expired lease is the owner's own, its
+/// process is alive and only lost the lease, so this adds no crash.
 fn crashes(owner: &str) -> Expr {
     let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
@@ -270,7 +275,7 @@ fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
     free(kind, now).order_by("next_due_at", sea_orm::Order::Asc).limit(limit).to_owned()
 }
 
-/// The lanes of a kind that are due and free, whether released or abandoned.
+/// Selects the lanes of this kind that are due and free: released, or with an expired lease.
 pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
         .column("key")
@@ -281,19 +286,20 @@ pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
         .to_owned()
 }
 
-/// True if a lane of this kind is due and free. A dispatcher checks this before it takes the writer.
+/// True if a lane of this kind is due and free. A dispatcher checks this before it begins a write transaction.
 pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> {
     let probe = due(kind, &sql::now(store.backend()), 1);
     Ok(store.reader().query_one(&probe).await?.is_some())
 }
 
-/// Locks a held lane for the rest of the transaction. Fails with `Stale` if another process claimed it.
+/// Locks a held lane for the rest of the transaction. Fails with `Stale` if another process has claimed the
+/// lane.
 pub async fn fence(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement = update_held(lease).value("version", Expr::col("version").add(1_i64)).to_owned();
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Renews a lease that is still held.
+/// Extends a lease to this long from now. Does nothing if the lease is no longer held.
 pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Result<(), StoreError> {
     let until = later(&sql::now(store.backend()), by);
     let statement = update_held(lease)
@@ -305,12 +311,13 @@ pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Resul
     tx.commit().await
 }
 
-/// Releases a lane. It is due again after `delay`, or only on new work.
+/// Releases a lane. The lane is due again after `delay`; without a delay only new work makes it due.
 pub async fn release(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> Result<(), StoreError> {
     release_at(tx, lease, delay, None).await
 }
 
-/// Releases a lane that waits for a step.
+/// Releases a lane and records the step that the lane needs next, so that claims skip the lane while that step
+/// is blocked.
 pub async fn release_at(
     tx: &Transaction,
     lease: &Lease,
@@ -324,7 +331,8 @@ pub async fn release_at(
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Releases a lane that may have crashed a process. It is claimed in isolation.
+/// Releases a lane whose work may have crashed a process. The next claim of the lane takes it in isolation
+/// (`abandoned::claim_one`).
 pub async fn release_isolated(
     tx: &Transaction,
     lease: &Lease,

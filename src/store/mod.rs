@@ -1,11 +1,12 @@
-//! The database, SQLite or PostgreSQL. Both share the migrations and the queries; `db::sql` holds the SQL
-//! that differs. Each aggregate has its rows beside its queries. A finder takes the owner of what it finds; a
-//! writer takes its transaction.
+//! The database, SQLite or PostgreSQL. Both databases use the same migrations and nearly the same queries;
+//! `db::sql` holds the SQL that differs. The row types of an aggregate stand next to the queries on it. A
+//! function that finds rows takes their owner as a parameter; a function that writes rows takes the
+//! transaction.
 //!
 //! | Concept | Module |
 //! |---|---|
 //! | connections, transactions, portal ids, sealed secrets | `db` |
-//! | work that waits: lock, lease, schedule and fence in one row | `lanes` |
+//! | lanes: lock, lease, schedule and fence of pending work in one row | `lanes` |
 //! | integrators, operators, taxpayers and their keys | `accounts` |
 //! | invoices with their customers, items, payments and batches | `invoices` |
 //! | responses to requests with an Idempotency-Key | `idempotency` |

@@ -1,5 +1,5 @@
-//! Databases for tests: an SQLite file and, if `EINVOICE_TEST_POSTGRES` names a server, a PostgreSQL
-//! database.
+//! Databases for tests: always an SQLite file, and also a PostgreSQL database if the environment variable
+//! `EINVOICE_TEST_POSTGRES` names a server.
 
 use std::io::Write as _;
 use std::sync::Once;
@@ -15,21 +15,22 @@ use crate::store::db::vault::{KEY_LEN, Vault};
 
 static SKIPPED: Once = Once::new();
 
-/// A database that is removed with this value.
+/// A database for one test. Dropping this value removes the SQLite file; a PostgreSQL database stays on its
+/// server.
 pub(crate) struct TestStore {
     pub(crate) store: Store,
     pub(crate) url: String,
     _directory: TempDir,
 }
 
-/// A fresh database of each available kind.
+/// Creates an empty SQLite database and, if a PostgreSQL server is configured, an empty PostgreSQL database.
 pub(crate) async fn stores() -> Vec<TestStore> {
     let mut stores = vec![open(None).await];
     if let Ok(server) = std::env::var("EINVOICE_TEST_POSTGRES") {
         stores.push(open(Some(&server)).await);
     } else {
         SKIPPED.call_once(|| {
-            // The test harness captures `print`, but not direct writes.
+            // The test harness captures `eprintln!`, but not a direct write to stderr.
             let line = "SKIPPED: the PostgreSQL half of the tests of the store: EINVOICE_TEST_POSTGRES names no server\n";
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });
@@ -40,7 +41,6 @@ pub(crate) async fn stores() -> Vec<TestStore> {
     stores
 }
 
-/// A fresh SQLite database.
 pub(crate) async fn sqlite_store() -> TestStore {
     let test = open(None).await;
     test.store.migrate().await.unwrap();
@@ -67,7 +67,7 @@ async fn postgres(server: &str) -> String {
     format!("{root}/{name}")
 }
 
-/// The steps of the plan that the database makes for a statement.
+/// Returns the steps of the query plan of this SQL statement.
 pub(crate) async fn query_plan(
     store: &Store,
     sql: &str,

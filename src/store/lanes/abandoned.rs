@@ -1,5 +1,5 @@
-//! Abandoned lanes, whose holder crashed, and isolated ones, whose work crashed a process before. Both have
-//! an expired lease; a released lane has none.
+//! Abandoned lanes and isolated lanes. The holder of an abandoned lane crashed. The work of an isolated lane
+//! may have crashed a process before. Both have an expired lease; a released lane has none.
 
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
@@ -10,8 +10,8 @@ use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest};
 use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 
-/// Claims one due lane whose lease has expired. One at a time, since of two concurrent ones either could
-/// crash the process.
+/// Claims one due lane whose lease has expired. It claims only one, because the work of such a lane may crash
+/// the process: with two of them in progress nobody could tell which one did.
 pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
     let backend = store.backend();
     let values: [Value; 1] = [request.kind.as_str().into()];
@@ -23,8 +23,8 @@ pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Opti
     Ok(lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?.pop())
 }
 
-/// Makes a lane due now for a starting process. Creates it if it is missing. A lane that the last process
-/// crashed with keeps its time.
+/// Makes a lane due now when a process starts. Creates the lane if it does not exist. A lane with a lease keeps
+/// its due time: its holder may have crashed, and its next claim has to wait.
 pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let now = sql::now(tx.get_database_backend());
     let known = OnConflict::columns(["kind", "key"])
@@ -41,7 +41,8 @@ pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> R
     Ok(())
 }
 
-/// Finds one abandoned lane by its lease: abandoned lanes are few, while many others may be due.
+/// Selects one abandoned lane that is due. The query searches by expired lease, because few lanes are abandoned
+/// and many may be due.
 fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let (now, open) = (dialect(backend).statement_clock(), fair_queue::not_blocked("abandoned", blocked));
     format!(
@@ -51,13 +52,15 @@ fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     )
 }
 
-/// Records the single piece of work in progress on a lane; `None` clears it.
+/// Records the piece of work that is in progress on a lane; `None` clears the record. If the process crashes,
+/// the next holder knows which piece of work caused it.
 pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
     let statement = lanes::update_held(lease).value("working_on", what).to_owned();
     lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Resets the crash count of a lane, once the crashes are counted with its work.
+/// Resets the crash count of a lane and clears its work in progress. The caller has counted the crashes with
+/// that piece of work.
 pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement =
         lanes::update_held(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();
@@ -96,7 +99,8 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Claims a lane as a process that crashes at once.
+    /// Claims a lane with a lease that expires at once, as if the process crashed. Returns the lane's key, its
+    /// crashes and its recorded work.
     async fn ends_with(store: &Store, owner: &str) -> Option<(String, u32, Option<String>)> {
         let taken = claim_one(store, &request(owner, OVER)).await.unwrap();
         tokio::time::sleep(Duration::from_millis(2)).await;

@@ -1,5 +1,6 @@
-//! Repairs stored schedules after the clock was set back. They were made by the old clock and would wait
-//! longer by the difference. All repairs are idempotent and safe on several replicas at once.
+//! Repairs stored times after the clock was set back. Due times and leases that were computed from the old
+//! clock lie too far in the future: work would wait longer by the setback. All repairs are idempotent, and
+//! several replicas may run them at once.
 
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, ABANDONED};
 
-/// The present time of the database.
 pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     let backend = store.backend();
     let sql = format!("SELECT {} AS present", dialect(backend).clock());
@@ -22,7 +22,8 @@ pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     RowRef { table: "clock", id: "now" }.moment(present)
 }
 
-/// Makes all waiting lanes due now. A lane without work waits again.
+/// Makes all waiting lanes due now. A holder that finds no work releases the lane with a new due time. Returns
+/// the number of changed lanes.
 pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     let now = sql::now(store.backend());
     let statement = Query::update()
@@ -36,7 +37,8 @@ pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     Ok(changed)
 }
 
-/// Expires leases that end later than any new lease. Live holders have renewed their leases meanwhile.
+/// Expires the leases that end more than `longest` from now. No lease taken or renewed since the setback ends
+/// so late, so a live holder keeps its lease. Returns the number of expired leases.
 pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
     let latest = lanes::later(&sql::now(store.backend()), longest);
     let statement = Query::update()
@@ -50,7 +52,9 @@ pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u6
     Ok(changed)
 }
 
-/// Restores the intended delay of deliveries that wait for a retry and were written in the future.
+/// Shortens the wait of deliveries that were scheduled before the clock was set back, so that they wait as long
+/// from `now` as intended. These deliveries have an `updated_at` in the future. Returns the number of changed
+/// deliveries.
 pub async fn restore_delivery_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
         WHERE state = 'pending' AND updated_at > $1";
@@ -76,7 +80,7 @@ mod tests {
 
     const ID: TaxpayerId = TaxpayerId(7);
     const LEASE: Duration = Duration::from_secs(30);
-    /// The clock is set back by this much, so earlier writes lie this far in the future.
+    /// How far the clock is set back. Times written before the setback lie this far in the future.
     const SET_BACK: Duration = Duration::from_mins(10);
 
     #[tokio::test]

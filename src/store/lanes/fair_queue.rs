@@ -1,9 +1,9 @@
-//! Fair claims: lanes are claimed round-robin between taxpayers, and by deadline within one. The round
-//! continues after the last taxpayer served. So a taxpayer with a hundred thousand lanes waits as long for
-//! its next claim as one with a single lane.
+//! Fair claims. A claim takes lanes from each taxpayer in turn, and the lanes of one taxpayer ordered by
+//! deadline. The next claim continues after the last taxpayer served. So a taxpayer with a hundred thousand
+//! lanes waits as long for its next claim as a taxpayer with a single lane.
 //!
-//! A lane can name the step that it needs next. Lanes whose step is blocked for their taxpayer are skipped
-//! and keep their order, so an outage costs them nothing.
+//! A lane can name the step that it needs next. A claim skips a lane whose step is blocked for its taxpayer.
+//! The lane keeps its deadline, so an outage does not move it back in the queue.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,31 +16,33 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// Precedes the first taxpayer of a round.
+/// The value of `ClaimRequest::after` that starts a round at the first taxpayer. It is less than every taxpayer
+/// id.
 pub const START: i64 = -1;
 /// The taxpayer id of lanes without a taxpayer.
 const NOBODY: i64 = 0;
 
-/// A lane with work to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedLane {
     pub key: String,
     pub taxpayer_id: i64,
-    /// The deadline in microseconds since 1970; the order within a taxpayer.
+    /// The deadline in microseconds since 1970. A claim takes the lanes of a taxpayer in the order of their
+    /// deadlines.
     pub deadline: i64,
     pub next_step: Option<&'static str>,
 }
 
-/// A blocked step.
+/// A step of the pipeline that cannot run now, for example because a breaker is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockedStep {
     pub step: &'static str,
-    /// The affected taxpayers; `None` for all.
+    /// The taxpayers for which the step is blocked; `None` if it is blocked for all.
     pub taxpayers: Option<Vec<i64>>,
 }
 
 impl BlockedStep {
-    /// True if the step is no longer blocked for some of its taxpayers.
+    /// True if `now`, the present list of blocked steps, no longer blocks this step for at least one of its
+    /// taxpayers.
     pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
         let Some(now) = now.iter().find(|other| other.step == self.step) else { return true };
         match (&self.taxpayers, &now.taxpayers) {
@@ -50,7 +52,8 @@ impl BlockedStep {
         }
     }
 
-    /// The condition that a lane does not wait for this step.
+    /// The SQL condition that a lane does not need this step or belongs to a taxpayer for which it is not
+    /// blocked.
     fn is_not_blocked(&self, table: &str) -> String {
         let differs = format!("{table}.next_step IS NULL OR {table}.next_step <> '{}'", self.step);
         match &self.taxpayers {
@@ -64,26 +67,24 @@ impl BlockedStep {
     }
 }
 
-/// A claim by a dispatcher.
 #[derive(Debug, Clone)]
 pub struct ClaimRequest<'a> {
     pub kind: LaneKind,
     pub owner: &'a str,
     pub lease: Duration,
     pub limit: usize,
-    /// The taxpayer that was served last.
+    /// The id of the last taxpayer that the previous claim served. The claim starts with the next higher id.
     pub after: i64,
-    /// The blocked steps.
     pub blocked: &'a [BlockedStep],
     pub share: FairShare,
 }
 
-/// The number of lanes that one taxpayer may hold at a time, so that slow lanes of one leave room for others.
-/// Lanes without a taxpayer are not limited.
+/// The number of lanes that one taxpayer may hold at a time, so that its slow lanes leave room for other
+/// taxpayers. Lanes without a taxpayer are not limited.
 #[derive(Debug, Clone)]
 pub struct FairShare {
     pub max: usize,
-    /// The lanes that the dispatcher holds, by taxpayer.
+    /// The number of lanes that the dispatcher holds now, by taxpayer id.
     pub held: HashMap<i64, usize>,
 }
 
@@ -92,7 +93,7 @@ impl FairShare {
         Self { max: usize::MAX, held: HashMap::new() }
     }
 
-    /// The number of further lanes that the taxpayer may hold.
+    /// How many more lanes the taxpayer may hold.
     fn left(&self, taxpayer: i64) -> usize {
         if taxpayer == NOBODY {
             return usize::MAX;
@@ -100,7 +101,8 @@ impl FairShare {
         self.max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
     }
 
-    /// The condition that a lane's taxpayer may hold more, with its `AND`.
+    /// The SQL condition that a lane's taxpayer may hold more lanes, beginning with `AND`. Empty if no taxpayer
+    /// has reached its limit.
     fn is_left(&self) -> String {
         let full: Vec<_> =
             self.held.keys().filter(|id| self.left(**id) == 0).map(ToString::to_string).collect();
@@ -111,21 +113,21 @@ impl FairShare {
     }
 }
 
-/// A claimed lane and its taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaxpayerLease {
     pub taxpayer_id: i64,
     pub lease: Lease,
 }
 
-/// The claimed lanes in the order of the round, and the last taxpayer served.
+/// The claimed lanes in the order in which to work on them, and the id of the last taxpayer of the round.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClaimedLanes {
     pub leases: Vec<TaxpayerLease>,
     pub last: Option<i64>,
 }
 
-/// Makes lanes due now. Creates missing ones.
+/// Makes these lanes due now, with their taxpayer, deadline and next step. Creates the lanes that do not exist
+/// yet.
 pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
     if lanes.is_empty() {
         return Ok(());
@@ -161,7 +163,7 @@ pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> 
     Ok(())
 }
 
-/// Claims the next lanes of the round.
+/// Claims up to `limit` lanes, starting with the taxpayer after the one served last.
 pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
     let taxpayers = round_robin(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
@@ -170,7 +172,8 @@ pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedL
     Ok(ClaimedLanes { leases, last: Some(last) })
 }
 
-/// The next taxpayers with work, after the last one served and then from the start.
+/// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the rest
+/// from the lowest id.
 async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
     let mut found = taxpayers(store, request, request.after, i64::MAX, request.limit).await?;
     if found.len() < request.limit && request.after > START {
@@ -180,7 +183,8 @@ async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i6
     Ok(found)
 }
 
-/// Steps from taxpayer to taxpayer by the index, reading one lane of each.
+/// Returns up to `limit` ids of taxpayers with free lanes, above `after` and up to `up_to`. The recursive query
+/// jumps from one taxpayer to the next in the index, so it reads only one lane of each.
 async fn taxpayers(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -208,7 +212,8 @@ async fn taxpayers(
     rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
 }
 
-/// The most urgent lanes of these taxpayers, enough of each to fill the limit within its share.
+/// Returns the taxpayer id and key of the most urgent lanes. It reads so many lanes of each taxpayer that
+/// together they fill the limit, but not more than the taxpayer may hold.
 async fn most_urgent(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -231,7 +236,8 @@ async fn most_urgent(
     rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
 }
 
-/// Takes the first lane of each taxpayer, then the second of each, and so on.
+/// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on, up to `limit`
+/// lanes.
 fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     let mut leases: HashMap<i64, usize> = HashMap::new();
     let mut numbered: Vec<_> = lanes
@@ -242,12 +248,12 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
             (*turn, lane)
         })
         .collect();
-    // A stable sort keeps the order of the taxpayers.
+    // The sort is stable, so within each turn the taxpayers keep their order.
     numbered.sort_by_key(|(turn, _)| *turn);
     numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
 }
 
-/// Claims those of these lanes that are still free.
+/// Claims the lanes of this list that are still free. Keeps the order of the list.
 async fn claim_free(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -264,14 +270,15 @@ async fn claim_free(
     Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
-/// The condition that a lane is due, without a lease, and not blocked.
+/// The SQL condition that a lane is due, has no lease and does not need a blocked step.
 fn free(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let now = dialect(backend).statement_clock();
     let open = not_blocked("lanes", blocked);
     format!("lanes.next_due_at <= {now} AND lanes.lease_until IS NULL{open}")
 }
 
-/// The condition that a lane is not blocked, with its `AND`.
+/// The SQL condition that a lane of this table needs no blocked step, beginning with `AND`. Empty if no step is
+/// blocked.
 pub(crate) fn not_blocked(table: &str, blocked: &[BlockedStep]) -> String {
     let mut open = String::new();
     for step in blocked {
@@ -285,7 +292,8 @@ fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>
     Statement::from_sql_and_values(store.backend(), sql, values)
 }
 
-/// Makes lanes due now that wait for one of these steps, unless it is still blocked for them.
+/// Makes the lanes that wait for one of these steps due now. Lanes for which a step in `blocked` is still
+/// blocked keep their due time.
 pub async fn make_due_now(
     store: &Store,
     kind: LaneKind,
@@ -309,7 +317,7 @@ pub async fn make_due_now(
     tx.commit().await
 }
 
-/// The number of due lanes of each taxpayer.
+/// Counts the due lanes without a lease, by taxpayer id.
 pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
     let due = free(store.backend(), &[]);
     let sql = format!(
@@ -320,7 +328,7 @@ pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i6
     rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
 }
 
-/// The number of due lanes of a taxpayer with an earlier deadline.
+/// Counts the taxpayer's due lanes without a lease whose deadline is earlier than this one.
 pub async fn more_urgent(
     store: &Store,
     kind: LaneKind,
@@ -337,7 +345,7 @@ pub async fn more_urgent(
     Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
 }
 
-/// The number of processes that hold lanes of a kind.
+/// Counts the processes that hold lanes of this kind.
 pub async fn workers(store: &Store, kind: LaneKind) -> Result<u64, StoreError> {
     let held = Query::select()
         .expr_as(Expr::col("owner").count_distinct(), "workers")
@@ -377,7 +385,8 @@ mod tests {
         BlockedStep { step, taxpayers: taxpayers.map(<[i64]>::to_vec) }
     }
 
-    /// Claims `limit` lanes after a taxpayer. Returns their keys.
+    /// Claims up to `limit` lanes, starting with the taxpayer after `after`. Returns the keys of the lanes and
+    /// the id of the last taxpayer served.
     async fn taken(store: &Store, limit: usize, after: i64, blocked: &[BlockedStep]) -> (Vec<String>, i64) {
         let request = ClaimRequest {
             kind: LaneKind::Run,

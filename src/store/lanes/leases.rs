@@ -1,4 +1,5 @@
-//! Operations on many lanes at once, in one statement each.
+//! Operations on many lanes in one statement: fence, release, renew and count. Operations on one lane are in
+//! `lanes`.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,14 +14,13 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// True for a lane of the list that is still held with its epoch. Both operators avoid bad plans: SQLite
-/// would index a bare column of the list and scan all lanes, and without the plus both databases would search
-/// all held lanes.
+/// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
+/// bad query plans: with a bare column instead of `->>`, SQLite would index the list and scan all lanes;
+/// without the `+`, both databases would search all held lanes.
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// The release of a lane: the delay until it is due again, `None` if only new work makes it due, and its
-/// next step.
+/// How to release a lane. The lane is due again after `delay`; without a delay only new work makes it due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,
@@ -28,8 +28,8 @@ pub struct LaneRelease {
     pub next_step: Option<&'static str>,
 }
 
-/// Locks those of these lanes that are still held, for the rest of the transaction, and returns them. Locks
-/// are taken in the order of keys, so that two writers cannot deadlock.
+/// Locks the lanes of these leases for the rest of the transaction. Returns the leases that are still held. It
+/// locks the lanes ordered by key, so that two writers cannot deadlock.
 pub async fn fence_all(
     tx: &Transaction,
     kind: LaneKind,
@@ -62,8 +62,9 @@ pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[LaneRelease]
     Ok(())
 }
 
-/// Renews those of these leases that are still held. Locked lanes are renewed one by one, without other
-/// locks: a transaction may lock lanes in any order, and this must not deadlock with it.
+/// Renews the leases in this list that are still held. The first statement skips lanes that a transaction has
+/// locked. Each of those lanes is then renewed in a transaction of its own, which holds no other lock: so it
+/// cannot deadlock with a transaction that locks lanes in another order.
 pub async fn renew(
     store: &Store,
     kind: LaneKind,
@@ -87,18 +88,18 @@ pub async fn renew(
     Ok(())
 }
 
-/// The lanes of a kind that are due, leased and held back.
+/// The numbers of lanes of one kind that are due, leased and held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneCount {
     pub kind: LaneKind,
     pub due: i64,
     pub leased: i64,
-    /// Held back because processes crashed with them repeatedly.
+    /// Lanes whose holders crashed so often that the lane is quarantined.
     pub held_back: i64,
 }
 
-/// Counts the lanes of each kind that are due and leased. Only lanes with a due time are read, since most are
-/// of taxpayers and ended runs.
+/// Counts the lanes of each kind that are due, leased and held back. The query reads only lanes with a due
+/// time, since most lanes have none: they belong to idle taxpayers and ended runs.
 pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], StoreError> {
     let now = sql::now(store.backend());
     let number = |condition: Expr| {
@@ -128,7 +129,8 @@ pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], S
     Ok(counts)
 }
 
-/// Expires all leases, for a process that is alone on the database. Their holders count as crashed.
+/// Expires all leases. Only a process that is alone on the database may call this. The next claims count the
+/// former holders as crashed.
 pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
@@ -140,7 +142,7 @@ pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
     tx.commit().await
 }
 
-/// Releases all lanes of this process at a clean shutdown. They do not count as crashed.
+/// Releases all lanes that this process holds, at a clean shutdown. The next claims count no crash.
 pub async fn release_owned_by(store: &Store, owner: &str) -> Result<(), StoreError> {
     let statement = Query::update()
         .table("lanes")
@@ -171,8 +173,9 @@ fn prolong(backend: DbBackend, lease: Duration) -> String {
     )
 }
 
-/// Writes releases as an upsert: PostgreSQL then looks up each lane by key instead of scanning its kind. The
-/// lanes exist, since they are fenced.
+/// Builds the statement that releases the lanes of the list `given`. It is an upsert, because PostgreSQL then
+/// looks up each lane by its key; for an update it could scan all lanes of the kind. It inserts nothing: the
+/// lanes are fenced, so they exist.
 fn release(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect(backend).clock());
     let epoch = "CAST(given.value ->> 1 AS BIGINT)";
@@ -185,15 +188,16 @@ fn release(backend: DbBackend) -> String {
     )
 }
 
-/// Locks the held lanes of the list, one after another by key. PostgreSQL looks up each by itself, whatever
-/// it estimates for the list and the table.
+/// Locks the lanes of the list `given` that are still held, ordered by key. The lateral join makes PostgreSQL
+/// look up each lane by its key, whatever sizes it estimates for the list and the table.
 fn lock_given(backend: DbBackend, lock: &str) -> String {
     let found = dialect(backend).lateral_lock(lock, IS_GIVEN);
     let ordered = "(SELECT value FROM given ORDER BY value ->> 0) AS given";
     format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
 }
 
-/// The lanes of the second parameter, a JSON list: key, epoch, delay and step.
+/// The table `given`: the JSON list in the second parameter. Each element is a list of key, epoch, delay and
+/// step, or of key and epoch only.
 fn given(backend: DbBackend) -> String {
     let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")
