@@ -1,5 +1,5 @@
-//! Converts columns to values: timestamps in microseconds, words, JSON texts. A value that does not parse is
-//! a corrupt row, reported with table and id.
+//! Converts database columns to values: timestamps in microseconds, words and JSON texts. A column that does
+//! not parse means a corrupt row; the error names the table and the id of the row.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::store::db::error::StoreError;
 
-/// Identifies a row in errors about its columns.
+/// Names the row in errors about its columns.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRef<I: Display> {
     pub(crate) table: &'static str,
@@ -46,29 +46,31 @@ impl<I: Display> RowRef<I> {
     }
 }
 
-/// The JSON text of a value made of texts, numbers and lists.
+/// Returns the value as JSON text. The value must consist of texts, numbers and lists only, which always
+/// serialise.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The columns of an aliased table, each named `alias_column`, for joins.
+/// Returns a select list of all columns of a table or alias, each named `table_column`, so that the columns of
+/// joined tables do not collide.
 pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
     let columns =
         C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// A counter as stored in a column.
+/// Converts a counter to its column type. Larger counters are stored as the largest `i32`.
 pub(crate) fn count(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-/// The form of a text for comparison without case.
+/// Returns the text trimmed and in lower case, for comparisons that ignore case.
 pub(crate) fn caseless(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
-/// A LIKE pattern for texts that contain this one. Wildcards in the text are escaped.
+/// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.
 pub(crate) fn contains(text: &str) -> LikeExpr {
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     LikeExpr::new(format!("%{escaped}%")).escape('\\')

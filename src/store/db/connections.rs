@@ -1,5 +1,5 @@
-//! The open database: write transactions, and a reader pool for queries. A commit is on disk when it returns
-//! (SQLite: synchronous FULL).
+//! The open database: write transactions, and a pool of readers for queries. When a commit returns, the changes
+//! are on disk (SQLite: `synchronous` is FULL).
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::store::db::vault::Vault;
 pub use crate::store::db::group_commit::Transaction;
 pub use crate::store::db::pool::{Pool, PoolSettings};
 
-/// The maximum number of rows in a statement, so that its values stay below the bind limits of both
+/// The maximum number of rows in one statement. It keeps the number of bound values below the limits of both
 /// databases.
 const ROWS_PER_STATEMENT: usize = 256;
-/// Larger statements come in multiples of this size only. Each size is a prepared statement of its own on
-/// each connection, and those with many rows are large.
+/// Statements with more rows than this have a multiple of this number of rows. Each number of rows is a
+/// prepared statement of its own on each connection, and a statement with many rows takes much memory.
 const ROWS_STEP: usize = 64;
 
-/// Splits rows or keys into the portions of one statement each.
+/// Splits rows or keys into slices, one for each statement.
 pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -38,12 +38,11 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// Serialises migrations between processes. The number is arbitrary and used for nothing else.
+/// Lets only one process migrate at a time. The number of the lock is arbitrary and has no other use.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
-/// The row that the health check updates.
+/// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
 
-/// The open database.
 #[derive(Clone)]
 pub struct Store {
     writer: WriterPool,
@@ -59,12 +58,12 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the database of a URL: `sqlite://path`, created if it is missing, or `postgres://…`.
+    /// Opens the database at a URL: `sqlite://path`, which is created if it does not exist, or `postgres://…`.
     pub async fn open(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, true).await
     }
 
-    /// Opens a database that exists already.
+    /// Opens the database at a URL. Fails if it does not exist.
     pub async fn open_existing(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, false).await
     }
@@ -81,8 +80,8 @@ impl Store {
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
 
-    /// Migrates the schema in one transaction. A crash leaves nothing half done, and of several processes
-    /// that start together one migrates.
+    /// Migrates the schema in one transaction, so a crash leaves no partial migration. If several processes
+    /// start at once, one of them migrates and the rest wait for it.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let tx = self.begin().await?.unlimited();
         if self.backend() == DbBackend::Postgres {
@@ -93,17 +92,16 @@ impl Store {
         tx.commit().await
     }
 
-    /// Begins a write transaction.
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         self.writer.begin().await
     }
 
-    /// Replaces write connections that may have ended with the thread that opened them.
+    /// Replaces the write connections. Call this after a thread has ended, because connections that it opened
+    /// may have ended with it.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
     }
 
-    /// The pool for queries.
     pub fn reader(&self) -> &Pool {
         &self.reader
     }
@@ -120,7 +118,8 @@ impl Store {
         self.writer.backend()
     }
 
-    /// Checks that the database answers queries and commits a write. A full disk still answers queries.
+    /// Checks that the database answers a query and commits a write. The write is needed, because a database on
+    /// a full disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {
         let statement = Query::insert()
             .into_table("counters")
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
     use crate::store::testing::stores;
 
-    /// sqlx is built with extension loading; nothing may enable it.
+    /// Our build of sqlx can load SQLite extensions. This test proves that loading stays disabled.
     #[tokio::test]
     async fn sqlite_loads_no_extension() {
         let test = &stores().await[0];

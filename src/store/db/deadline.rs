@@ -1,8 +1,9 @@
 //! Deadlines on our side of the connection. PostgreSQL ends a slow statement by itself (`pool`), but a dead
-//! connection never answers, so every call has a deadline.
+//! connection never answers, so every call has a deadline here.
 //!
-//! An abandoned future or transaction of the driver returns its connection in a task, which it can start
-//! inside a runtime only. An actor's thread drops its values after its runtime has ended: see `InRuntime`.
+//! When a future or a transaction of the driver is dropped early, the driver returns its connection in a new
+//! task, which it can start only inside a runtime. An actor's thread drops its values after its runtime has
+//! ended; `InRuntime` solves this.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,19 +15,20 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How long the connections of a pool are tested before use after a call was abandoned.
+/// For how long after an abandoned call the connections of its pool are tested before they are used again.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
 
-/// The deadlines of calls.
+/// The deadlines of calls and transactions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadlines {
-    /// One call: a statement, or the begin or end of a transaction, including the wait for a connection.
+    /// The deadline of one call, including the wait for a connection. A call is a statement, or the begin or
+    /// the end of a transaction.
     pub(crate) call: Duration,
-    /// All statements of one transaction.
+    /// The deadline of all statements of one transaction together.
     pub(crate) transaction: Duration,
 }
 
-/// A value of the driver that is always dropped inside a runtime.
+/// Holds a value of the driver and makes sure that it is dropped inside a runtime.
 pub(crate) struct InRuntime<T> {
     value: Option<T>,
     runtime: Handle,
@@ -64,13 +66,13 @@ impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
     }
 }
 
-/// Signs of life of the connections of a pool.
+/// Records whether the connections of a pool still answer.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// When the database last answered and when a call was last abandoned, in milliseconds since the pool
-    /// was opened.
+    /// `answered_at` is the time of the last answer and `doubted_at` the time of the last abandoned call, both
+    /// in milliseconds since `opened`.
     answered_at: AtomicU64,
     doubted_at: AtomicU64,
 }
@@ -86,8 +88,8 @@ impl Liveness {
         }
     }
 
-    /// True once a connection gave no answer within its deadline. The others are then considered dead
-    /// too.
+    /// True after one connection gave no answer before its deadline. Then all connections of the pool count as
+    /// dead.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::Relaxed)
     }
@@ -96,7 +98,7 @@ impl Liveness {
         self.is_silent.store(true, Ordering::Relaxed);
     }
 
-    /// True for a while after a call was abandoned: its connection may be dead.
+    /// True if a call was abandoned in the last minute: the connection of that call may be dead.
     pub(crate) fn is_doubted(&self) -> bool {
         let doubted_at = self.doubted_at.load(Ordering::Relaxed);
         doubted_at != u64::MAX && self.now().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
@@ -106,7 +108,7 @@ impl Liveness {
         self.doubted_at.store(self.now(), Ordering::Relaxed);
     }
 
-    /// True if no call was answered for this long.
+    /// True if no call of the pool was answered for at least this long.
     pub(crate) fn is_unanswered_for(&self, duration: Duration) -> bool {
         self.now().saturating_sub(self.answered_at.load(Ordering::Relaxed)) >= millis(duration)
     }
@@ -119,15 +121,15 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver with a deadline. An elapsed deadline means that the connection is
-    /// dead, if the database itself would have ended the call earlier.
+    /// Awaits a call of the driver with a deadline. If the deadline passes and `tells_silence` is set, the
+    /// whole pool counts as dead.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,
         runtime: &Handle,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
-        // Boxed, so that the futures that await it stay small.
+        // The call is boxed, so that the futures that await it stay small.
         self.answer(limit, InRuntime::new(Box::pin(call), runtime.clone()))
     }
 
@@ -154,15 +156,14 @@ impl Liveness {
     }
 }
 
-/// The deadline of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
-    /// True if the database would have ended the call earlier.
+    /// True if the deadline is so late that a live database would have ended the call before.
     pub(crate) tells_silence: bool,
 }
 
-/// Marks the pool as doubted unless the call completed.
+/// Marks the pool as doubted when it is dropped, unless the call has completed.
 struct GivenUp<'a> {
     liveness: &'a Liveness,
     is_over: bool,
@@ -176,13 +177,13 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// True for an error that the database reported.
+/// True if the database itself reported the error, which proves that the connection answers.
 fn is_answer(error: &DbErr) -> bool {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
     matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))
 }
 
-/// True if no connection became free in time.
+/// True if the caller got no connection of the pool in time.
 pub(crate) fn is_exhausted(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }

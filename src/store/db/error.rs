@@ -1,24 +1,23 @@
-//! Errors of the database. The variant determines whether to retry.
+//! Errors of the database. The variant tells the caller whether to retry.
 
 use sea_orm::sqlx::Error as SqlxError;
 use sea_orm::{DbErr, RuntimeErr};
 
-/// A failure of the store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The database cannot be reached, is locked or gave up. A retry may succeed.
+    /// The database cannot be reached, is locked or gave up the call. A retry may succeed.
     #[error("the database is not available: {0}")]
     Unavailable(DbErr),
-    /// A unique index refused the row.
+    /// A unique index refused a row.
     #[error("the row exists already: {0}")]
     Duplicate(String),
-    /// The row is invalid: damaged, or written by something else.
+    /// A row has a value that this program would not write.
     #[error("{table} row {id} is corrupt: {reason}")]
     Corrupt { table: &'static str, id: String, reason: String },
-    /// A commit failed and its outcome could not be determined.
+    /// The answer to a commit is missing or does not say whether the changes were committed.
     #[error("whether the commit happened is not known")]
     Unsettled,
-    /// Another owner has claimed the lane: stop without changes.
+    /// Another process has claimed the lane. The caller must stop without changes.
     #[error("the lane was taken over by another owner")]
     Stale,
 }
@@ -32,13 +31,14 @@ impl From<DbErr> for StoreError {
     }
 }
 
-/// Classes of SQLSTATE with which PostgreSQL reports a rolled-back transaction: integrity, invalid state,
-/// rollback.
+/// The classes of SQLSTATE that mean that PostgreSQL rolled the transaction back: integrity violation, invalid
+/// transaction state and transaction rollback.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
-/// SQLite's code for a database locked by another connection; extended codes hold it in their last byte.
+/// SQLite's code for a database that another connection has locked. Extended codes hold this code in their
+/// lowest byte.
 const SQLITE_BUSY: u32 = 5;
 
-/// The error code of the database.
+/// Returns the error code that the database reported, if it reported one.
 fn code(error: &DbErr) -> Option<String> {
     let (DbErr::Conn(RuntimeErr::SqlxError(cause))
     | DbErr::Exec(RuntimeErr::SqlxError(cause))
@@ -52,12 +52,12 @@ fn code(error: &DbErr) -> Option<String> {
     }
 }
 
-/// True if the database reports that a failed commit was rolled back.
+/// True if this error of a commit proves that the transaction was rolled back.
 pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
     code(error).is_some_and(|code| ROLLED_BACK.iter().any(|class| code.starts_with(class)))
 }
 
-/// True if another process has locked an SQLite database.
+/// True if a statement failed because another connection has locked the SQLite database.
 pub(crate) fn is_busy(error: &DbErr) -> bool {
     code(error).and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == SQLITE_BUSY)
 }

@@ -1,6 +1,7 @@
-//! Write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and a commit
-//! waits for the disk. There, concurrent transactions join a commit group: they run one after another in one
-//! database transaction, each behind its own savepoint, and all complete when that is on disk (group commit).
+//! Write transactions. On PostgreSQL each transaction has a connection of its own. SQLite has one writer, and
+//! each commit waits for the disk. So on SQLite concurrent transactions join a commit group: they run one after
+//! another inside one database transaction, each behind its own savepoint, and all of them return when that
+//! database transaction is on disk (group commit).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,43 +19,45 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// A group of this age accepts no more members, so that its first members do not wait for all later ones.
+/// A group accepts no more members after this time, so that its first members do not wait for ever more later
+/// ones.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
-/// Begins write transactions.
 #[derive(Clone)]
 pub(crate) struct WriterPool {
     pool: Pool,
-    /// The current commit group; SQLite only.
+    /// The current commit group on SQLite; `None` on PostgreSQL.
     slot: Option<Arc<GroupSlot>>,
-    /// How long to wait for a database that another process writes to.
+    /// How long to wait while another process writes to the SQLite database.
     busy_wait: Duration,
 }
 
-/// The commit group behind its lock. The member that holds the lock executes its statements; the lock is granted
-/// in the order of requests.
+/// The current commit group, behind a lock. The transaction that holds the lock runs its statements.
+/// Transactions get the lock in the order in which they asked for it.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
-/// The database transaction that concurrent transactions share.
+/// A database transaction that concurrent write transactions, its members, share.
 pub(crate) struct CommitGroup {
     whole: DatabaseTransaction,
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The savepoint of a member that has not committed. It is rolled back before the next statement.
+    /// The number of the member that has begun and not committed. The next member first rolls back to its
+    /// savepoint.
     open: Option<u32>,
-    /// The outcome of the commit, once known.
+    /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
-/// A write transaction. Dropped without a commit, it is rolled back. Each of its statements has a deadline,
-/// and so does the whole.
+/// A write transaction. If it is dropped without a commit, its changes are rolled back. Each statement has a
+/// deadline, and so does the whole transaction.
 pub struct Transaction {
     kind: InRuntime<TransactionKind>,
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
-    /// PostgreSQL answers a commit after a failed statement with success although it rolled back.
+    /// True after a statement has failed. PostgreSQL then rolls back on commit, but reports the commit as
+    /// successful.
     has_failed: AtomicBool,
 }
 
@@ -69,7 +72,6 @@ impl WriterPool {
         Self { pool, slot, busy_wait }
     }
 
-    /// Starts a transaction.
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         let Some(slot) = &self.slot else {
             let options =
@@ -83,7 +85,8 @@ impl WriterPool {
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
-            // Queued behind all present waiters.
+            // This task ends the group. Its request for the lock is queued behind the transactions that wait
+            // now.
             let last = Arc::clone(slot).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
@@ -93,9 +96,9 @@ impl WriterPool {
         Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
     }
 
-    /// Executes one statement with its own commit. PostgreSQL holds locks only during the statement,
-    /// however slow this process is. After an error the write may have happened, so use it only where
-    /// that does no harm.
+    /// Executes one statement and commits it. On PostgreSQL the statement holds its locks only while it runs,
+    /// however slow this process is. After an error the statement may still have been committed, so use this
+    /// only for writes that do no harm in that case.
     pub(crate) async fn query_one_alone(
         &self,
         statement: Statement,
@@ -117,7 +120,7 @@ impl WriterPool {
         Ok(self.pool.renew().await?)
     }
 
-    /// Ends the open group and closes the connections.
+    /// Commits the open group and closes the connections.
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         if let Some(slot) = &self.slot
             && let Ok(held) = timeout(WAIT, Arc::clone(slot).lock_owned()).await
@@ -129,8 +132,9 @@ impl WriterPool {
 }
 
 impl CommitGroup {
-    /// SQLite does not notify waiters of a free lock, and other processes can take it repeatedly. So the
-    /// lock is requested until the wait is over.
+    /// Begins the group's database transaction. SQLite does not tell waiters when the database lock becomes
+    /// free, and other processes may take the lock again and again. So this asks for the lock repeatedly until
+    /// `busy_wait` has passed.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -145,7 +149,7 @@ impl CommitGroup {
         Ok(Self { whole, watch, begun: Instant::now(), members: 0, open: None, outcome })
     }
 
-    /// Opens the savepoint of the next member.
+    /// Rolls back the previous member if it did not commit, and opens the savepoint of the next member.
     async fn next(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.members += 1;
@@ -153,7 +157,7 @@ impl CommitGroup {
         self.run("SAVEPOINT", self.members).await
     }
 
-    /// Keeps the changes of the current member. Its savepoint ends with the group.
+    /// Keeps the changes of the current member. Its savepoint ends when the group commits.
     fn keep(&mut self) {
         self.open = None;
     }
@@ -166,8 +170,8 @@ impl CommitGroup {
         Ok(())
     }
 
-    /// Releases the first savepoint and with it all others. The savepoint is missing if SQLite has rolled
-    /// back by itself: then the changes of earlier members are lost, and the group must not commit.
+    /// Releases the first savepoint and with it all later savepoints. If the first savepoint is missing, SQLite
+    /// itself has rolled back: the changes of earlier members are lost, and the group must not commit.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.run("RELEASE", 1).await
@@ -180,8 +184,8 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group and informs its members. It runs as a task of its own, so that dropping a member does
-/// not cancel it.
+/// Commits the group and sends the result to its members. Run this as a task of its own: a member that is
+/// dropped must not cancel the commit of the group.
 async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
         let result = match shared.complete().await {
@@ -200,14 +204,14 @@ impl Transaction {
         Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
     }
 
-    /// Lifts the deadlines, for migrations.
+    /// Replaces the deadlines by a day, since migrations may take long.
     pub(crate) fn unlimited(self) -> Self {
         let forever = Duration::from_hours(24);
         let deadlines = Deadlines { call: forever, transaction: forever };
         Self { ends_at: Instant::now() + forever, watch: self.watch.with(deadlines), ..self }
     }
 
-    /// Commits. The changes are on disk when it returns.
+    /// Commits. The changes are on disk when this returns.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) if self.has_failed.load(Ordering::Relaxed) => {
@@ -225,8 +229,8 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. Reads may have seen changes of earlier members of the group, so it waits for their
-    /// commit.
+    /// Rolls back. In a group it also waits for the group's commit: the transaction may have read changes of
+    /// earlier members, and those are durable only after that commit.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) => {
@@ -237,7 +241,7 @@ impl Transaction {
         }
     }
 
-    /// Leaves the group and waits for its commit.
+    /// Lets the next member run and waits for the group's commit.
     async fn settled(
         &self,
         group: OwnedMappedMutexGuard<Option<CommitGroup>, CommitGroup>,
@@ -257,7 +261,8 @@ impl Transaction {
         }
     }
 
-    /// The underlying transaction, for migrations, which need more than single statements.
+    /// Returns the driver's transaction, which has no deadlines. Migrations need it, since they do more than
+    /// run single statements.
     pub(crate) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
         self.database()
     }
@@ -307,7 +312,7 @@ fn given_up(reason: &str) -> DbErr {
     DbErr::Custom(reason.to_owned())
 }
 
-/// A commit without an answer, or without an error that proves a rollback, may have happened.
+/// Converts the error of a failed commit. Unless the error proves a rollback, the commit may have happened.
 fn commit_failed(error: DbErr) -> StoreError {
     if is_rolled_back(&error) {
         return error.into();
@@ -335,7 +340,7 @@ mod tests {
         tx.commit().await
     }
 
-    /// Returns the committed names, as a reader sees them.
+    /// Returns the committed names, read through another connection.
     async fn names(store: &Store) -> Vec<String> {
         let statement = Statement::from_string(store.backend(), "SELECT name FROM counters ORDER BY name");
         let rows = store.reader().query_all_raw(statement).await.unwrap();
@@ -396,12 +401,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_on_a_full_disk_is_never_reported_as_done() {
-        // SQLite only: PostgreSQL has no such limit.
+        // SQLite only: PostgreSQL has no limit of pages.
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
-            // SQLite gives up the shared transaction when the disk is full. Transactions that join it
-            // afterwards fail too.
+            // When the disk is full, SQLite rolls back the group's database transaction. Transactions that
+            // join the group after that fail too.
             loop {
                 let Ok(tx) = store.begin().await else { continue };
                 let is_set = tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await.is_ok();
@@ -428,7 +433,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_after_a_statement_that_failed_is_refused() {
-        // PostgreSQL only: it answers such a commit with success although it rolled back.
+        // PostgreSQL only: it reports success for such a commit although it rolled back.
         for test in stores().await.into_iter().skip(1) {
             let tx = test.store.begin().await.unwrap();
             add(&tx, "lost").await.unwrap();
@@ -459,7 +464,7 @@ mod tests {
     async fn a_rollback_by_sqlite_fails_the_group_and_not_the_next() {
         let test = stores().await.remove(0);
         let store = &test.store;
-        // SQLite does this by itself when the disk fails.
+        // The statement `ROLLBACK` imitates SQLite, which rolls back by itself when the disk fails.
         let given_up = async {
             let tx = store.begin().await.unwrap();
             tx.execute_unprepared("ROLLBACK").await.unwrap();

@@ -1,5 +1,5 @@
-//! Portal ids, reserved in blocks, so that a write knows its ids before it begins. The rest of a block is
-//! lost at a restart: ids are unique, not gapless.
+//! Portal ids. They are reserved in blocks, so that a writer knows the ids of new rows before its transaction
+//! begins. A restart loses the unused ids of a block: ids are unique, but not gapless.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use tokio::sync::Mutex;
 use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 
-/// The size of a block.
+/// The number of ids in a block.
 const BLOCK: i64 = 256;
 
-/// The kind of an id.
+/// The kind of row that an id is for. Each kind has its own sequence of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IdKind {
     Integrator,
@@ -41,7 +41,8 @@ impl IdKind {
         }
     }
 
-    /// Accounts are few: their ids are taken singly, so that they stay small and ordered.
+    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one: accounts are few, and
+    /// so their ids stay small and in order of creation.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,
@@ -50,7 +51,8 @@ impl IdKind {
     }
 }
 
-/// Assigns portal ids. Reserve them before a transaction begins.
+/// Assigns portal ids. Take ids before a transaction begins, because a new block is committed in a transaction
+/// of its own.
 #[derive(Clone)]
 pub struct Ids {
     writer: WriterPool,
@@ -62,12 +64,11 @@ impl Ids {
         Self { writer, blocks: Arc::default() }
     }
 
-    /// The next id.
     pub async fn next(&self, kind: IdKind) -> Result<i64, StoreError> {
         Ok(self.take(kind, 1).await?.start)
     }
 
-    /// Reserves consecutive ids.
+    /// Returns `count` consecutive ids.
     pub async fn take(&self, kind: IdKind, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let mut blocks = self.blocks.lock().await;
@@ -82,7 +83,7 @@ impl Ids {
         Ok(taken)
     }
 
-    /// Advances the counter. Returns the end of the block.
+    /// Reserves `size` ids in the table `counters`. Returns the first id after the reserved ids.
     async fn reserve(&self, kind: IdKind, size: i64) -> Result<i64, StoreError> {
         let statement = Query::insert()
             .into_table("counters")

@@ -1,4 +1,5 @@
-//! The database itself: connections, transactions and their errors, SQL dialects, portal ids, and secrets at rest.
+//! The database itself: connections, transactions and their errors, SQL dialects, portal ids, and sealed
+//! secrets. The tables and their queries are in the other modules of `store`.
 
 pub mod column;
 pub mod connections;

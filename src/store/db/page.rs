@@ -1,11 +1,11 @@
-//! Pages of a list, and the one query that loads them.
+//! Pages of a list, and the functions that load one page.
 
 use sea_orm::{EntityTrait, FromQueryResult, PaginatorTrait, QuerySelect, Select};
 
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// A page of a list. Pages are numbered from 1.
+/// The position of a page in a list. Pages are numbered from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     pub number: u64,
@@ -13,13 +13,12 @@ pub struct Page {
 }
 
 impl Page {
-    /// The number of rows before this page.
     pub(crate) fn offset(self) -> u64 {
         self.number.saturating_sub(1).saturating_mul(self.per_page)
     }
 }
 
-/// Loads a page of the selected rows. Returns it with the number of rows on all pages.
+/// Loads one page of the selected rows and converts the rows. Also returns the number of rows on all pages.
 pub(crate) async fn load<E, T>(
     store: &Store,
     select: Select<E>,
@@ -34,7 +33,7 @@ where
     Ok((rows.into_iter().map(T::try_from).collect::<Result<_, _>>()?, total))
 }
 
-/// The same, without conversion of the rows.
+/// Loads one page of the selected rows. Also returns the number of rows on all pages.
 pub(crate) async fn load_rows<E>(
     store: &Store,
     select: Select<E>,

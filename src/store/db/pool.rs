@@ -1,10 +1,10 @@
-//! Connection pools. SQLite has one write connection and a few readers that never wait for it (WAL).
-//! PostgreSQL has a pool for transactions and one for queries, so that transactions waiting for a lock do not
-//! block queries.
+//! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer
+//! (WAL). PostgreSQL has one pool for transactions and one for queries, so that transactions that wait for a
+//! lock do not block queries.
 //!
-//! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). If one of our
-//! connections is dead, its whole pool is replaced: the driver keeps the slot of a dead connection until it
-//! answers, and its neighbours are probably dead too.
+//! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). When one
+//! connection is found dead, its whole pool is replaced: the driver keeps the slot of a dead connection until
+//! an answer comes, and the pool's other connections are probably dead too.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -21,38 +21,39 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 
-/// How long to wait for a free connection, the commit group or a locked database.
+/// How long to wait for a free connection, for the turn in the commit group or for a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
-/// The prepared statements kept by a connection. Each batch size is one.
+/// How many prepared statements a connection keeps. A statement for another number of rows is another prepared
+/// statement.
 const STATEMENTS_KEPT: usize = 256;
-/// The time that we wait beyond PostgreSQL's own statement timeout. After it the connection counts as dead.
+/// How long we wait beyond PostgreSQL's own statement timeout. After that the connection counts as dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
-/// The deadline of an SQLite call. It is long, since only a slow disk can delay one.
+/// The deadline of an SQLite call. It is long, since only a slow disk can delay such a call.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
-/// The deadline of a transaction, as a multiple of the deadline of one call.
+/// The deadline of a transaction is this many times the deadline of one call.
 const CALLS_A_TRANSACTION: u32 = 5;
-/// A connection that was idle for longer is tested before use: a firewall or a pooler may have dropped it.
+/// A connection that was idle for longer than this is tested before use: a firewall or a pooler may have
+/// dropped it.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
-/// How long a test may take.
+/// How long a test of a connection may take.
 const TEST_WAIT: Duration = Duration::from_secs(2);
-/// How long closing the connections may take.
+/// How long closing the connections of a pool may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
 
-/// The pool settings of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolSettings {
-    /// PostgreSQL connections for transactions.
+    /// The maximum number of PostgreSQL connections for transactions.
     pub writers_max: u32,
-    /// PostgreSQL connections for queries.
+    /// The maximum number of PostgreSQL connections for queries.
     pub readers_max: u32,
-    /// How long a statement waits for a lock.
+    /// How long a PostgreSQL statement waits for a lock.
     pub lock_timeout: Duration,
-    /// How long a statement may take.
+    /// How long a PostgreSQL statement may take.
     pub statement_timeout: Duration,
-    /// How long a transaction may be idle.
+    /// How long a PostgreSQL transaction may be idle between two statements.
     pub idle_in_transaction_timeout: Duration,
-    /// How long to wait for an SQLite database that another process writes to.
+    /// How long to wait while another process writes to the SQLite database.
     pub busy_wait: Duration,
 }
 
@@ -80,10 +81,10 @@ impl PoolSettings {
 
     /// The settings of each PostgreSQL session.
     ///
-    /// `jit` is off: compiling takes longer than our statements, and PostgreSQL estimates our JSON lists
-    /// at a hundred rows each. `enable_seqscan` is off: connections keep their plans, and a plan from
-    /// when a table was small scans all of it. The timeouts end slow statements; the `tcp_` settings
-    /// detect a dead client machine, whose session would keep its locks for hours.
+    /// `jit` is off: compiling a statement takes longer than running it, and PostgreSQL compiles ours because
+    /// it expects a hundred rows in each JSON list. `enable_seqscan` is off: connections keep their plans, and
+    /// a plan made while a table was small scans the whole table later. The timeouts end slow statements. The
+    /// `tcp_` settings detect a dead client machine, whose session would otherwise keep its locks for hours.
     fn session(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
@@ -100,14 +101,15 @@ impl PoolSettings {
     }
 }
 
-/// Lifts the session's limits for one transaction, since migrations take longer.
+/// Lifts the timeouts of the session for one transaction, since a migration may take longer.
 pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
      SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Creates the options of a pool that reports to this liveness.
+/// Creates the connection options of a pool. Connection tests report their results to this `Liveness`.
 type OptionsFactory = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
 
-/// Connections to a database, for queries. Clones share the pool.
+/// A pool of connections to a database. It runs single statements and begins transactions. Clones share the
+/// connections.
 #[derive(Clone)]
 pub struct Pool(Arc<PoolInner>);
 
@@ -117,18 +119,18 @@ struct PoolInner {
     deadlines: Deadlines,
     runtime: Handle,
     current: RwLock<Generation>,
-    /// Held while the pool is replaced.
+    /// The lock that a task holds while it replaces the connections.
     replacing: Mutex<()>,
 }
 
-/// The connections opened since the pool was last replaced.
+/// The connections opened since the pool was last replaced, and the record of their answers.
 #[derive(Clone)]
 struct Generation {
     connections: DatabaseConnection,
     liveness: Arc<Liveness>,
 }
 
-/// The deadlines and the liveness of a transaction's connection.
+/// Applies the deadlines to the calls on a connection and records its answers.
 #[derive(Clone)]
 pub(crate) struct CallGuard {
     liveness: Arc<Liveness>,
@@ -141,7 +143,7 @@ impl CallGuard {
         &self.runtime
     }
 
-    /// Awaits a call on the connection, for at most `most`.
+    /// Awaits a call on the connection. The deadline is `most`, but at most the deadline of a call.
     pub(crate) fn call<T>(
         &self,
         most: Duration,
@@ -152,14 +154,13 @@ impl CallGuard {
         self.liveness.watch(limit, &self.runtime, call)
     }
 
-    /// The same guard with other deadlines.
     pub(crate) fn with(self, deadlines: Deadlines) -> Self {
         Self { deadlines, ..self }
     }
 }
 
 impl Pool {
-    /// Opens the pools of a database: the writer's and the readers'.
+    /// Opens two pools: the first for writes, the second for reads.
     pub(crate) async fn open(
         url: &str,
         settings: &PoolSettings,
@@ -200,7 +201,6 @@ impl Pool {
         })))
     }
 
-    /// Begins a transaction.
     pub(crate) async fn begin(
         &self,
         options: TransactionOptions,
@@ -219,8 +219,9 @@ impl Pool {
         self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
     }
 
-    /// Detects a stuck pool: no connection became free and no call was answered meanwhile. Either all
-    /// connections are dead, or the driver waits for an answer on each.
+    /// Marks a stuck pool as silent, so that it is replaced. A pool is stuck if a caller got no connection in
+    /// time and no call was answered in that time: either all connections are dead, or the driver waits for an
+    /// answer on each.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
@@ -245,7 +246,7 @@ impl Pool {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces dead connections. The old ones are closed in the background.
+    /// Replaces the connections if they are marked as silent. The old connections are closed in the background.
     async fn replaced(&self) -> Result<Generation, DbErr> {
         let _one = self.0.replacing.lock().await;
         let old = self.current();
@@ -261,8 +262,8 @@ impl Pool {
         Ok(new)
     }
 
-    /// Replaces the PostgreSQL connections. A connection ends with the runtime of the thread that opened
-    /// it.
+    /// Replaces the PostgreSQL connections after the runtime that opened them has ended, because they ended
+    /// with it.
     pub(crate) async fn renew(&self) -> Result<(), DbErr> {
         if self.0.backend == DbBackend::Postgres {
             self.current().liveness.silent();
@@ -275,7 +276,7 @@ impl Pool {
         self.0.backend
     }
 
-    /// Closes the connections. Those that do not answer are dropped.
+    /// Closes the connections. Drops connections that do not close in time, and returns an error for them.
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
         let closed = timeout(CLOSE_WAIT, self.current().connections.close()).await;
         closed.unwrap_or_else(|_| {
@@ -321,7 +322,8 @@ fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // After SQLite rolls back by itself, the driver still considers the transaction open: drop that connection.
+        // When SQLite itself rolls back, the driver still considers the transaction open. Drop such a
+        // connection.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
@@ -347,7 +349,8 @@ fn postgres(
                 if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
             })
         })
-        // Test doubtful connections here, with a limit: the driver's own test has none.
+        // Test a returned connection here if it is in doubt. This test has a time limit, which the driver's
+        // own test has not.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {
@@ -358,7 +361,7 @@ fn postgres(
     options
 }
 
-/// Tests whether a connection still answers. The pool drops it on an error.
+/// Tests whether a connection still answers. After an error the driver drops the connection.
 async fn test(connection: &mut PgConnection, liveness: &Liveness) -> Result<bool, SqlxError> {
     let answer = timeout(TEST_WAIT, connection.ping()).await;
     let answer = answer.unwrap_or_else(|_| {

@@ -1,5 +1,5 @@
-//! Seals all secrets again with the current encryption key. It runs beside a live service: rows are read in
-//! batches, and a row is replaced only if it has not changed since. An interrupted run can simply be
+//! Seals all stored secrets again with the current encryption key. The service may keep running: rows are read
+//! in batches, and a row is replaced only if it has not changed since it was read. An interrupted run can be
 //! repeated.
 
 use std::time::Duration;
@@ -13,16 +13,15 @@ use crate::store::db::vault::Vault;
 use crate::store::webhooks;
 use crate::store::webhooks::integrations;
 
-/// Rows of one transaction. It is small, so that writers wait only briefly.
+/// The number of rows in one transaction. It is small, so that other writers wait only briefly.
 const ROWS: i64 = 200;
-/// The pause between two batches.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The maximum number of passes over a table whose rows change meanwhile.
+/// The maximum number of passes over one table. A further pass is needed if rows changed during the last one.
 const PASSES_MAX: u32 = 5;
-/// The maximum number of reported owners whose text does not open.
+/// How many owners of unreadable texts a report names at most.
 const NAMED_MAX: usize = 20;
 
-/// A column of sealed texts.
+/// A table column that holds sealed texts.
 struct SealedColumn {
     name: &'static str,
     table: &'static str,
@@ -32,7 +31,7 @@ struct SealedColumn {
     reseal: fn(&Vault, &str, &str) -> Result<Option<String>, StoreError>,
 }
 
-/// All columns of sealed texts.
+/// Every table column that holds sealed texts.
 const SEALED: [SealedColumn; 4] = [
     SealedColumn {
         name: "webhook_secrets",
@@ -68,20 +67,20 @@ const SEALED: [SealedColumn; 4] = [
     },
 ];
 
-/// The result for one column of sealed texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
-    /// Rows that changed each time they were about to be replaced.
+    /// The number of rows that were not resealed, because they changed between reading and writing in each
+    /// pass.
     pub left: u64,
     pub unopened: u64,
-    /// The first owners whose text no key opens.
+    /// The first owners of texts that no key opens.
     pub unopened_owners: Vec<String>,
 }
 
-/// Reseals all columns.
+/// Reseals the texts of all columns in `SEALED`.
 pub async fn all(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
     let mut done = Vec::new();
     for texts in &SEALED {
@@ -90,7 +89,7 @@ pub async fn all(store: &Store) -> Result<Vec<ResealReport>, StoreError> {
     Ok(done)
 }
 
-/// A row as read.
+/// A row with a sealed text, as read from the table.
 struct SealedRow {
     key: Value,
     id: String,
@@ -112,7 +111,7 @@ impl SealedColumn {
         }
     }
 
-    /// Passes over the table once.
+    /// Reads all rows of the table once and reseals their texts where needed.
     async fn pass(&self, store: &Store) -> Result<ResealReport, StoreError> {
         let mut report = ResealReport {
             kind: self.name,
@@ -205,7 +204,7 @@ mod tests {
         STANDARD.encode([byte; 32])
     }
 
-    /// Adds rows sealed by the first encryption key of the tests; a lost key sealed one of them.
+    /// Adds rows whose texts the key of the test vault seals, except one text, which a lost key sealed.
     async fn plant(store: &Store) {
         let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
         let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();

@@ -1,5 +1,6 @@
-//! The SQL that differs between SQLite and PostgreSQL. Queries take these fragments from the dialect of their
-//! connection, so no query file decides by backend. Statements that both databases read alike stay beside their queries.
+//! The SQL that differs between SQLite and PostgreSQL. A query takes these fragments from the dialect of its
+//! connection, so no query file asks which database it runs on. SQL that both databases understand stands in
+//! the query files.
 
 mod postgres;
 mod sqlite;
@@ -9,70 +10,72 @@ use std::sync::OnceLock;
 use sea_orm::DbBackend;
 use sea_orm::sea_query::Expr;
 
-/// The kind of a lateral join: `Left` keeps rows on the left without a match, `Inner` drops them.
+/// The kind of a lateral join. `Left` keeps rows on the left that match no row; `Inner` drops them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
     Inner,
     Left,
 }
 
-/// A table and its alias in a statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Aliased {
     pub(crate) table: &'static str,
     pub(crate) alias: &'static str,
 }
 
-/// The first rows of a table that belong to a row on their left: the rows of one taxpayer, ordered and limited.
+/// Describes a lateral join of the first rows of a table for each row on the left. The joined rows belong to
+/// the same taxpayer as the row on the left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRows<'a> {
     pub(crate) rows: Aliased,
-    /// The expression for the taxpayer on the left.
+    /// The SQL expression for the taxpayer id of the row on the left.
     pub(crate) taxpayer: &'a str,
-    /// The alias of the table within `selection`.
+    /// The alias that `selection` uses for the table.
     pub(crate) inner: &'static str,
-    /// The condition, order and limit of the rows, after `WHERE`.
+    /// The SQL after `WHERE`: the condition, the order and the limit of the rows.
     pub(crate) selection: &'a str,
-    /// The index that SQLite uses; `None` leaves the choice to it.
+    /// The index that SQLite must use; `None` lets SQLite choose.
     pub(crate) sqlite_index: Option<&'static str>,
 }
 
-/// The fragments of one database.
+/// The SQL fragments of one kind of database.
 pub(crate) trait Dialect: Sync {
-    /// The present time in microseconds since 1970.
+    /// The present time in microseconds since 1970. On PostgreSQL it advances during a statement.
     fn clock(&self) -> &'static str;
 
-    /// The present time, like `clock`. On PostgreSQL it is constant during a statement, so an index can serve a
-    /// comparison with it.
+    /// The present time in microseconds since 1970. On PostgreSQL it is constant during a statement, so an
+    /// index can serve a comparison with it.
     fn statement_clock(&self) -> &'static str;
 
-    /// The numbers of a JSON list, as a subquery with the column `value`.
+    /// The numbers of the JSON list in a parameter, as a subquery with the column `value`.
     fn json_numbers(&self, parameter: &str) -> String;
 
-    /// The texts of a JSON list, as a query with one column.
+    /// The texts of the JSON list in a parameter, as a query with one column.
     fn json_texts(&self, parameter: &str) -> String;
 
-    /// The elements of a JSON list, as a table with the column `value`.
+    /// The elements of the JSON list in a parameter, as a table with this alias and the column `value`.
     fn json_elements(&self, parameter: &str, alias: &str) -> String;
 
-    /// A member of a JSON column as JSON text. Numbers keep their digits.
+    /// The named member of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
-    /// Joins the rows of a table that match each row on the left, with an index lookup for each. PostgreSQL on its own
-    /// expects any list to be long, scans the whole table while that is small, and keeps this plan while the table grows.
+    /// Joins each row on the left with the matching rows of a table, by one index lookup for each row on the
+    /// left. Without this, PostgreSQL expects a long list on the left, scans the whole table while the table is
+    /// small, and keeps that plan while the table grows.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
-    /// Joins the first rows that belong to each row on the left.
+    /// Joins each row on the left with its first rows, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;
 
-    /// Joins and locks the lanes that match each row on the left, in the order of these rows.
+    /// Joins each row on the left with the matching lane and locks the lane, in the order of the rows on the
+    /// left.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
-    /// True if the planner ignores how many rows a filter matches, so that a query has to choose its index.
+    /// True if the planner does not estimate how many rows a filter matches, so that the query has to name its
+    /// index.
     fn ignores_selectivity(&self) -> bool;
 }
 
-/// The dialect of a connection.
 pub(crate) fn dialect(backend: DbBackend) -> &'static dyn Dialect {
     match backend {
         DbBackend::Postgres => &postgres::Postgres,
@@ -80,12 +83,12 @@ pub(crate) fn dialect(backend: DbBackend) -> &'static dyn Dialect {
     }
 }
 
-/// The database's clock as an expression, in microseconds since 1970.
+/// The present time of the database as an expression, in microseconds since 1970.
 pub(crate) fn now(backend: DbBackend) -> Expr {
     Expr::cust(dialect(backend).clock())
 }
 
-/// A statement that is built once for each backend.
+/// An SQL text that is built once for each kind of database and then kept.
 pub(crate) struct SqlOnce {
     build: fn(&dyn Dialect) -> String,
     sqlite: OnceLock<String>,

@@ -1,12 +1,13 @@
-//! Finds rows by any of several identifiers, with one query and one index for each, combined in one
-//! statement. For a single `OR` over many values SQLite may scan all rows of the owner.
+//! Finds rows that match any of several identifiers. Each identifier has its own query, which uses its own
+//! index, and `UNION ALL` combines the queries into one statement. For a single `OR` over many values SQLite
+//! may scan all rows of the owner.
 
 use sea_orm::sea_query::{SelectStatement, UnionType};
 use sea_orm::{ConnectionTrait, EntityTrait, FromQueryResult, QueryTrait, Select};
 
 use crate::store::db::error::StoreError;
 
-/// Returns the rows of all finders. A row found by several is returned several times.
+/// Returns the rows that the queries find. A row that several queries find is returned several times.
 pub(crate) async fn union_all<E: EntityTrait>(
     connection: &impl ConnectionTrait,
     finders: impl IntoIterator<Item = Select<E>>,
@@ -38,7 +39,7 @@ mod tests {
     use crate::store::invoices::invoice_row;
     use crate::store::testing::stores;
 
-    /// The plan of SQLite, one line a step.
+    /// Returns SQLite's query plan, one text for each step.
     async fn plan<E: EntityTrait>(connection: &impl ConnectionTrait, finders: Vec<Select<E>>) -> Vec<String> {
         let mut statement = DbBackend::Sqlite.build(&union(finders).unwrap());
         statement.sql = format!("EXPLAIN QUERY PLAN {}", statement.sql);

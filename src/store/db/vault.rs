@@ -1,10 +1,11 @@
-//! Seals stored secrets (AES-256-GCM), so that a copy of the database reveals none. A sealed text is bound to
-//! its owner and does not open in another row. It names its encryption key, so that keys can be rotated: the
-//! current key seals and opens, older ones only open.
+//! Seals stored secrets (AES-256-GCM), so that a copy of the database reveals no secret. A sealed text is bound
+//! to the owner of its row and does not open for another owner. A sealed text names its encryption key, so that
+//! keys can be rotated: the current key seals and opens, older keys only open.
 //!
-//! Each text has its own key, derived from the encryption key and a random salt of 32 bytes (HKDF-SHA256), so
-//! an encryption key may seal any number of texts. The format is `v2.<key id>.<base64 of salt and
-//! ciphertext>`. Texts without a key id have an earlier format: base64 of a nonce and the ciphertext.
+//! For each text a key of its own is derived from the encryption key and a random salt of 32 bytes
+//! (HKDF-SHA256), so one encryption key may seal any number of texts. The format is `v2.<key id>.<base64 of
+//! salt and ciphertext>`. A text without the prefix `v2.` has the earlier format: base64 of a nonce and the
+//! ciphertext.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, RandomizedNonceKey, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
@@ -14,23 +15,22 @@ use sha2::{Digest, Sha256};
 
 use crate::store::db::error::StoreError;
 
-/// Bytes of the encryption key.
+/// The length of an encryption key in bytes.
 pub const KEY_LEN: usize = 32;
 const SALT_LEN: usize = 32;
 const FORM: &str = "v2.";
-/// Separates the keys derived here from other uses of the encryption key.
+/// The purpose given to HKDF. It makes the keys of sealed texts independent of other uses of the encryption
+/// key.
 const PURPOSE: &[u8] = b"einvoice sealed text v2";
 const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
-/// Bytes of a key id; its text is twice as long.
+/// The length of a key id in bytes. In hexadecimal it has twice as many digits.
 const ID_LEN: usize = 4;
 
-/// The encryption keys of the deployment.
 pub struct Vault {
     current: EncryptionKey,
     old: Vec<EncryptionKey>,
 }
 
-/// The encryption key is not 32 bytes in base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the encryption key must be {KEY_LEN} bytes in base64")]
 pub struct InvalidEncryptionKey;
@@ -46,18 +46,18 @@ impl Vault {
         Ok(Self { current: EncryptionKey::parse(key)?, old: Vec::new() })
     }
 
-    /// Adds keys that only open.
+    /// Adds older keys, which only open texts.
     pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, InvalidEncryptionKey> {
         let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })
     }
 
-    /// The id of the sealing key.
+    /// Returns the id of the current key.
     pub fn key_id(&self) -> &str {
         &self.current.id
     }
 
-    /// Seals a secret of an owner.
+    /// Seals a secret. Only the same owner can open the result.
     pub(crate) fn seal(&self, owner: &str, secret: &str) -> Result<String, StoreError> {
         let failed = || corrupt(owner, "the secret could not be sealed");
         let mut text = vec![0; SALT_LEN];
@@ -69,7 +69,7 @@ impl Vault {
         Ok(format!("{FORM}{}.{}", self.current.id, STANDARD.encode(text)))
     }
 
-    /// Opens a secret of an owner.
+    /// Opens a sealed secret. Fails if another owner or an unknown key sealed it.
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, StoreError> {
         let opened = match sealed.strip_prefix(FORM).and_then(|rest| rest.split_once('.')) {
             Some((id, text)) => {
@@ -88,7 +88,7 @@ impl Vault {
         opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
     }
 
-    /// Seals a secret with the current key; `None` if it already is.
+    /// Seals a sealed secret again with the current key. Returns `None` if the current key sealed it already.
     pub(crate) fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, StoreError> {
         let is_current = sealed
             .strip_prefix(FORM)
@@ -113,7 +113,7 @@ impl EncryptionKey {
         Ok(Self { id: hex::encode(&digest[..ID_LEN]), bytes })
     }
 
-    /// Derives the key of one text.
+    /// Derives the key for the one text that has this salt.
     fn derived(&self, salt: &[u8]) -> Option<LessSafeKey> {
         let extracted = Salt::new(HKDF_SHA256, salt).extract(&self.bytes);
         let expanded = extracted.expand(&[PURPOSE], &AES_256_GCM).ok()?;
@@ -137,7 +137,7 @@ impl EncryptionKey {
     }
 }
 
-/// A constant nonce: each key seals one text only.
+/// The nonce is constant, because each derived key seals one text only.
 fn only_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
@@ -158,7 +158,7 @@ mod tests {
         Vault::new(&key(byte)).unwrap()
     }
 
-    /// A text sealed before texts named their key.
+    /// Seals a secret in the earlier format, which does not name the key.
     fn sealed_in_the_first_form(byte: u8, owner: &str, secret: &str) -> String {
         let key = RandomizedNonceKey::new(&AES_256_GCM, &[byte; KEY_LEN]).unwrap();
         let mut sealed = secret.as_bytes().to_vec();

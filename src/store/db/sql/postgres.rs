@@ -31,7 +31,7 @@ impl Dialect for Postgres {
         format!("CAST(CAST({column} AS json) -> '{name}' AS TEXT)")
     }
 
-    /// `OFFSET 0` keeps the planner from merging the subquery into the outer one.
+    /// `OFFSET 0` stops the planner from merging the subquery into the outer query.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String {
         let Aliased { table, alias } = rows;
         let (kind, on) = match join {

@@ -40,7 +40,8 @@ impl Dialect for Sqlite {
         format!("{kind} JOIN {table} AS {alias} ON {condition}")
     }
 
-    /// All indexes that begin with the taxpayer look alike to SQLite, so a selection may have to name its index.
+    /// SQLite cannot tell apart indexes that begin with the taxpayer id, so a caller may have to name the right
+    /// index.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String {
         let FirstRows { rows: Aliased { table, alias }, taxpayer, inner, selection, sqlite_index } = first;
         let index = sqlite_index.map(|index| format!("INDEXED BY {index} ")).unwrap_or_default();
@@ -50,7 +51,7 @@ impl Dialect for Sqlite {
         )
     }
 
-    /// Needs no row locks: there is one writer.
+    /// SQLite has only one writer at a time, so it needs no row locks.
     fn lateral_lock(&self, _lock: &str, condition: &str) -> String {
         format!("CROSS JOIN lanes ON {condition}")
     }
