@@ -110,8 +110,8 @@ fn of_path(said: &str) -> Option<(&str, &str)> {
     Some((name, what.trim()))
 }
 
-/// Splits a message of Go's validator into the path and a sentence for the violated tag. Example: `Key:
-/// 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
+/// Splits a message of Go's validator into the path and a sentence for the violated tag. An example of a message is
+/// `Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
 fn of_validator(said: &str) -> Option<(&str, &str)> {
     let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;

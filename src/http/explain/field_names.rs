@@ -95,7 +95,8 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of the field. Also returns the field's value if the object `here` has the field.
+/// Returns the caller's name of the field; `None` if the field is unknown. Also returns the value of the field if the
+/// object `here` has it.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);

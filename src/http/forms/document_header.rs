@@ -49,7 +49,7 @@ pub(crate) fn texts(reader: &mut Reader<'_>) {
 }
 
 /// The authority's invoice type codes of documents that the buyer issues instead of the supplier: self billed,
-/// self-billed credit note, self-billed invoice.
+/// self-billed credit note and self-billed invoice.
 const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
 
 /// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.

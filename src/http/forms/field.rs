@@ -23,7 +23,7 @@ use crate::http::forms::text_checks::{self, chars, is_letters, line, listed, mat
 pub(crate) const TEXT_MAX: usize = 255;
 /// Upper bound of a long text for which the specification gives no limit, in characters.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
-/// Upper bound of an IRN, in characters: an invoice number, a service id and a date.
+/// Upper bound of an IRN, in characters. An IRN consists of an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 /// Upper bound of the items of a list for which the specification gives no limit.
@@ -41,7 +41,7 @@ pub(crate) struct Field<'f> {
     pub(super) recorder: Option<(&'f SchemaRecorder, Presence)>,
 }
 
-/// An item of a list as received, and the result of reading it.
+/// An item of a list: the received value, and the result of reading it.
 pub(crate) type ItemResult<'f, T> = (&'f Value, Result<Accepted<T>, Faults>);
 
 impl<'f> Field<'f> {

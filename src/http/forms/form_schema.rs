@@ -32,7 +32,7 @@ pub(crate) enum Presence {
 /// The type of a field's value, with the limits that the form checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldType {
-    /// A text with its minimum and maximum length in characters.
+    /// A text of `min` to `max` characters.
     Text {
         min: usize,
         max: usize,

@@ -79,7 +79,7 @@ fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpay
     Some(irn)
 }
 
-/// Returns true if the authority accepts this invoice number, because it has letters and digits only.
+/// Returns true if the authority accepts this invoice number. It accepts only letters and digits.
 pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

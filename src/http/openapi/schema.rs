@@ -106,7 +106,8 @@ fn is_shaped(shape: &FieldType) -> bool {
         )
 }
 
-/// Returns the schema of an optional text that has a format. It also allows a blank text, since this counts as absent.
+/// Returns the schema of an optional text that has a format. The schema also allows a blank text, since a blank text
+/// counts as absent.
 fn or_blank(property: &Property) -> Schema {
     let strict = Property { presence: Presence::Required, ..property.clone() };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
@@ -133,7 +134,8 @@ fn kinds(kind: Type, presence: Presence) -> SchemaType {
     }
 }
 
-/// Limits the length of a text. Only a required text has a minimum length, since a blank text counts as absent.
+/// Limits the length of a text. Only a required text has a minimum length, since a blank optional text counts as
+/// absent.
 fn characters(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
     let least = (presence == Presence::Required).then_some(min.max(1));
     text.min_length(least).max_length(Some(max))

@@ -74,7 +74,7 @@ impl ApiResponse {
         self
     }
 
-    /// Forbids caches to store the response, because it carries a secret.
+    /// Forbids caches from storing the response, because it carries a secret.
     #[must_use]
     pub(crate) fn unstored(self) -> Self {
         self.header(CACHE_CONTROL, "no-store")

@@ -17,7 +17,7 @@ use crate::http::respond::queue::QueueView;
 /// scheme; it is the name that `OpenAPI` uses.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
-/// The parts of a request that decide how its failure is rendered.
+/// The properties of a request that the response to its failure depends on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponsePrefs {
     pub(crate) request_id: String,

@@ -26,8 +26,8 @@ impl PatchOp {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
-    /// Returns the operation in the form of RFC 6902. A member that existed (`was_there`) is replaced; any other is
-    /// added.
+    /// Returns the operation in the form of RFC 6902. `was_there` is true if the member existed before the change;
+    /// `Set` then becomes `replace`, and otherwise `add`.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
         let (path, why) = (&self.pointer, &self.why);
         match &self.change {

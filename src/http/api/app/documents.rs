@@ -1,6 +1,6 @@
-//! Submit, Transmit and Report. Each starts a pipeline run, or joins the run that already exists for the IRN. Failures
-//! of Transmit and Report have status 500 and an error code for each cause (docs/contract.md, "The authority
-//! pipeline").
+//! Submit, Transmit and Report. Each starts a pipeline run, or joins the run that already exists for the IRN. If the
+//! run of Transmit or Report fails, the status is 500, and the error code tells the cause (docs/contract.md, "The
+//! authority pipeline").
 
 use actix_web::web;
 use serde_json::json;
@@ -90,7 +90,7 @@ async fn submit(
     Ok(run_response::submitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/transmit: Transmit. All failures have status 500; the error code tells the cause
+/// POST /v1/app/invoices/transmit: Transmit. If the run fails, the status is 500, and the error code tells the cause
 /// (docs/contract.md, "The authority pipeline").
 async fn transmit(
     state: web::Data<ApiState>,
@@ -113,7 +113,7 @@ async fn transmit(
     Ok(run_response::transmitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/report: Report. All failures have status 500; the error code tells the cause
+/// POST /v1/app/invoices/report: Report. If the run fails, the status is 500, and the error code tells the cause
 /// (docs/contract.md, "The authority pipeline").
 async fn report(
     state: web::Data<ApiState>,

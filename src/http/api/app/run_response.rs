@@ -42,8 +42,8 @@ pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Re
     }
 }
 
-/// Returns the response of Transmit. Each failure has status 500 and tells the caller whether the same call may succeed
-/// later.
+/// Returns the response of Transmit. If the run was refused or has not ended, the status is 500, and the response tells
+/// whether the same call may succeed later.
 pub(crate) async fn transmitted(
     state: &ApiState,
     run: &Run,
@@ -66,8 +66,8 @@ pub(crate) async fn transmitted(
     }
 }
 
-/// Returns the response of Report. Each failure has status 500 and tells the caller whether the same call may succeed
-/// later.
+/// Returns the response of Report. If the run was refused or has not ended, the status is 500, and the response tells
+/// whether the same call may succeed later.
 pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     match run.state {
         RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),

@@ -55,8 +55,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /ops/breakers: lists the circuit breaker and the concurrency limit of each operation of the authority. Each
-/// process has its own; the response shows those of the process that answers.
+/// GET /ops/breakers: lists the circuit breaker and the concurrency limit of each operation of the authority. Every
+/// process has separate breakers and limits; the response shows those of the process that answers.
 fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());

@@ -64,7 +64,7 @@ fn action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/pipeline/runs: lists the runs of all taxpayers, newest first.
+/// GET /ops/pipeline/runs: lists the pipeline runs of all taxpayers, newest first.
 async fn list_runs(
     state: web::Data<ApiState>,
     _: OperatorCaller,

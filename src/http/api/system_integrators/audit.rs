@@ -1,5 +1,5 @@
-//! The audit log of an integrator: the security changes that the integrator made, and those that concern its account or
-//! its taxpayers.
+//! The audit log of an integrator: the security changes that the integrator made, and those that others made to its
+//! account.
 
 use actix_web::web;
 
