@@ -19,7 +19,7 @@
 //! | the day to compare with the authority's ledger | `reconciliation` |
 //! | the dead letters to replay | `dead_letters` |
 //! | Submit, Transmit | `submission`, `transmit` |
-//! | Validate, Report, Update Payment Status of the access point surface | `validation`, `vat_report`, `relayed_payment` |
+//! | Validate, Report, Update Payment Status of `/v1/app` | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: owner, header | `ownership`, `document_header` |
 //! | parts of the authority's document: parties, lines, taxes, the rest | `document`, `taxes`, `references` |
 //! | the document as it is sent or stored | `normalized`, `authority_document` |
