@@ -1,0 +1,104 @@
+//! The access point surface: submits, transmits and reports, and shows the runs.
+
+use std::ops::Deref;
+
+use serde_json::{Value, json};
+
+use super::{REPORT, SUBMIT, TRANSMIT, VALIDATE, relay};
+use crate::answer::Answer;
+use crate::client::Client;
+use crate::patience::eventually;
+
+/// Calls the access point surface, with the key of a taxpayer or of an integrator.
+#[derive(Debug, Clone)]
+pub struct AppClient(Client);
+
+impl Deref for AppClient {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.0
+    }
+}
+
+impl AppClient {
+    pub(super) fn new(client: &Client) -> Self {
+        Self(client.clone())
+    }
+
+    pub async fn submit(&self, body: &Value) -> Answer {
+        self.send("POST", SUBMIT, body).await
+    }
+
+    pub async fn submit_async(&self, body: &Value) -> Answer {
+        let request = self.request("POST", SUBMIT).header("prefer", "respond-async");
+        Answer::to(request.json(body)).await
+    }
+
+    pub async fn transmit(&self, irn: &str) -> Answer {
+        self.send("POST", TRANSMIT, &json!({ "irn": irn })).await
+    }
+
+    pub async fn confirm_receipt(&self, irn: &str) -> Answer {
+        self.call("PATCH", &format!("{TRANSMIT}/{irn}/confirm-receipt")).await
+    }
+
+    pub async fn confirm(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/confirm")).await
+    }
+
+    pub async fn validate(&self, body: &Value) -> Answer {
+        self.send("POST", VALIDATE, body).await
+    }
+
+    pub async fn report(&self, body: &Value) -> Answer {
+        self.send("POST", REPORT, body).await
+    }
+
+    /// Relays a payment status.
+    pub async fn pay(&self, irn: &str, status: &str) -> Answer {
+        self.send("PATCH", &relay(irn), &json!({ "payment_status": status })).await
+    }
+
+    pub async fn download(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/download")).await
+    }
+
+    /// Returns the run of an operation that is not the one shown by default.
+    pub async fn run_of(&self, irn: &str, operation: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/run?operation={operation}")).await
+    }
+
+    pub async fn run(&self, irn: &str) -> Answer {
+        self.get(&format!("/v1/app/invoices/{irn}/run")).await
+    }
+
+    /// Submits until the run has ended, as a caller does that may come again.
+    pub async fn submit_to_the_end(&self, body: &Value) -> Answer {
+        to_the_end("a submission", async || self.submit(body).await).await
+    }
+
+    /// Transmits until the run has ended.
+    pub async fn transmit_to_the_end(&self, irn: &str) -> Answer {
+        to_the_end("a transmission", async || self.transmit(irn).await).await
+    }
+
+    /// Reports until the run has ended.
+    pub async fn report_to_the_end(&self, body: &Value) -> Answer {
+        to_the_end("a report", async || self.report(body).await).await
+    }
+}
+
+/// Asks again while the answer allows it: how far a run gets while it is waited for depends on the load of the machine.
+async fn to_the_end(of: &str, ask: impl AsyncFn() -> Answer) -> Answer {
+    eventually(&format!("the end of {of}"), async || {
+        let answer = ask().await;
+        let may_be_asked_again =
+            answer.code() == "AUTHORITY_UNAVAILABLE" || answer.body["retryable"] == json!(true);
+        if may_be_asked_again {
+            assert_ne!(answer.header("retry-after"), "", "{}", answer.text);
+        }
+        (!may_be_asked_again).then_some(answer)
+    })
+    .await
+}
