@@ -19,7 +19,7 @@ const CEILING_SPAN: Duration = Duration::from_secs(1);
 /// Events from which a pace is guessed, and the most that are drained.
 const GUESS: usize = 400;
 const BACKLOG_MAX: usize = 20_000;
-/// How long a shut sink is given until as much is in hand as can be.
+/// How long a held sink is given until as many requests wait as can be.
 const SETTLE: Duration = Duration::from_millis(500);
 const LATENCIES_MS: [u64; 3] = [0, 10, 50];
 
@@ -58,15 +58,15 @@ pub(crate) async fn measure(name: &str, settings: &Settings) {
             println!("  {} commands were refused by a busy database and sent again", crowd.put_off.get());
         }
     }
-    let (requests, fresh) = sink.seen();
-    let (twice, bytes) = (requests - plain - fresh, sink.sample().len());
-    println!("  {fresh} events, {twice} of them came twice; a notification has {bytes} bytes");
+    let (events, bytes) = (sink.events(), sink.sample().len());
+    let twice = sink.requests() - plain - events;
+    println!("  {events} events, {twice} of them came twice; a notification has {bytes} bytes");
     app.close(Duration::from_secs(10)).await;
 }
 
 impl Stage<'_> {
     async fn row(&mut self, latency: Duration) {
-        self.sink.takes(latency);
+        self.sink.delay(latency);
         let guess = self.drain(GUESS).await;
         let backlog = guess.per_second * self.span_s;
         let drained = self.drain(whole(backlog).clamp(GUESS, BACKLOG_MAX)).await;
@@ -97,25 +97,25 @@ impl Stage<'_> {
 
     /// Commits so many events while the sink answers nothing, then lets it.
     async fn drain(&mut self, count: usize) -> Drained {
-        let (_, before) = self.sink.seen();
-        self.sink.open(false);
+        let before = self.sink.events();
+        self.sink.hold(true);
         let begun = Instant::now();
         self.crowd.fill(self.take(count)).await;
         let fill_per_second = rate(count, begun);
         sleep(SETTLE).await;
-        let at_once = self.sink.in_hand();
+        let at_once = self.sink.unanswered();
         let begun = Instant::now();
-        self.sink.open(true);
-        self.sink.have(before + count).await;
+        self.sink.hold(false);
+        self.sink.wait_for(before + count).await;
         Drained { fill_per_second, per_second: rate(count, begun), at_once }
     }
 
     /// How long after its commit each event of a steady load arrived.
     async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
-        let (_, before) = self.sink.seen();
+        let before = self.sink.events();
         let count = whole(per_second * self.span_s).max(1);
         let committed = self.crowd.trickle(self.take(count), Duration::from_secs_f64(1.0 / per_second)).await;
-        self.sink.have(before + count).await;
+        self.sink.wait_for(before + count).await;
         let late = committed.into_iter().map(|(number, at)| {
             let received = self.sink.received(number).expect("each number has come");
             received.saturating_duration_since(at)
@@ -125,7 +125,7 @@ impl Stage<'_> {
 
     /// What a plain client gets out of the sink with as many requests at once.
     async fn ceiling(&mut self, at_once: usize) -> f64 {
-        let (before, _) = self.sink.seen();
+        let before = self.sink.requests();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
         let urls = self.crowd.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
         let (urls, body) = (urls.collect::<Vec<_>>(), self.sink.sample());
@@ -145,7 +145,7 @@ impl Stage<'_> {
                 })
         };
         let per_second = tokio::task::spawn_blocking(load).await.unwrap();
-        self.plain += self.sink.seen().0 - before;
+        self.plain += self.sink.requests() - before;
         per_second
     }
 }

@@ -6,6 +6,7 @@
 //! | the sample documents, one of each kind | `documents` |
 //! | changes to them, by dot path | `edit` |
 //! | the HTTP client, its answers, and the roles that call | `client`, `answer`, `roles` |
+//! | the webhook receiver, what it received and its answers | `receiver` |
 //! | waiting for an event that must come | `patience` |
 //! | the databases that a case runs on | `backend`; the attributes are in `testkit_macros` |
 
@@ -21,6 +22,7 @@ pub mod client;
 pub mod documents;
 pub mod edit;
 pub mod patience;
+pub mod receiver;
 pub mod roles;
 
 pub use backend::Backend;

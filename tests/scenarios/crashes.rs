@@ -1,6 +1,7 @@
 //! Work that ends the process, each time that it is taken up: a notification whose receiver brings the process down, a
 //! step during whose call it dies. The second end is the last: that work is put aside and everything else goes on.
 
+use std::process::Command;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -8,11 +9,11 @@ use sandbox::{FaultKind, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
 use testkit::patience::eventually;
+use testkit::receiver::Receiver;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::receiver::{Manners, Receiver};
 use crate::support::scene::Scene;
 
 /// Long enough that the answer never comes before the kill.
@@ -23,11 +24,11 @@ const WHILE: Duration = Duration::from_secs(3);
 #[each_database]
 async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backend) {
     let mut scene = Scene::open(backend).await;
-    let receiver = Receiver::start(Manners::PROMPT, 7);
+    let receiver = Receiver::start();
     scene.set_webhook(&receiver.url()).await;
     let neighbour = scene.newcomer().await;
     scene.set_webhook_of(neighbour.id, &receiver.url()).await;
-    receiver.end_process_on("FATAL", scene.service.id());
+    end_process_on_arrival(&receiver, scene.service.id());
     // Beside it others are under way at the same endpoint.
     for number in 0..4 {
         scene.taxpayer.created(&invoice_numbered(&format!("BEFORE{number}"))).await;
@@ -36,16 +37,19 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     scene.taxpayer.create(&invoice_numbered("FATAL1")).await;
     scene.service.ended().await;
     scene.service.launch();
-    receiver.end_process_on("FATAL", scene.service.id());
+    end_process_on_arrival(&receiver, scene.service.id());
     scene.service.ended().await;
     scene.service.launch();
-    receiver.end_process_on("FATAL", scene.service.id());
+    end_process_on_arrival(&receiver, scene.service.id());
     scene.service.ready().await;
     let after = scene.taxpayer.created(&invoice_numbered("AFTER1")).await;
     let beside = neighbour.client.created(&invoice_numbered("BESIDE1")).await;
     eventually("the notifications of others", async || {
-        let arrivals = receiver.arrivals();
-        [&after.irn, &beside.irn].iter().all(|irn| arrivals.iter().any(|one| one.irn == **irn)).then_some(())
+        let arrivals = receiver.received();
+        [&after.irn, &beside.irn]
+            .iter()
+            .all(|irn| arrivals.iter().any(|one| one.irn() == **irn))
+            .then_some(())
     })
     .await;
     let operator = scene.operator();
@@ -59,13 +63,13 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     assert!(letters[0].to_string().contains("quarantined"), "{listed}");
     sleep(WHILE).await;
     let fatal =
-        |receiver: &Receiver| receiver.arrivals().iter().filter(|one| one.irn.starts_with("FATAL")).count();
+        |receiver: &Receiver| receiver.received().iter().filter(|one| one.irn().starts_with("FATAL")).count();
     assert_eq!(fatal(&receiver), 2, "it ended the process twice and not once more");
     assert_eq!(scene.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
     assert!(scene.service.output().contains("gave up on a delivery"), "one line says so");
 
     // An operator may have it sent again.
-    receiver.spare_process();
+    receiver.on_arrival(|_| {});
     let path = format!("/ops/webhooks/dead-letters/{}/replay", letters[0]["id"].as_str().unwrap());
     let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert!(answer.status < 300, "{answer:?}");
@@ -77,7 +81,6 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     })
     .await;
     scene.intact_events().await;
-    receiver.stop().await;
 }
 
 #[each_database]
@@ -128,4 +131,14 @@ async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
     scene.taxpayer.succeeded(irn, "submit").await;
     assert_eq!(scene.authority.state().invoice(irn).unwrap().sign_count, 1);
     scene.intact_events().await;
+}
+
+/// Has the process end at once when a notification of a fatal IRN arrives.
+fn end_process_on_arrival(receiver: &Receiver, process: u32) {
+    receiver.on_arrival(move |one| {
+        if one.irn().starts_with("FATAL") {
+            let killed = Command::new("kill").args(["-s", "KILL", &process.to_string()]).status();
+            assert!(killed.unwrap().success());
+        }
+    });
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::support::receiver::{Manners, Receiver};
+use crate::support::receiver::Behaviour;
 use crate::support::scene::Scene;
 
 const WRITERS: usize = 4;
@@ -72,25 +72,23 @@ async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
 /// What an endpoint is being sent is heard out: it does not come again at the next start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deliveries_under_way_are_heard_out() {
-    let manners = Manners { takes: Duration::from_secs(2), ..Manners::PROMPT };
-    let receiver = Receiver::start(manners, 3);
+    let receiver = Behaviour { latency: Duration::from_secs(2), ..Behaviour::PROMPT }.start();
     let mut scene = Scene::open(Backend::Sqlite).await;
     scene.set_webhook(&receiver.url()).await;
     let bodies: Vec<_> = (0..5).map(|number| invoice_numbered(&format!("LASTCALL{number}"))).collect();
     join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
-    eventually("five notifications", async || (receiver.seen() >= 5).then_some(())).await;
+    eventually("five notifications", async || (receiver.requests() >= 5).then_some(())).await;
     scene.service.signal("TERM");
     let status = scene.service.ended().await;
     assert_eq!(status.code(), Some(0), "{}", scene.service.output());
     scene.service.restart().await;
     let last = scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
     eventually("a notification after the start", async || {
-        receiver.arrivals().iter().any(|arrival| arrival.irn == last.irn).then_some(())
+        receiver.received().iter().any(|one| one.irn() == last.irn).then_some(())
     })
     .await;
-    let told: Vec<_> = receiver.arrivals().into_iter().map(|arrival| arrival.id).collect();
-    assert_eq!(told.len(), told.iter().collect::<BTreeSet<_>>().len(), "none came twice");
-    receiver.stop().await;
+    let ids: Vec<_> = receiver.received().into_iter().map(|one| one.id).collect();
+    assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "none came twice");
 }
 
 /// Idle connections are closed at once, while what is under way is waited for.

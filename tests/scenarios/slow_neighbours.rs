@@ -21,11 +21,12 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{self, Stream, StreamExt};
 use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
+use testkit::receiver::Receiver;
 use testkit::{Backend, each_database};
 use tokio::time::interval;
 
 use crate::support::client::Client;
-use crate::support::receiver::{Manners, Receiver};
+use crate::support::receiver::Behaviour;
 use crate::support::scene::{Newcomer, Scene};
 use crate::support::size::size;
 
@@ -46,18 +47,17 @@ async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
     println!("{backend:?}: {} fast receivers, {} neighbours", street.fast.len(), street.neighbours.len());
     street.notify("WARMUP").await;
     let mut times = [Vec::new(), Vec::new()];
-    let kinds = [("PROMPT", Manners::PROMPT), ("SLOW", Manners::SLUGGISH)];
+    let kinds = [("PROMPT", Behaviour::PROMPT), ("SLOW", Behaviour::SLOW)];
     for pair in 0..size("EINVOICE_NEIGHBOURS_ROUNDS", 1) {
         // Every other pair begins with the slow ones: what grows from round to round is not laid at their door.
         for index in [pair % 2, 1 - pair % 2] {
-            let (name, manners) = kinds[index];
-            times[index].extend(street.round(&format!("{name}{pair}"), manners).await);
+            let (name, behaviour) = kinds[index];
+            times[index].extend(street.round(&format!("{name}{pair}"), behaviour).await);
         }
     }
     let [prompt, slow] = times.map(|mut times| share(&mut times, 990));
     let per_cent = slow.as_micros() * 100 / prompt.as_micros().max(1);
     println!("  p99 beside slow ones {slow:?}, beside prompt ones {prompt:?}: {per_cent} %");
-    street.close().await;
 }
 
 /// So many per mille took no longer.
@@ -80,7 +80,7 @@ impl Street {
     async fn of(scene: &Scene) -> Self {
         let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
         let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
-        let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start(Manners::PROMPT, 1));
+        let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start());
         let neighbours = stream::iter(onboard(scene, slow, &at_times_slow).await).then(Neighbour::settle);
         Self {
             neighbours: neighbours.collect().await,
@@ -91,26 +91,26 @@ impl Street {
         }
     }
 
-    /// How long the notifications of the fast ones took while the neighbours had these manners.
-    async fn round(&self, name: &str, manners: Manners) -> Vec<Duration> {
+    /// How long the notifications of the fast ones took while the neighbours behaved like this.
+    async fn round(&self, name: &str, behaviour: Behaviour) -> Vec<Duration> {
         let receiver = &self.at_times_slow;
         self.let_all_answer().await;
-        receiver.behave(manners);
+        behaviour.apply_to(receiver);
         for one in &self.neighbours {
             one.change(self.backlog).await;
         }
-        if manners.takes.is_zero() {
+        if behaviour.latency.is_zero() {
             self.let_all_answer().await;
         } else {
             eventually("all neighbours to be at work", async || self.are_all_at_work().then_some(())).await;
         }
-        let before = receiver.answered();
+        let before = receiver.answers();
         let (mut times, ()) = tokio::join!(self.notify(name), self.keep_neighbours_busy());
         assert!(
-            manners.takes.is_zero() || self.have_all_a_queue(),
+            behaviour.latency.is_zero() || self.have_all_a_queue(),
             "a slow one was done before the fast ones"
         );
-        let (seen, answered) = (receiver.seen(), receiver.answered());
+        let (seen, answered) = (receiver.requests(), receiver.answers());
         let [median, late] = [500, 990].map(|per_mille| share(&mut times, per_mille));
         println!("  {name:<7} from commit to arrival: p50 {median:?}, p99 {late:?} of {}", times.len());
         println!("          neighbours answered {} and hold {}", answered - before, seen - answered);
@@ -126,10 +126,10 @@ impl Street {
             .collect()
             .await;
         eventually(&format!("every notification of {name}"), async || {
-            let arrivals = self.always_prompt.arrivals();
+            let arrivals = self.always_prompt.received();
             let of_these = arrivals
                 .iter()
-                .filter_map(|seen| Some(seen.at.saturating_duration_since(*committed.get(&seen.irn)?)));
+                .filter_map(|seen| Some(seen.at.saturating_duration_since(*committed.get(seen.irn())?)));
             let times: Vec<_> = of_these.collect();
             (times.len() >= committed.len()).then_some(times)
         })
@@ -145,29 +145,24 @@ impl Street {
     }
 
     async fn let_all_answer(&self) {
-        self.at_times_slow.behave(Manners::PROMPT);
+        Behaviour::PROMPT.apply_to(&self.at_times_slow);
         let due: usize = self.neighbours.iter().map(Neighbour::due).sum();
-        eventually("neighbours to answer", async || (self.at_times_slow.answered() == due).then_some(()))
+        eventually("neighbours to answer", async || (self.at_times_slow.answers() == due).then_some(()))
             .await;
     }
 
     fn are_all_at_work(&self) -> bool {
-        let arrivals = self.at_times_slow.arrivals();
+        let arrivals = self.at_times_slow.received();
         let is_at_work =
-            |one: &Neighbour| arrivals.iter().any(|seen| seen.taxpayer == one.id && !seen.is_answered);
+            |one: &Neighbour| arrivals.iter().any(|seen| seen.taxpayer() == one.id && !seen.is_answered);
         self.neighbours.iter().all(is_at_work)
     }
 
     fn have_all_a_queue(&self) -> bool {
-        let mut arrivals = self.at_times_slow.arrivals();
+        let mut arrivals = self.at_times_slow.received();
         arrivals.retain(|seen| seen.is_answered);
-        let answered = |id| arrivals.iter().filter(|seen| seen.taxpayer == id).count();
+        let answered = |id| arrivals.iter().filter(|seen| seen.taxpayer() == id).count();
         self.neighbours.iter().all(|one| answered(one.id) < one.due())
-    }
-
-    async fn close(self) {
-        self.always_prompt.stop().await;
-        self.at_times_slow.stop().await;
     }
 }
 

@@ -11,11 +11,12 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
+use testkit::receiver::Received;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::books::Books;
-use crate::support::receiver::{Arrival, Manners, Receiver, assert_order, duplicates};
+use crate::support::receiver::{Behaviour, assert_order, duplicates};
 use crate::support::scene::Scene;
 use crate::support::size::size;
 
@@ -33,7 +34,7 @@ fn kills() -> usize {
 async fn notifications_survive_kills(backend: Backend) {
     let (kills, begun) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
-    let receiver = Receiver::start(Manners::RELUCTANT, 7);
+    let receiver = Behaviour::RELUCTANT.start();
     scene.set_webhook(&receiver.url()).await;
     let before = scene.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("HOOK{number}"))).collect();
@@ -45,9 +46,9 @@ async fn notifications_survive_kills(backend: Backend) {
             let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, status));
             assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
         }
-        let seen = receiver.seen();
+        let seen = receiver.requests();
         let what = format!("a notification in round {round}");
-        eventually(&what, async || (receiver.seen() > seen).then_some(())).await;
+        eventually(&what, async || (receiver.requests() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..150))).await;
         let epoch = books.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
         scene.restart_after_kill().await;
@@ -61,14 +62,13 @@ async fn notifications_survive_kills(backend: Backend) {
         (receiver.accepted(scene.taxpayer_id()) == due).then_some(())
     })
     .await;
-    let arrivals = receiver.arrivals();
+    let arrivals = receiver.received();
     assert_order(&arrivals);
     for arrival in &arrivals {
-        let event = &events[usize::try_from(arrival.sequence - 1).unwrap()];
+        let event = &events[usize::try_from(arrival.sequence() - 1).unwrap()];
         assert_eq!(event["id"], json!(arrival.id), "a notification carries the id of its event");
     }
     println!("{backend:?}: {kills} kills while delivering, {}", figures(due.len(), &arrivals, begun));
-    receiver.stop().await;
 }
 
 /// Events from before there was a webhook, in more than one part, and live ones of the same IRNs beside them.
@@ -76,7 +76,7 @@ async fn notifications_survive_kills(backend: Backend) {
 async fn a_replay_survives_kills(backend: Backend) {
     let (kills, started) = (kills(), Instant::now());
     let mut scene = Scene::with(backend, &[SCHEDULE]).await;
-    let receiver = Receiver::start(Manners::RELUCTANT, 7);
+    let receiver = Behaviour::RELUCTANT.start();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("OLD{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
     for round in 0..REPLAYED_ROUNDS {
@@ -95,9 +95,9 @@ async fn a_replay_survives_kills(backend: Backend) {
     let books = Books::of(&scene).await;
     let mut chance = StdRng::seed_from_u64(13);
     for round in 0..kills {
-        let seen = receiver.seen();
+        let seen = receiver.requests();
         let what = format!("a replayed notification in round {round}");
-        eventually(&what, async || (receiver.seen() > seen).then_some(())).await;
+        eventually(&what, async || (receiver.requests() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..100))).await;
         let epoch = books.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
         scene.restart_after_kill().await;
@@ -109,13 +109,12 @@ async fn a_replay_survives_kills(backend: Backend) {
         (receiver.accepted(scene.taxpayer_id()) == due).then_some(())
     })
     .await;
-    let arrivals = receiver.arrivals();
+    let arrivals = receiver.received();
     assert_order(&arrivals);
     println!("{backend:?}: {kills} kills while replaying, {}", figures(due.len(), &arrivals, started));
     let replay = scene.integrator.get(&path).await.unwrap().body["data"].clone();
     assert_eq!(replay["state"], json!("done"));
     assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
-    receiver.stop().await;
 }
 
 /// Waits until what was under way at a kill has ended, where the lane had this epoch. Meanwhile each goes alone, and a
@@ -132,7 +131,7 @@ async fn none_goes_alone(books: &Books, epoch: i64) {
     .await;
 }
 
-fn figures(events: usize, arrivals: &[Arrival], begun: Instant) -> String {
+fn figures(events: usize, arrivals: &[Received], begun: Instant) -> String {
     let (count, twice) = (arrivals.len(), duplicates(arrivals));
     format!("{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all", begun.elapsed())
 }

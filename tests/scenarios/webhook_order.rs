@@ -10,7 +10,7 @@ use testkit::documents::invoice_numbered;
 use testkit::patience::{PATIENCE, eventually_within};
 use testkit::{Backend, each_database};
 
-use crate::support::receiver::{Manners, Receiver, assert_order, duplicates};
+use crate::support::receiver::{Behaviour, assert_order, duplicates};
 use crate::support::scene::Scene;
 use crate::support::size::size;
 
@@ -26,7 +26,7 @@ const SCHEDULE: (&str, &str) =
 async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Backend) {
     let invoices = size("EINVOICE_DELIVERY_EVENTS", 200).div_ceil(EACH);
     let scene = Scene::with(backend, &[SCHEDULE]).await;
-    let receiver = Receiver::start(Manners::ERRATIC, 3);
+    let receiver = Behaviour::ERRATIC.start();
     scene.set_webhook(&receiver.url()).await;
     let before = scene.taxpayer.events().await.len();
     let begun = Instant::now();
@@ -41,16 +41,15 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
     .await;
     let taken = begun.elapsed();
     assert_eq!(receiver.accepted(scene.taxpayer_id()), due, "the accepted events and the log");
-    let arrivals = receiver.arrivals();
+    let arrivals = receiver.received();
     assert_order(&arrivals);
-    let refused = arrivals.iter().filter(|arrival| !arrival.is_accepted).count();
+    let refused = arrivals.iter().filter(|arrival| !arrival.is_accepted()).count();
     println!("{backend:?}: {count} events of {invoices} IRNs accepted in {taken:?}, each IRN in order");
     println!(
         "  {} arrivals, {refused} of them refused, {} of them duplicates",
         arrivals.len(),
         duplicates(&arrivals)
     );
-    receiver.stop().await;
 }
 
 /// An invoice from its creation on, a notification for each thing that happens to it.

@@ -78,7 +78,7 @@ fn cases(erp: &Erp) -> Vec<(&'static str, Gate, Value)> {
 async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
     let scene = Scene::at(world, Gate::Open).await;
     for (auth_type, gate, auth) in cases(&scene.erp) {
-        scene.erp.open(gate);
+        scene.erp.set_gate(gate);
         scene.set_url(&scene.erp.url()).await;
         scene.set(auth_type, &auth).await;
         let answer = scene.test().await.expect_status(200);
@@ -90,14 +90,14 @@ async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
         let graded = format!("{}/test?grade=true", webhook(scene.taxpayer.id));
         let answer = world.integrator().call("POST", &graded).await;
         assert_eq!(answer.expect_refusal(502, "WEBHOOK_UNREACHABLE").message(), OTHER_HOST);
-        let requests = (stranger.taken().len(), stranger.turned_away(), stranger.token_calls().len());
+        let requests = (stranger.accepted().len(), stranger.refused(), stranger.token_calls().len());
         assert_eq!(requests, (0, 0, 0), "{auth_type}: nothing was sent, with or without credentials");
         assert_eq!(scene.erp.token_calls().len(), tokens, "{auth_type}: no token was asked for");
         // Set again for this host, they are sent to it.
-        stranger.open(Gate::Open);
+        stranger.set_gate(Gate::Open);
         scene.set(auth_type, &auth).await;
         scene.test().await;
-        let requests = stranger.taken().len() + stranger.turned_away();
+        let requests = stranger.accepted().len() + stranger.refused();
         assert!(requests > 0, "{auth_type}: set for this host they are sent to it");
         scene.set_url(&scene.erp.url()).await;
     }
@@ -139,7 +139,7 @@ async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &Wor
         (log.data()["data"][0]["attempts"].as_array()?.len() == 2).then_some(())
     };
     eventually("the replay's end", again).await;
-    assert_eq!((stranger.taken().len(), stranger.turned_away()), (0, 0));
+    assert_eq!((stranger.accepted().len(), stranger.refused()), (0, 0));
 }
 
 #[each_database]

@@ -4,9 +4,9 @@ use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::Taxpayer;
 
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 /// A taxpayer whose one notification is a dead letter.

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Received, Receiver, Reply};
 use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::erp::{Erp, Gate, Taken};
+use crate::support::erp::{Erp, Gate};
 use crate::support::ntlm::Account;
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 const ACCOUNT: Account = Account { user: "Ada", domain: "LAGOS", password: "päss word" };
@@ -70,12 +70,12 @@ impl<'w> Desk<'w> {
     }
 
     /// A notification of a real event, as the ERP took it.
-    async fn notified(&self) -> Taken {
-        let before = self.erp.taken().len();
+    async fn notified(&self) -> Received {
+        let before = self.erp.accepted().len();
         self.taxpayer.invoice(&documents::invoice()).await;
-        let taken = async || self.erp.taken().get(before).cloned();
+        let taken = async || self.erp.accepted().get(before).cloned();
         let taken = eventually("a notification", taken).await;
-        assert!(taken.notification.is_signed_with(&self.secret), "the bytes that were sent are signed");
+        assert!(taken.is_signed_with(&self.secret), "the bytes that were sent are signed");
         taken
     }
 
@@ -182,10 +182,10 @@ async fn basic_credentials_and_keys_are_those_that_were_set(world: &World) {
     desk.set("basic", json!({ "username": "ada", "password": "päss: word" })).await;
     assert_eq!(desk.code_of_test().await, 204);
     assert!(desk.notified().await.header("webhook-id").len() > 10);
-    desk.erp.open(Gate::Header("x-api-key", "k 1"));
+    desk.erp.set_gate(Gate::Header("x-api-key", "k 1"));
     desk.set("api_key", json!({ "value": "k 1" })).await;
     assert_eq!(desk.code_of_test().await, 204);
-    desk.erp.open(Gate::Header("x-erp-key", "k 1"));
+    desk.erp.set_gate(Gate::Header("x-erp-key", "k 1"));
     assert_eq!(desk.code_of_test().await, 401);
     desk.set("api_key", json!({ "header": "X-ERP-Key" })).await;
     assert_eq!(desk.notified().await.header("x-erp-key"), "k 1");
@@ -198,20 +198,20 @@ async fn client_credentials_fetch_one_token_and_use_it_until_it_is_refused(world
     for _ in 0..12 {
         desk.taxpayer.invoice(&documents::invoice()).await;
     }
-    let all = async || (desk.erp.taken().len() == 12).then_some(());
+    let all = async || (desk.erp.accepted().len() == 12).then_some(());
     eventually("twelve notifications", all).await;
     assert_eq!(desk.code_of_test().await, 204);
     let calls = desk.erp.token_calls();
     assert_eq!(calls.len(), 1, "{calls:?}");
-    assert_eq!(calls[0].0["grant_type"], "client_credentials");
-    assert_eq!(calls[0].1.as_deref(), Some("Basic YzE6czE="));
-    assert_eq!(desk.erp.turned_away(), 0);
+    assert_eq!(calls[0].form["grant_type"], "client_credentials");
+    assert_eq!(calls[0].authorization, "Basic YzE6czE=");
+    assert_eq!(desk.erp.refused(), 0);
     desk.erp.revoke();
     assert_eq!(desk.code_of_test().await, 204, "made once more with a fresh token");
-    assert_eq!((desk.erp.token_calls().len(), desk.erp.turned_away()), (2, 1));
-    desk.erp.open(Gate::Header("authorization", "nothing that comes"));
+    assert_eq!((desk.erp.token_calls().len(), desk.erp.refused()), (2, 1));
+    desk.erp.set_gate(Gate::Header("authorization", "nothing that comes"));
     assert_eq!(desk.code_of_test().await, 401, "and no more than once more");
-    assert_eq!((desk.erp.token_calls().len(), desk.erp.turned_away()), (3, 3));
+    assert_eq!((desk.erp.token_calls().len(), desk.erp.refused()), (3, 3));
 }
 
 #[each_database]
@@ -232,13 +232,13 @@ async fn a_token_is_fetched_anew_when_it_ends_and_when_the_settings_change(world
         "client_authentication": "body" });
     desk.set("client_credentials", client).await;
     assert_eq!(desk.notified().await.header("authorization"), "Bearer token-5");
-    let (form, authorization) = desk.erp.token_calls().remove(4);
+    let call = desk.erp.token_calls().remove(4);
     assert_eq!(
-        json!(form),
+        json!(call.form),
         json!({ "grant_type": "client_credentials", "client_id": "c2",
         "client_secret": "s1", "scope": "a b" })
     );
-    assert_eq!(authorization, None);
+    assert_eq!(call.authorization, "");
 }
 
 #[each_database]
@@ -250,7 +250,7 @@ async fn a_refresh_token_that_the_server_replaces_is_kept(world: &World) {
         assert_eq!(desk.code_of_test().await, 204);
         desk.erp.revoke();
     }
-    let sent: Vec<_> = desk.erp.token_calls().iter().map(|(form, _)| form["refresh_token"].clone()).collect();
+    let sent: Vec<_> = desk.erp.token_calls().iter().map(|call| call.form["refresh_token"].clone()).collect();
     assert_eq!(sent, ["refresh-0", "refresh-1", "refresh-2"]);
     // It is in the books: settings without a refresh token go on with it.
     desk.set_tokens("oauth2", None).await;
@@ -302,7 +302,7 @@ async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) 
     assert_eq!(desk.code_of_test().await, 401);
     desk.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
     assert_eq!(desk.code_of_test().await, 204);
-    let body = desk.notified().await.notification.body();
+    let body = desk.notified().await.body().clone();
     assert_eq!(body["type"], "invoice.created");
     desk.notified().await;
     assert_eq!(desk.erp.connections(), 3, "none is used again, whoever signed in");
@@ -310,7 +310,7 @@ async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) 
     assert_eq!(desk.code_of_test().await, 401);
     desk.set("ntlm", json!({ "username": "Ada" })).await;
     assert_eq!(desk.code_of_test().await, 401, "another domain");
-    desk.erp.open(Gate::Open);
+    desk.erp.set_gate(Gate::Open);
     let said = "The endpoint did not ask for NTLM: enable it there, or set another auth_type";
     assert_eq!(desk.failure_of_test().await, said);
 }
@@ -327,7 +327,7 @@ async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_mess
     assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")), "{attempt}");
     assert!(plain.received().iter().all(|one| one.bytes.is_empty()), "nothing was sent");
     integrator.set_webhook(desk.taxpayer.id, &desk.erp.url(), &["invoice.created"]).await.expect_status(200);
-    eventually("the notification", async || desk.erp.taken().pop()).await;
+    eventually("the notification", async || desk.erp.accepted().pop()).await;
 }
 
 #[each_database]
@@ -344,7 +344,7 @@ async fn a_soap_envelope_holds_the_notification_and_its_fault_is_a_failure(world
     let taken = desk.notified().await;
     assert_eq!(taken.header("content-type"), "text/xml; charset=utf-8");
     assert_eq!(taken.header("soapaction"), "\"http://erp.example/ws/PostEvent\"");
-    let leaves = leaves(&taken.text());
+    let leaves = leaves(taken.text());
     let leaf = |path: &str| {
         let found = leaves.iter().find(|(at, _)| at == path);
         found.unwrap_or_else(|| panic!("{path} is not in {leaves:?}")).1.clone()
@@ -380,7 +380,7 @@ async fn a_call_of_jsonrpc_is_answered_with_a_result_or_failed(world: &World) {
     desk.erp.answer_next(200, r#"{"jsonrpc":"2.0","id":"of another call","result":true}"#);
     desk.erp.answer_next(200, r#"{"jsonrpc":"2.0","id":null,"result":true}"#);
     let taken = desk.notified().await;
-    let call = taken.notification.body();
+    let call = taken.body().clone();
     let expected = (json!("2.0"), json!("erp.notify"), json!(taken.header("webhook-id")));
     assert_eq!((call["jsonrpc"].clone(), call["method"].clone(), call["id"].clone()), expected);
     assert_eq!((&call["params"]["id"], &call["params"]["type"]), (&call["id"], &json!("invoice.created")));
@@ -396,7 +396,7 @@ async fn a_graphql_mutation_has_the_event_as_its_variable(world: &World) {
     desk.erp.answer_next(200, r#"{"data":{"take":null},"errors":[{"message":"no"}]}"#);
     desk.erp.answer_next(200, r#"{"data":{"take":{"ok":true}}}"#);
     let taken = desk.notified().await;
-    let body = taken.notification.body();
+    let body = taken.body().clone();
     assert_eq!(body["query"], mutation);
     assert_eq!(body["variables"]["event"]["id"], taken.header("webhook-id"));
     let failures: Vec<_> = desk.attempts(2).await.iter().map(|attempt| attempt["failure"].clone()).collect();
@@ -417,7 +417,7 @@ async fn an_odata_service_is_sent_a_flat_entity(world: &World) {
     ] {
         assert_eq!(taken.header(name), value);
     }
-    let entity = taken.notification.body();
+    let entity = taken.body().clone();
     let names: Vec<_> = entity.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(names, ["Data", "Id", "Irn", "Sequence", "TaxpayerId", "Timestamp", "Type"]);
     assert_eq!(

@@ -21,8 +21,7 @@ async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
     let (operator, integrator) = (world.new_operator().await, world.integrator());
     let (one, other) = (world.taxpayer().await, world.taxpayer().await);
     let (erp, beside) = (Erp::start(Gate::Open), Erp::start(Gate::Open));
-    let port = erp.url().rsplit(':').next().unwrap().trim_end_matches("/erp").to_owned();
-    let network = format!("127.0.0.0/8:{port}");
+    let network = format!("127.0.0.0/8:{}", erp.port());
     integrator.set_webhook(one.id, &erp.url(), CREATED).await.expect_faults(&["webhook_url"]);
 
     let shown = set(&operator, one.id, json!([network])).await.expect_status(200);
@@ -30,7 +29,7 @@ async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
     integrator.set_webhook(one.id, &erp.url(), CREATED).await.expect_status(200);
     integrator.test_webhook(one.id).await.expect_status(200);
     one.invoice(&documents::invoice()).await;
-    eventually("a notification", async || (erp.taken().len() == 2).then_some(())).await;
+    eventually("a notification", async || (erp.accepted().len() == 2).then_some(())).await;
 
     // Neither to another port nor to another taxpayer, though a connection is open.
     integrator.set_webhook(one.id, &beside.url(), CREATED).await.expect_faults(&["webhook_url"]);
@@ -40,7 +39,7 @@ async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
     integrator.test_webhook(other.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
     world.plant_webhook_url(one.id, &beside.url()).await;
     integrator.test_webhook(one.id).await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
-    assert_eq!((erp.taken().len(), beside.taken().len()), (2, 0));
+    assert_eq!((erp.accepted().len(), beside.accepted().len()), (2, 0));
 
     // Each change is in the audit; what is left out is closed.
     world.plant_webhook_url(one.id, &erp.url()).await;

@@ -6,9 +6,9 @@ use testkit::answer::Answer;
 use testkit::documents::{self, irn, submission};
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Received, Receiver};
 use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::receiver::{Received, Receiver};
 use crate::support::world::World;
 
 const STARTED: &str = "authority.outage-started";

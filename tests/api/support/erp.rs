@@ -1,268 +1,203 @@
-//! An ERP system on loopback: it lets nobody in who does not say who he is, in the way it is told to ask for, and
-//! has an authorization server beside it that issues tokens, lets them expire and rotates refresh tokens.
+//! An ERP system: it answers a request only with the credentials that it asks for, and has an authorization server
+//! beside it that issues tokens, lets them expire and rotates refresh tokens.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
 
-use actix_web::dev::ServerHandle;
-use actix_web::http::StatusCode;
-use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use testkit::receiver::{Endpoint, Received, Receiver, Reply, Request, Response};
+use url::form_urlencoded;
 
 use super::ntlm::{self, Account};
-use super::receiver::{Received, Reply};
 
-/// How it asks who is there.
+/// The credentials that it asks for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Gate {
     #[default]
     Open,
     /// A header with just this value.
     Header(&'static str, &'static str),
-    /// One of the tokens that it issued and that are good.
+    /// One of the tokens that it issued and did not revoke.
     Token,
     Ntlm(Account),
 }
 
-/// A request that was let in.
+/// A call of the authorization server.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) notification: Received,
-    /// The connection that it came over.
-    connection: u64,
+pub(crate) struct TokenCall {
+    pub(crate) form: BTreeMap<String, String>,
+    /// The authorization header, empty without one.
+    pub(crate) authorization: String,
 }
-
-/// A call of the authorization server, by its form, and what stood in its authorization header.
-pub(crate) type TokenCall = (BTreeMap<String, String>, Option<String>);
 
 #[derive(Default)]
-struct Desk {
+struct System {
     gate: Gate,
-    taken: Vec<Taken>,
-    turned_away: usize,
-    answers: VecDeque<(u16, String)>,
-    token_calls: Vec<TokenCall>,
-    token_answers: VecDeque<(u16, String)>,
-    good: BTreeSet<String>,
+    accepted: Vec<Received>,
+    refused: usize,
+    answers: VecDeque<Response>,
+    /// The connections that have an NTLM challenge.
+    challenged: BTreeSet<usize>,
+    tokens: AuthorizationServer,
+}
+
+#[derive(Default)]
+struct AuthorizationServer {
+    calls: Vec<TokenCall>,
+    answers: VecDeque<Response>,
+    valid: BTreeSet<String>,
     expires_in: Option<u64>,
-    /// The one refresh token that is good, where they are rotated.
-    refresh: Option<String>,
+    /// The one valid refresh token, where they are rotated.
+    refresh_token: Option<String>,
 }
 
-type Shared = Arc<Mutex<Desk>>;
-
-/// What NTLM knows of a connection.
-#[derive(Debug, Default)]
-struct Connection {
-    number: u64,
-    was_challenged: AtomicBool,
-}
-
-pub(crate) struct Erp {
-    address: SocketAddr,
-    desk: Shared,
-    server: ServerHandle,
-}
-
-static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
+pub(crate) struct Erp(Receiver<System>);
 
 impl Erp {
     pub(crate) fn start(gate: Gate) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let desk = Arc::new(Mutex::new(Desk { gate, ..Desk::default() }));
-        let shared = web::Data::new(Arc::clone(&desk));
-        let (tell, told) = std::sync::mpsc::channel();
-        thread::spawn(move || {
-            actix_rt::System::new().block_on(async move {
-                let app = move || {
-                    let app = App::new().app_data(shared.clone());
-                    app.route("/token", web::post().to(issue)).default_service(web::to(take))
-                };
-                let server = HttpServer::new(app).workers(1).disable_signals().on_connect(|_, data| {
-                    let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-                    data.insert(Arc::new(Connection { number, ..Connection::default() }));
-                });
-                let server = server.listen(listener).unwrap().run();
-                tell.send(server.handle()).unwrap();
-                server.await.unwrap();
-            });
-        });
-        Self { address, desk, server: told.recv().unwrap() }
+        Self(Receiver::serve(System { gate, ..System::default() }))
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.0.port()
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/erp", self.address)
+        self.0.url_at("/erp")
     }
 
     pub(crate) fn token_url(&self) -> String {
-        format!("http://{}/token", self.address)
+        self.0.url_at("/token")
     }
 
-    fn desk<T>(&self, with: impl FnOnce(&mut Desk) -> T) -> T {
-        with(&mut self.desk.lock().unwrap())
+    pub(crate) fn set_gate(&self, gate: Gate) {
+        self.0.with(|system| system.gate = gate);
     }
 
-    pub(crate) fn open(&self, gate: Gate) {
-        self.desk(|desk| desk.gate = gate);
-    }
-
-    /// The next request that is let in is answered so; else 204.
+    /// Answers the next accepted request like this instead of with 204.
     pub(crate) fn answer_next(&self, status: u16, body: &str) {
-        self.desk(|desk| desk.answers.push_back((status, body.to_owned())));
+        self.0.with(|system| system.answers.push_back(Response::text(status, body)));
     }
 
-    /// The next call of the authorization server is answered so, instead of with a token.
+    /// Answers the next call of the authorization server like this instead of with a token.
     pub(crate) fn answer_token_with(&self, status: u16, body: &str) {
-        self.desk(|desk| desk.token_answers.push_back((status, body.to_owned())));
+        self.0.with(|system| system.tokens.answers.push_back(Response::text(status, body)));
     }
 
-    /// How long tokens are said to be good from now on.
+    /// Sets the lifetime of tokens that is stated from now on.
     pub(crate) fn expire_in(&self, seconds: u64) {
-        self.desk(|desk| desk.expires_in = Some(seconds));
+        self.0.with(|system| system.tokens.expires_in = Some(seconds));
     }
 
-    /// From now on just this refresh token is good, once: each call gives the next one.
+    /// Makes this the one valid refresh token. Each call replaces it.
     pub(crate) fn rotate_from(&self, refresh_token: &str) {
-        self.desk(|desk| desk.refresh = Some(refresh_token.to_owned()));
+        self.0.with(|system| system.tokens.refresh_token = Some(refresh_token.to_owned()));
     }
 
-    /// No token is good any more.
+    /// Revokes all tokens.
     pub(crate) fn revoke(&self) {
-        self.desk(|desk| desk.good.clear());
+        self.0.with(|system| system.tokens.valid.clear());
     }
 
-    pub(crate) fn taken(&self) -> Vec<Taken> {
-        self.desk(|desk| desk.taken.clone())
+    /// Returns the requests with the credentials that were asked for.
+    pub(crate) fn accepted(&self) -> Vec<Received> {
+        self.0.with(|system| system.accepted.clone())
     }
 
-    pub(crate) fn turned_away(&self) -> usize {
-        self.desk(|desk| desk.turned_away)
+    /// Returns the number of requests without the credentials that were asked for.
+    pub(crate) fn refused(&self) -> usize {
+        self.0.with(|system| system.refused)
     }
 
     pub(crate) fn token_calls(&self) -> Vec<TokenCall> {
-        self.desk(|desk| desk.token_calls.clone())
+        self.0.with(|system| system.tokens.calls.clone())
     }
 
-    /// Over how many connections requests were let in.
+    /// Returns the number of connections that requests were accepted over.
     pub(crate) fn connections(&self) -> usize {
-        self.taken().iter().map(|taken| taken.connection).collect::<BTreeSet<_>>().len()
+        self.accepted().iter().map(|one| one.connection).collect::<BTreeSet<_>>().len()
     }
 }
 
-impl Drop for Erp {
-    fn drop(&mut self) {
-        // Told to stop; nobody waits for it.
-        drop(self.server.stop(false));
-    }
-}
-
-impl Taken {
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", String::as_str)
-    }
-
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.notification.bytes.clone()).unwrap()
-    }
-}
-
-async fn take(request: HttpRequest, body: web::Bytes, desk: web::Data<Shared>) -> HttpResponse {
-    let connection = request.conn_data::<Arc<Connection>>().unwrap();
-    let mut desk = desk.lock().unwrap();
-    let headers: BTreeMap<_, _> = request
-        .headers()
-        .iter()
-        .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
-        .collect();
-    if let Err(offers) = let_in(&desk, &headers, connection) {
-        desk.turned_away += 1;
-        let mut answer = HttpResponse::Unauthorized();
-        for offer in offers {
-            answer.append_header(("www-authenticate", offer));
+impl Endpoint for System {
+    fn receive(&mut self, request: &Request<'_>) -> Response {
+        if request.path() == "/token" {
+            return self.tokens.issue(request);
         }
-        return answer.body("who is there?");
-    }
-    let header = |name: &str| headers.get(name).cloned().unwrap_or_default();
-    let notification = Received {
-        id: header("webhook-id"),
-        timestamp: header("webhook-timestamp"),
-        signature: header("webhook-signature"),
-        content_type: header("content-type"),
-        bytes: body.to_vec(),
-        answered: Reply::Status(204),
-    };
-    desk.taken.push(Taken { headers, notification, connection: connection.number });
-    let (status, body) = desk.answers.pop_front().unwrap_or((204, String::new()));
-    HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(body)
-}
-
-/// Whether a request says who it is from; else what it is asked.
-fn let_in(
-    desk: &Desk,
-    headers: &BTreeMap<String, String>,
-    connection: &Connection,
-) -> Result<(), Vec<String>> {
-    let authorization = headers.get("authorization").map_or("", String::as_str);
-    let is_known = match desk.gate {
-        Gate::Open => true,
-        Gate::Header(name, value) => headers.get(name).is_some_and(|sent| sent == value),
-        Gate::Token => authorization.strip_prefix("Bearer ").is_some_and(|token| desk.good.contains(token)),
-        Gate::Ntlm(account) => return signed_in(authorization, connection, account),
-    };
-    if is_known { Ok(()) } else { Err(Vec::new()) }
-}
-
-/// Each connection has a challenge of its own, and a response counts only after it.
-fn signed_in(authorization: &str, connection: &Connection, account: Account) -> Result<(), Vec<String>> {
-    let of_server = connection.number.to_be_bytes();
-    let offer = |offer: String| Err(vec!["Negotiate".to_owned(), offer]);
-    match authorization.strip_prefix("NTLM ").and_then(|text| STANDARD.decode(text).ok()) {
-        Some(message) if ntlm::is_opening(&message) => {
-            connection.was_challenged.store(true, Ordering::Relaxed);
-            offer(format!("NTLM {}", STANDARD.encode(ntlm::challenge(of_server))))
+        if let Err(offers) = self.authenticate(request) {
+            self.refused += 1;
+            let refusal = Response::text(401, "credentials are required");
+            return offers
+                .into_iter()
+                .fold(refusal, |answer, offer| answer.with_header("www-authenticate", offer));
         }
-        Some(message)
-            if connection.was_challenged.load(Ordering::Relaxed)
-                && ntlm::is_proof(&message, of_server, account) =>
-        {
-            Ok(())
-        }
-        _ => offer("NTLM".to_owned()),
+        let response = self.answers.pop_front().unwrap_or_else(|| Response::status(204));
+        self.accepted.push(Received::new(request, Reply::Status(response.status)));
+        response
     }
 }
 
-async fn issue(
-    request: HttpRequest,
-    form: web::Form<BTreeMap<String, String>>,
-    desk: web::Data<Shared>,
-) -> HttpResponse {
-    let mut desk = desk.lock().unwrap();
-    let authorization = request.headers().get("authorization");
-    let authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
-    let form = form.into_inner();
-    desk.token_calls.push((form.clone(), authorization));
-    if let Some((status, body)) = desk.token_answers.pop_front() {
-        return HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(body);
+impl System {
+    /// Checks the credentials of a request. Without them, returns what the answer asks for.
+    fn authenticate(&mut self, request: &Request<'_>) -> Result<(), Vec<String>> {
+        let authorization = request.header("authorization");
+        let is_known = match self.gate {
+            Gate::Open => true,
+            Gate::Header(name, value) => request.header(name) == value,
+            Gate::Token => {
+                authorization.strip_prefix("Bearer ").is_some_and(|token| self.tokens.valid.contains(token))
+            }
+            Gate::Ntlm(account) => return self.sign_in(authorization, request.connection, account),
+        };
+        if is_known { Ok(()) } else { Err(Vec::new()) }
     }
-    if desk.refresh.is_some() && form.get("refresh_token") != desk.refresh.as_ref() {
-        return HttpResponse::BadRequest().json(json!({ "error": "invalid_grant" }));
+
+    /// Each connection has a challenge of its own, and a response counts only after it.
+    fn sign_in(
+        &mut self,
+        authorization: &str,
+        connection: usize,
+        account: Account,
+    ) -> Result<(), Vec<String>> {
+        let challenge = connection.to_be_bytes();
+        let offer = |offer: String| Err(vec!["Negotiate".to_owned(), offer]);
+        match authorization.strip_prefix("NTLM ").and_then(|text| STANDARD.decode(text).ok()) {
+            Some(message) if ntlm::is_opening(&message) => {
+                self.challenged.insert(connection);
+                offer(format!("NTLM {}", STANDARD.encode(ntlm::challenge(challenge))))
+            }
+            Some(message)
+                if self.challenged.contains(&connection) && ntlm::is_proof(&message, challenge, account) =>
+            {
+                Ok(())
+            }
+            _ => offer("NTLM".to_owned()),
+        }
     }
-    let number = desk.token_calls.len();
-    let token = format!("token-{number}");
-    desk.good.insert(token.clone());
-    let mut answer = json!({ "access_token": token, "token_type": "Bearer" });
-    answer["expires_in"] = desk.expires_in.map_or(json!(3_600), Value::from);
-    if desk.refresh.is_some() {
-        let next = format!("refresh-{number}");
-        answer["refresh_token"] = json!(next);
-        desk.refresh = Some(next);
+}
+
+impl AuthorizationServer {
+    fn issue(&mut self, request: &Request<'_>) -> Response {
+        let form: BTreeMap<String, String> = form_urlencoded::parse(request.body).into_owned().collect();
+        let refresh_token = form.get("refresh_token").cloned();
+        self.calls.push(TokenCall { form, authorization: request.header("authorization").to_owned() });
+        if let Some(response) = self.answers.pop_front() {
+            return response;
+        }
+        if self.refresh_token.is_some() && refresh_token != self.refresh_token {
+            return Response::text(400, json!({ "error": "invalid_grant" }).to_string());
+        }
+        let number = self.calls.len();
+        let token = format!("token-{number}");
+        self.valid.insert(token.clone());
+        let mut answer = json!({ "access_token": token, "token_type": "Bearer" });
+        answer["expires_in"] = self.expires_in.map_or(json!(3_600), Value::from);
+        if self.refresh_token.is_some() {
+            let next = format!("refresh-{number}");
+            answer["refresh_token"] = json!(next);
+            self.refresh_token = Some(next);
+        }
+        Response::text(200, answer.to_string()).with_header("content-type", "application/json")
     }
-    HttpResponse::Ok().json(answer)
 }

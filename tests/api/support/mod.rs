@@ -3,9 +3,8 @@
 //! | Concept | File |
 //! |---|---|
 //! | the application, one a database | `world` |
-//! | where it keeps its books | `home` |
-//! | an endpoint that takes notifications | `receiver` |
-//! | an ERP that asks who is there | `erp`, its side of NTLM in `ntlm` |
+//! | its directory and its database | `home` |
+//! | an ERP that asks for credentials | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
 //! | what somebody else let the authority sign | `planted` |
 
@@ -13,7 +12,6 @@ pub(crate) mod erp;
 pub(crate) mod home;
 pub(crate) mod ntlm;
 pub(crate) mod planted;
-pub(crate) mod receiver;
 pub(crate) mod supplies;
 pub(crate) mod world;
 

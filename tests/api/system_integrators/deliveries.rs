@@ -5,9 +5,9 @@ use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer};
 
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";

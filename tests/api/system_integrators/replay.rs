@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Received, Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
 
-use crate::support::receiver::{Received, Receiver, Reply};
 use crate::support::world::World;
 
 const CREATED: &str = "invoice.created";

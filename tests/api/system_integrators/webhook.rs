@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use testkit::answer::{Answer, stable};
 use testkit::each_database;
+use testkit::receiver::Receiver;
 use testkit::roles::webhook;
 
-use crate::support::receiver::Receiver;
 use crate::support::world::World;
 
 const URL: &str = "http://127.0.0.1:9/notifications";
@@ -148,7 +148,7 @@ async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(wor
     assert_eq!(updated.data()["public_key"], json!(key), "another URL, the same key");
     integrator.test_webhook(taxpayer.id).await.expect_status(200);
     let one = receiver.received().remove(0);
-    assert!(one.is_signed_by_the_pair_of(key), "{}", one.signature);
+    assert!(one.is_signed_by_key_pair(key), "{}", one.signature);
 
     let other = integrator.rotate_key_pair(taxpayer.id).await;
     let secret = integrator.rotate_secret(taxpayer.id).await;
@@ -158,7 +158,7 @@ async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(wor
     let one = receiver.received().remove(1);
     assert!(one.is_signed_with(&secret), "{}", one.signature);
     for key in [key, &other] {
-        assert!(one.is_signed_by_the_pair_of(key), "all of a day sign along: {}", one.signature);
+        assert!(one.is_signed_by_key_pair(key), "all of a day sign along: {}", one.signature);
     }
 }
 

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::each_database;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::{Integrator, Taxpayer, webhook};
 
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 const CHECKS: [&str; 9] = [

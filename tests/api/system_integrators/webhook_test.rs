@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use testkit::each_database;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::webhook;
 
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 #[each_database]

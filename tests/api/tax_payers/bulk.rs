@@ -12,9 +12,9 @@ use testkit::answer::Answer;
 use testkit::documents;
 use testkit::each_database;
 use testkit::edit::{exact, with, without};
+use testkit::receiver::Receiver;
 use testkit::roles::{BULK, Taxpayer};
 
-use crate::support::receiver::Receiver;
 use crate::support::world::World;
 
 fn invoices(count: usize) -> Vec<Value> {

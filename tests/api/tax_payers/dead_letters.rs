@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::Taxpayer;
 
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 const PATH: &str = "/v1/tax-payers/webhook/dead-letters";

@@ -6,9 +6,9 @@ use testkit::documents::{self, submission};
 use testkit::each_database;
 use testkit::edit::exact;
 use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::INVOICES;
 
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 fn entries(answer: &Answer) -> Vec<Value> {

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
 
 use super::{CREATED, subscribed};
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 #[each_database(&[("WEBHOOKS__CIRCUIT_OPEN_AFTER_S", "0"), ("WEBHOOKS__CIRCUIT_PROBE_MAX_S", "3"), ("WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT", "1"), ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 3600]")])]

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
 use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
 use testkit::roles::webhook;
 
 use super::{CREATED, subscribed};
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 const PUBLIC: &str = "https://hooks.example.com/";

@@ -10,10 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
+use testkit::receiver::{Received, Receiver};
 use testkit::roles::Taxpayer;
 
 use super::{CREATED, subscribed};
-use crate::support::receiver::{Received, Receiver};
 use crate::support::world::World;
 
 /// A library, the program that runs it and what it runs.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
+use testkit::receiver::{Receiver, Reply};
 
 use super::{CREATED, subscribed};
-use crate::support::receiver::{Receiver, Reply};
 use crate::support::world::World;
 
 /// Longer than these tests keep an answer back.

@@ -1,0 +1,183 @@
+//! The endpoint of a taxpayer: keeps every notification and answers as a test says, or by chance.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::{Endpoint, Received, Receiver, Request, Response};
+use crate::patience::eventually;
+
+/// Longer than the settings of the tests let an attempt take.
+const SLOW: Duration = Duration::from_secs(4);
+const SEED: u64 = 7;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    Status(u16),
+    /// With this body.
+    Text(u16, &'static str),
+    /// With a `Retry-After` in seconds.
+    RetryAfter(u16, u32),
+    /// With the header that this message is not to be sent again.
+    Abort(u16),
+    /// To this port of this machine.
+    Redirect(u16, u16),
+    /// 204, after the sender's timeout.
+    Slow,
+    /// Not accepted, and the connection ends without an answer.
+    HangUp,
+    /// Accepted, and the connection ends without an answer: the notification comes again as a duplicate.
+    LostAnswer,
+}
+
+impl Reply {
+    pub(super) fn is_acceptance(self) -> bool {
+        match self {
+            Self::Status(status) | Self::Text(status, _) => (200..300).contains(&status),
+            Self::LostAnswer => true,
+            _ => false,
+        }
+    }
+
+    fn response(self) -> Response {
+        match self {
+            Self::Status(status) => Response::status(status),
+            Self::Text(status, text) => Response::text(status, text),
+            Self::RetryAfter(status, seconds) => {
+                Response::status(status).with_header("retry-after", seconds.to_string())
+            }
+            Self::Abort(status) => Response::status(status).with_header("webhook-delivery", "abort-message"),
+            Self::Redirect(status, port) => {
+                Response::status(status).with_header("location", format!("http://127.0.0.1:{port}/"))
+            }
+            Self::Slow => Response { delay: SLOW, ..Response::status(204) },
+            Self::HangUp | Self::LostAnswer => Response { is_lost: true, ..Response::status(204) },
+        }
+    }
+}
+
+type ArrivalHook = Box<dyn FnMut(&Received) + Send>;
+
+pub struct Scripted {
+    received: Vec<Received>,
+    /// What the next requests are answered, before the shares count.
+    next: VecDeque<Reply>,
+    /// How many of a hundred requests get which reply. The rest gets 204.
+    shares: Vec<(Reply, u32)>,
+    chance: StdRng,
+    /// A notification that is not signed with it, or not just now, is answered with 401.
+    secret: Option<String>,
+    /// The accepted events by taxpayer and sequence.
+    accepted: BTreeSet<(i64, i64)>,
+    hook: Option<ArrivalHook>,
+}
+
+impl Scripted {
+    fn reply(&mut self, one: &Received) -> Reply {
+        if self.secret.as_ref().is_some_and(|secret| !one.is_genuine(secret)) {
+            return Reply::Status(401);
+        }
+        self.next.pop_front().unwrap_or_else(|| self.draw())
+    }
+
+    fn draw(&mut self) -> Reply {
+        let mut drawn = self.chance.random_range(0..100);
+        for (reply, share) in &self.shares {
+            if drawn < *share {
+                return *reply;
+            }
+            drawn -= share;
+        }
+        Reply::Status(204)
+    }
+}
+
+impl Endpoint for Scripted {
+    fn receive(&mut self, request: &Request<'_>) -> Response {
+        let mut one = Received::new(request, Reply::Status(401));
+        one.answered = self.reply(&one);
+        let (taxpayer, sequence) = (one.body()["taxpayer_id"].as_i64(), one.body()["sequence"].as_i64());
+        if one.is_accepted() {
+            self.accepted.extend(taxpayer.zip(sequence));
+        }
+        if let Some(hook) = &mut self.hook {
+            hook(&one);
+        }
+        let response = one.answered.response();
+        self.received.push(one);
+        response
+    }
+
+    fn answered(&mut self, number: usize) {
+        self.received[number].is_answered = true;
+    }
+}
+
+impl Receiver {
+    /// Starts a receiver that accepts everything at once.
+    pub fn start() -> Self {
+        Self::serve(Scripted {
+            received: Vec::new(),
+            next: VecDeque::new(),
+            shares: Vec::new(),
+            chance: StdRng::seed_from_u64(SEED),
+            secret: None,
+            accepted: BTreeSet::new(),
+            hook: None,
+        })
+    }
+
+    /// Returns the URL for notifications.
+    pub fn url(&self) -> String {
+        self.url_at("/notifications")
+    }
+
+    /// Answers the next requests like this, one after the other.
+    pub fn answer_next(&self, replies: &[Reply]) {
+        self.with(|endpoint| endpoint.next.extend(replies));
+    }
+
+    /// Answers every request from now on like this.
+    pub fn answer_always(&self, reply: Reply) {
+        self.answer_shares(&[(reply, 100)]);
+    }
+
+    /// Answers so many of a hundred requests like this, drawn by chance, and the rest with 204.
+    pub fn answer_shares(&self, shares: &[(Reply, u32)]) {
+        self.with(|endpoint| endpoint.shares = shares.to_vec());
+    }
+
+    /// Answers with 401 from now on what is not signed with this secret, or not just now.
+    pub fn verify_with(&self, secret: &str) {
+        self.with(|endpoint| endpoint.secret = Some(secret.to_owned()));
+    }
+
+    /// Calls this for each notification before it is answered.
+    pub fn on_arrival(&self, hook: impl FnMut(&Received) + Send + 'static) {
+        self.with(|endpoint| endpoint.hook = Some(Box::new(hook)));
+    }
+
+    /// Returns the notifications in the order of their arrival.
+    pub fn received(&self) -> Vec<Received> {
+        self.with(|endpoint| endpoint.received.clone())
+    }
+
+    /// Waits for so many notifications and returns all that have arrived.
+    pub async fn wait_for(&self, count: usize) -> Vec<Received> {
+        let what = format!("{count} notifications");
+        eventually(&what, async || (self.requests() >= count).then(|| self.received())).await
+    }
+
+    /// Returns the sequence numbers of a taxpayer's accepted events.
+    pub fn accepted(&self, taxpayer: i64) -> BTreeSet<i64> {
+        let events = (taxpayer, 0)..(taxpayer + 1, 0);
+        self.with(|endpoint| endpoint.accepted.range(events).map(|(_, sequence)| *sequence).collect())
+    }
+
+    /// Returns the number of different events that were accepted, of all taxpayers.
+    pub fn accepted_count(&self) -> usize {
+        self.with(|endpoint| endpoint.accepted.len())
+    }
+}
