@@ -4,8 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &[u8]| {
-    einvoice::authority::fuzzing::answer(text);
-    einvoice::webhook::fuzzing::answer(text);
-    einvoice::http::fuzzing::endpoint_answer(text);
-});
+fuzz_target!(|text: &[u8]| einvoice::http::fuzzing::answers(text));

@@ -20,7 +20,7 @@ mod calls;
 mod client;
 mod crypto;
 #[cfg(any(test, fuzzing))]
-pub mod fuzzing;
+pub(crate) mod fuzzing;
 mod operation;
 mod retry;
 #[cfg(test)]

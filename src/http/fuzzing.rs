@@ -1,7 +1,6 @@
 //! Entry points of the fuzz targets in `fuzz/`. They are compiled for fuzzing and for tests, never for the service.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +32,7 @@ use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
-use crate::webhook::{AttemptOutcome, AttemptResult, PhaseTimes};
+use crate::webhook::{AttemptOutcome, fuzzing as webhook_fuzzing};
 
 /// Reads a body with every form that needs no account. For each form that refuses the body, explains the faults.
 pub fn forms(text: &[u8]) {
@@ -81,19 +80,12 @@ fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     drop(local_faults::refused(faults, body));
 }
 
-/// Formats these bytes as a webhook endpoint's answer to a test message.
-pub fn endpoint_answer(text: &[u8]) {
-    let response_head = String::from_utf8_lossy(text).into_owned();
-    let (outcome, phases) = (AttemptOutcome::Delivered, PhaseTimes::default());
-    let attempt = AttemptResult {
-        outcome,
-        status: Some(200),
-        duration: Duration::ZERO,
-        phases,
-        retry_after: None,
-        response_head,
-    };
-    assert!(EndpointAnswer::of(&attempt).is_ok(), "any answer will do");
+/// Reads the bytes as an answer of the authority, of a webhook endpoint and of a token endpoint.
+pub fn answers(text: &[u8]) {
+    crate::authority::fuzzing::read_answer(text);
+    webhook_fuzzing::read_response(text);
+    let attempt = webhook_fuzzing::response(text, 200, AttemptOutcome::Delivered);
+    assert!(EndpointAnswer::of(&attempt).is_ok(), "any response can be shown");
 }
 
 fn catalog() -> Catalog {
@@ -108,18 +100,39 @@ fn catalog() -> Catalog {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
-    #[test]
-    fn the_targets_take_anything() {
-        for text in
-            ["", "{}", "[]", "{\"a\":1,\"a\":2}", "{\"invoices\":[{\"a\":1,\"a\":2}]}", "\u{feff}{\"irn\":7}"]
-        {
-            forms(text.as_bytes());
-            endpoint_answer(text.as_bytes());
+    /// Texts at the edges of what the readers accept.
+    const EDGES: [&[u8]; 11] = [
+        b"",
+        b"{",
+        b"{}",
+        b"[]",
+        b"<a><b/>",
+        b"\xff",
+        b"\xef\xbb\xbf{\"irn\":7}",
+        br#"{"a":1,"a":2}"#,
+        br#"{"invoices":[{"a":1,"a":2}]}"#,
+        br#"{"data":{"items":[{"irn":"I"}],"page":null},"message":["a","b"],"error":{"errors":[{}]}}"#,
+        br#"{"public_key":"-----BEGIN","certificate":"","data":{"iv_hex":"","pub":"","data":""}}"#,
+    ];
+
+    fn feed(target: fn(&[u8]), seeds: &str) {
+        EDGES.into_iter().for_each(target);
+        let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(seeds);
+        let files: Vec<_> = fs::read_dir(seeds).unwrap().map(|file| file.unwrap().path()).collect();
+        assert!(!files.is_empty(), "a target without seeds");
+        for file in files {
+            target(&fs::read(file).unwrap());
         }
-        forms(include_bytes!("openapi/examples/create_bulk.json"));
-        forms(include_bytes!("openapi/examples/submit.json"));
-        endpoint_answer(b"\xff");
+    }
+
+    #[test]
+    fn the_targets_accept_edges_and_seeds() {
+        feed(forms, "forms");
+        feed(answers, "answers");
     }
 }

@@ -18,7 +18,7 @@ mod attempt;
 pub mod auth;
 pub mod format;
 #[cfg(any(test, fuzzing))]
-pub mod fuzzing;
+pub(crate) mod fuzzing;
 mod grading;
 mod guidance;
 mod http;
