@@ -329,6 +329,9 @@ mod tests {
     use crate::store::db::connections::Store;
     use crate::store::testing::stores;
 
+    /// How long a transaction is tried until the group of a full disk is over.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {
         let sql = format!("INSERT INTO counters (name, next) VALUES ('{name}', 1)");
         tx.execute_unprepared(&sql).await.map(drop)
@@ -407,14 +410,18 @@ mod tests {
         let pages = |limit: &'static str| async move {
             // When the disk is full, SQLite rolls back the group's database transaction. Transactions that
             // join the group after that fail too.
-            loop {
-                let Ok(tx) = store.begin().await else { continue };
-                let is_set = tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await.is_ok();
-                drop(tx.rollback().await);
-                if is_set {
-                    break;
+            let begun = Instant::now();
+            while begun.elapsed() < PATIENCE {
+                if let Ok(tx) = store.begin().await {
+                    let set = tx.execute_unprepared(&format!("PRAGMA max_page_count = {limit}")).await;
+                    drop(tx.rollback().await);
+                    if set.is_ok() {
+                        return;
+                    }
                 }
+                tokio::task::yield_now().await;
             }
+            panic!("no transaction could set max_page_count to {limit} in {PATIENCE:?}");
         };
         pages("1").await;
         let long = "x".repeat(2_000);
