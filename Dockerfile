@@ -16,8 +16,9 @@ FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates curl \
     && rm -rf /var/lib/apt/lists/*
-# A fixed user id, so that a volume keeps its owner from one image to the next.
-RUN useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin einvoice \
+# Fixed ids of user and group, so that a volume keeps its owner from one image to the next.
+RUN groupadd --gid 10001 einvoice \
+    && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin einvoice \
     && install -d -o einvoice -g einvoice -m 0750 /var/lib/einvoice
 COPY --from=build /usr/local/bin/einvoice /usr/local/bin/einvoice
 
