@@ -16,14 +16,14 @@
 )]
 #![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
 
-#[path = "throughput/crowd.rs"]
-mod crowd;
 #[path = "throughput/deliveries.rs"]
 mod deliveries;
 #[path = "throughput/direct.rs"]
 mod direct;
 #[path = "throughput/sink.rs"]
 mod sink;
+#[path = "throughput/taxpayers.rs"]
+mod taxpayers;
 #[path = "throughput/through_http.rs"]
 mod through_http;
 

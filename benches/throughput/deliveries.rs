@@ -10,8 +10,8 @@ use einvoice::config::Settings;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use crate::crowd::Crowd;
 use crate::sink::Sink;
+use crate::taxpayers::BenchTaxpayers;
 
 /// About how long a figure takes, in seconds; `EINVOICE_BENCH_SPAN_S` says otherwise.
 const SPAN_S: f64 = 3.0;
@@ -23,9 +23,9 @@ const BACKLOG_MAX: usize = 20_000;
 const SETTLE: Duration = Duration::from_millis(500);
 const LATENCIES_MS: [u64; 3] = [0, 10, 50];
 
-/// A crowd at work.
-struct Stage<'a> {
-    crowd: &'a Crowd,
+/// Taxpayers at work.
+struct DeliveryBench<'a> {
+    taxpayers: &'a BenchTaxpayers,
     sink: &'a Sink,
     span_s: f64,
     /// The next event's number: each is used once in a run.
@@ -48,14 +48,14 @@ pub(crate) async fn measure(name: &str, settings: &Settings) {
     println!("  endpoints  takes  at once   drained  of ceiling  committed    steady      p50       p99");
     let (mut next, mut plain) = (0, 0);
     for (endpoints, invoices) in [(0..1, 256), (1..1_001, 2)] {
-        let crowd = Crowd::gather(&app, &sink, endpoints, invoices).await;
-        let mut stage = Stage { crowd: &crowd, sink: &sink, span_s, next, plain };
+        let taxpayers = BenchTaxpayers::create(&app, &sink, endpoints, invoices).await;
+        let mut bench = DeliveryBench { taxpayers: &taxpayers, sink: &sink, span_s, next, plain };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
-            stage.row(latency).await;
+            bench.row(latency).await;
         }
-        (next, plain) = (stage.next, stage.plain);
-        if crowd.put_off.get() > 0 {
-            println!("  {} commands were refused by a busy database and sent again", crowd.put_off.get());
+        (next, plain) = (bench.next, bench.plain);
+        if taxpayers.retried.get() > 0 {
+            println!("  {} commands were refused by a busy database and sent again", taxpayers.retried.get());
         }
     }
     let (events, bytes) = (sink.events(), sink.sample().len());
@@ -64,7 +64,7 @@ pub(crate) async fn measure(name: &str, settings: &Settings) {
     app.close(Duration::from_secs(10)).await;
 }
 
-impl Stage<'_> {
+impl DeliveryBench<'_> {
     async fn row(&mut self, latency: Duration) {
         self.sink.delay(latency);
         let guess = self.drain(GUESS).await;
@@ -77,7 +77,7 @@ impl Stage<'_> {
         let ceiling = self.ceiling(drained.at_once).await;
         println!(
             "  {:>9} {:>3} ms {:>8} {:>7.0}/s {:>11.2} {:>8.0}/s {:>7.0}/s {:>5.1} ms {:>6.1} ms",
-            self.crowd.endpoints.len(),
+            self.taxpayers.endpoints.len(),
             latency.as_millis(),
             drained.at_once,
             drained.per_second,
@@ -100,7 +100,7 @@ impl Stage<'_> {
         let before = self.sink.events();
         self.sink.hold(true);
         let begun = Instant::now();
-        self.crowd.fill(self.take(count)).await;
+        self.taxpayers.fill(self.take(count)).await;
         let fill_per_second = rate(count, begun);
         sleep(SETTLE).await;
         let at_once = self.sink.unanswered();
@@ -114,7 +114,8 @@ impl Stage<'_> {
     async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let before = self.sink.events();
         let count = whole(per_second * self.span_s).max(1);
-        let committed = self.crowd.trickle(self.take(count), Duration::from_secs_f64(1.0 / per_second)).await;
+        let committed =
+            self.taxpayers.trickle(self.take(count), Duration::from_secs_f64(1.0 / per_second)).await;
         self.sink.wait_for(before + count).await;
         let late = committed.into_iter().map(|(number, at)| {
             let received = self.sink.received(number).expect("each number has come");
@@ -127,7 +128,7 @@ impl Stage<'_> {
     async fn ceiling(&mut self, at_once: usize) -> f64 {
         let before = self.sink.requests();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
-        let urls = self.crowd.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
+        let urls = self.taxpayers.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
         let (urls, body) = (urls.collect::<Vec<_>>(), self.sink.sample());
         let load = move || {
             tokio::runtime::Builder::new_multi_thread()

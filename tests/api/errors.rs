@@ -48,7 +48,7 @@ async fn a_path_that_does_not_exist_is_not_found(world: &World) {
 }
 
 #[each_database]
-async fn a_method_that_a_path_does_not_take_is_told_which_it_takes(world: &World) {
+async fn a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(world: &World) {
     let irn = "INV1-AAAAAAAA-20260115";
     let taxpayer = format!("{TAXPAYERS}/1");
     for (path, allowed) in [
@@ -195,7 +195,7 @@ async fn a_failure_names_its_request(world: &World) {
 }
 
 #[each_database]
-async fn a_problem_document_is_told_to_who_asks_for_one(world: &World) {
+async fn a_problem_document_is_sent_on_request(world: &World) {
     let body = with(&documents::invoice(), "customer.email", json!("plain"));
     let body = with(&body, "invoice_lines.0.quantity", json!("two"));
     let taxpayer = world.taxpayer().await;

@@ -33,8 +33,8 @@ async fn approved(taxpayer: &Taxpayer) -> Value {
     taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
 }
 
-/// What of an answer must be the same again.
-fn told(answer: &Answer) -> (u16, String, String, Vec<String>) {
+/// Returns the parts of an answer that must be the same again.
+fn response(answer: &Answer) -> (u16, String, String, Vec<String>) {
     let texts = |name| answer.headers.get_all(name).iter().map(|value| value.to_str().unwrap().to_owned());
     let noted = ["x-system-warning", "x-duplicate", "location"].into_iter().flat_map(texts).collect();
     (answer.status, answer.text.clone(), answer.header("content-type").to_owned(), noted)
@@ -44,7 +44,7 @@ fn told(answer: &Answer) -> (u16, String, String, Vec<String>) {
 fn assert_replayed(first: &Answer, again: &Answer) {
     assert_eq!(first.header("idempotent-replayed"), "", "{}", first.text);
     assert_eq!(again.header("idempotent-replayed"), "true", "{}", again.text);
-    assert_eq!(told(again), told(first));
+    assert_eq!(response(again), response(first));
     assert_ne!(again.header("x-request-id"), first.header("x-request-id"), "a request has its own id");
 }
 
@@ -115,7 +115,7 @@ async fn a_submission_that_is_repeated_gets_its_outcome_again(world: &World) {
     // What is only begun is not kept: the same call has the outcome.
     let ended = taxpayer.send_keyed(&key, "POST", SUBMIT, &body).await.expect_status(200);
     let again = taxpayer.send_keyed(&key, "POST", SUBMIT, &body).await;
-    assert_eq!((again.header("idempotent-replayed"), told(&again)), ("true", told(&ended)));
+    assert_eq!((again.header("idempotent-replayed"), response(&again)), ("true", response(&ended)));
     twice(&taxpayer, "POST", SUBMIT, &body).await.expect_status(200);
 }
 
@@ -199,7 +199,7 @@ async fn a_key_that_is_malformed_is_a_fault_of_its_own(world: &World) {
 }
 
 #[each_database]
-async fn a_method_that_a_path_does_not_take_is_told_so_whatever_the_key(world: &World) {
+async fn a_method_that_a_path_does_not_take_is_refused_with_any_key(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = status(&taxpayer.invoice(&documents::invoice()).await, "approved");
     let key = key();

@@ -271,9 +271,9 @@ impl<'w> Walk<'w> {
 
     fn has_called_everything(&self) {
         let called: BTreeSet<_> = STORY.iter().map(|(name, _)| *name).chain(NO_JSON).collect();
-        let told =
+        let names =
             self.operations.keys().filter(|name| !name.contains("_by_") || *name == "get_by_unique_no");
-        let missed: Vec<_> = told.filter(|name| !called.contains(name.as_str())).collect();
+        let missed: Vec<_> = names.filter(|name| !called.contains(name.as_str())).collect();
         assert_eq!(missed, [""; 0], "operations that the story leaves out");
     }
 }

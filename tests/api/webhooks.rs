@@ -267,7 +267,7 @@ async fn a_rotation_of_the_key_is_notified(world: &World) {
 }
 
 #[each_database]
-async fn each_taxpayer_is_told_of_its_own_events_only(world: &World) {
+async fn each_taxpayer_is_notified_of_its_own_events_only(world: &World) {
     let (mine, theirs) = (Receiver::start(), Receiver::start());
     let (one, _) = subscribed(world, &mine, &[CREATED]).await;
     let (other, _) = subscribed(world, &theirs, &[CREATED]).await;

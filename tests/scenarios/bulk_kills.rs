@@ -13,7 +13,7 @@ use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::Client;
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 const INVOICES: usize = 150;
 const KILLS: usize = 5;
@@ -31,19 +31,19 @@ fn number(batch: usize, at: usize) -> String {
 
 #[each_database]
 async fn batches_survive_kills_whole(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let mut chance = StdRng::seed_from_u64(SEED);
     let mut answered = BTreeSet::new();
     // A process that has just begun is slower than it will be: that is the one to be killed.
-    scene.restart_after_kill().await;
+    deployment.restart_after_kill().await;
     let start = Instant::now();
-    create(&scene.taxpayer, KILLS).await.expect("an answer where nothing is killed");
+    create(&deployment.taxpayer, KILLS).await.expect("an answer where nothing is killed");
     let work = start.elapsed();
     for batch in 0..KILLS {
-        let client = scene.taxpayer.clone();
+        let client = deployment.taxpayer.clone();
         let sent = tokio::spawn(async move { create(&client, batch).await });
         sleep(chance.random_range(work / 2..work * 2)).await;
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
         if let Some(answer) = sent.await.unwrap() {
             assert_eq!(
                 (answer.status, &answer.body["data"]["created"]),
@@ -56,20 +56,20 @@ async fn batches_survive_kills_whole(backend: Backend) {
 
     let mut there = 0;
     for batch in 0..KILLS {
-        let known = known(&scene.taxpayer, batch).await;
+        let known = known(&deployment.taxpayer, batch).await;
         assert!(known == 0 || known == INVOICES, "{known} invoices of batch {batch} are there");
         assert!(known == INVOICES || !answered.contains(&batch), "batch {batch} was answered");
         there += usize::from(known == INVOICES);
-        let again = create(&scene.taxpayer, batch).await.expect("an answer");
+        let again = create(&deployment.taxpayer, batch).await.expect("an answer");
         assert_eq!(again.body["data"]["created"], json!(INVOICES - known), "batch {batch} sent again");
     }
 
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     let completed: Vec<_> =
         events.iter().filter(|event| event["type"] == "invoice.batch-completed").collect();
     assert_eq!(completed.len(), 1 + there + KILLS, "of the first, of each that is there, of each sent again");
     for event in completed {
-        assert_whole(&scene.taxpayer, &event["data"]).await;
+        assert_whole(&deployment.taxpayer, &event["data"]).await;
     }
     println!(
         "{backend:?}: {KILLS} kills around {work:?}, {} batches answered, {there} there",

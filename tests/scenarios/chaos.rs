@@ -18,10 +18,10 @@ use sandbox::Operation;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
-use crate::support::books::Books;
 use crate::support::chaos::{self, TIMEOUT, submit_all, transmit_all};
 use crate::support::client::Created;
-use crate::support::scene::Scene;
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 use crate::support::size::{size, sizes};
 
 /// Where nobody dies, nothing has to be taken over in a second.
@@ -52,68 +52,68 @@ async fn every_invoice_ends_transmitted_whatever_the_authority_does(backend: Bac
 
 async fn withstand(backend: Backend, seed: u64) {
     let count = size("EINVOICE_CHAOS_INVOICES", 24);
-    let scene = Scene::with(backend, &[TIMEOUT, LEASE]).await;
-    let books = Books::of(&scene).await;
+    let deployment = Deployment::with(backend, &[TIMEOUT, LEASE]).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     let begun = Instant::now();
-    chaos::begin(&scene, seed);
-    let invoices = submit_all(&scene, (0..count).map(|number| format!("CHAOS{number}"))).await;
-    books.succeeded("submit", count).await;
-    transmit_all(&scene, &invoices).await;
-    books.succeeded("transmit", count).await;
+    chaos::begin(&deployment, seed);
+    let invoices = submit_all(&deployment, (0..count).map(|number| format!("CHAOS{number}"))).await;
+    queries.succeeded("submit", count).await;
+    transmit_all(&deployment, &invoices).await;
+    queries.succeeded("transmit", count).await;
     println!("{backend:?}, seed {seed}: {count} invoices transmitted in {:?}", begun.elapsed());
-    assert_all_done(&scene, &books, &invoices).await;
+    assert_all_done(&deployment, &queries, &invoices).await;
 }
 
 /// What must hold when all is over; prints what happened.
-async fn assert_all_done(scene: &Scene, books: &Books, invoices: &[Created]) {
-    let (struck, calls) = chaos::end(scene).await;
-    assert_eq!(books.unknown_or_open().await, 0, "runs that are unknown or open");
-    let events = scene.intact_events().await;
+async fn assert_all_done(deployment: &Deployment, queries: &DatabaseQueries, invoices: &[Created]) {
+    let (struck, calls) = chaos::end(deployment).await;
+    assert_eq!(queries.unknown_or_open().await, 0, "runs that are unknown or open");
+    let events = deployment.intact_events().await;
     let mut tried = 0;
     for created in invoices {
-        tried += scene.assert_done(created, &events, true).await;
+        tried += deployment.assert_done(created, &events, true).await;
     }
-    assert_eq!(scene.authority.state().invoices().len(), invoices.len(), "nothing else was signed");
+    assert_eq!(deployment.authority.state().invoices().len(), invoices.len(), "nothing else was signed");
     println!("  {struck} of {calls} calls struck, {} signatures of {tried} tried", invoices.len());
-    books.print_outcomes().await;
+    queries.print_outcomes().await;
 }
 
 #[each_database]
 async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Backend) {
     let kills = size("EINVOICE_CHAOS_KILLS", 4);
-    let mut scene = Scene::with(backend, &[TIMEOUT]).await;
-    let books = Books::of(&scene).await;
-    let operator = scene.operator();
-    chaos::begin(&scene, 1);
+    let mut deployment = Deployment::with(backend, &[TIMEOUT]).await;
+    let queries = DatabaseQueries::of(&deployment).await;
+    let operator = deployment.operator();
+    chaos::begin(&deployment, 1);
     let mut chance = StdRng::seed_from_u64(5);
     let (mut invoices, mut unsent) = (Vec::new(), Vec::new());
     let mut at_boundaries = 0;
     for kill in 0..kills {
         let operation = BOUNDARIES[kill % BOUNDARIES.len()];
-        let before = ended(&scene, operation);
-        let begun = submit_all(&scene, (0..PER_KILL).map(|number| format!("KILL{kill}N{number}"))).await;
+        let before = ended(&deployment, operation);
+        let begun = submit_all(&deployment, (0..PER_KILL).map(|number| format!("KILL{kill}N{number}"))).await;
         unsent.extend(begun.iter().cloned());
         invoices.extend(begun);
-        transmit_ready(&scene, &mut unsent).await;
-        at_boundaries += usize::from(is_over(&scene, operation, before).await);
+        transmit_ready(&deployment, &mut unsent).await;
+        at_boundaries += usize::from(is_over(&deployment, operation, before).await);
         sleep(Duration::from_millis(DELAYS_MS[chance.random_range(0..DELAYS_MS.len())])).await;
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
     }
-    scene.end_runs(&operator).await;
-    books.succeeded("submit", invoices.len()).await;
-    transmit_all(&scene, &unsent).await;
-    books.succeeded("transmit", invoices.len()).await;
+    deployment.end_runs(&operator).await;
+    queries.succeeded("submit", invoices.len()).await;
+    transmit_all(&deployment, &unsent).await;
+    queries.succeeded("transmit", invoices.len()).await;
     println!("{backend:?}: {kills} kills, {at_boundaries} of them at the boundary of a step");
-    assert_all_done(&scene, &books, &invoices).await;
+    assert_all_done(&deployment, &queries, &invoices).await;
 }
 
 /// Starts Transmit of what is submitted.
-async fn transmit_ready(scene: &Scene, unsent: &mut Vec<Created>) {
+async fn transmit_ready(deployment: &Deployment, unsent: &mut Vec<Created>) {
     let mut left = Vec::new();
     for created in unsent.drain(..) {
-        let run = scene.taxpayer.run(&created.irn, "submit").await.expect("a run");
+        let run = deployment.taxpayer.run(&created.irn, "submit").await.expect("a run");
         if run["state"] == "succeeded" {
-            scene.transmit(&created).await;
+            deployment.transmit(&created).await;
         } else {
             left.push(created);
         }
@@ -122,15 +122,15 @@ async fn transmit_ready(scene: &Scene, unsent: &mut Vec<Created>) {
 }
 
 /// Calls of this operation that have ended, well or not.
-fn ended(scene: &Scene, operation: Operation) -> usize {
-    let calls = scene.authority.state().calls();
+fn ended(deployment: &Deployment, operation: Operation) -> usize {
+    let calls = deployment.authority.state().calls();
     calls.iter().filter(|call| call.operation == Some(operation) && !call.is_pending()).count()
 }
 
 /// Returns when one more has ended; or none has for long.
-async fn is_over(scene: &Scene, operation: Operation, before: usize) -> bool {
+async fn is_over(deployment: &Deployment, operation: Operation, before: usize) -> bool {
     let begun = Instant::now();
-    while ended(scene, operation) == before {
+    while ended(deployment, operation) == before {
         if begun.elapsed() > BOUNDARY_WAIT {
             return false;
         }

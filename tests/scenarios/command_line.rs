@@ -10,10 +10,10 @@ use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 
-use crate::support::books::Books;
 use crate::support::client::Client;
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::scene::{ENCRYPTION_KEY, Scene};
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::{Deployment, ENCRYPTION_KEY};
 
 const INTEGRATOR_PATH: &str = "/v1/system-integrators/taxpayers";
 const OPERATOR_PATH: &str = "/ops/audit";
@@ -37,8 +37,8 @@ async fn ended(mut call: Command) -> (bool, String) {
 }
 
 /// The account of a kind that these tests make.
-async fn listed(scene: &Scene, kind: &str) -> Value {
-    let all = printed(scene.service.call(&[kind, "list"])).await;
+async fn listed(deployment: &Deployment, kind: &str) -> Value {
+    let all = printed(deployment.service.call(&[kind, "list"])).await;
     let accounts = all[format!("{kind}s")].as_array().unwrap();
     accounts.iter().find(|account| account["email"] == EMAIL).unwrap().clone()
 }
@@ -49,32 +49,32 @@ async fn status(client: &Client, path: &str) -> u16 {
 
 #[each_database]
 async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend) {
-    let scene = Scene::open(backend).await;
+    let deployment = Deployment::open(backend).await;
     for (kind, path, more) in
         [("integrator", INTEGRATOR_PATH, &["--name", "Acme"] as &[_]), ("operator", OPERATOR_PATH, &[])]
     {
         let create = [&[kind, "create", "--email", EMAIL], more].concat();
-        let made = printed(scene.service.call(&create)).await;
-        let client = |made: &Value| Client::new(scene.service.url(), made["api_key"].as_str().unwrap());
+        let made = printed(deployment.service.call(&create)).await;
+        let client = |made: &Value| Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
         let first = client(&made);
         assert_eq!(status(&first, path).await, 200, "{kind}");
         eventually("the last use of the key", async || {
-            listed(&scene, kind).await["api_keys"][0]["last_used_at"].is_string().then_some(())
+            listed(&deployment, kind).await["api_keys"][0]["last_used_at"].is_string().then_some(())
         })
         .await;
 
-        let number = listed(&scene, kind).await["id"].to_string();
-        let second = client(&printed(scene.service.call(&[kind, "rotate", &number])).await);
+        let number = listed(&deployment, kind).await["id"].to_string();
+        let second = client(&printed(deployment.service.call(&[kind, "rotate", &number])).await);
         assert_eq!((status(&first, path).await, status(&second, path).await), (401, 200), "{kind}");
         let rotate = [kind, "rotate", &number, "--overlap-s", "600", "--scope", "read_only"];
-        let third = client(&printed(scene.service.call(&rotate)).await);
+        let third = client(&printed(deployment.service.call(&rotate)).await);
         assert_eq!((status(&second, path).await, status(&third, path).await), (200, 200), "{kind}");
-        let keys = listed(&scene, kind).await["api_keys"].clone();
+        let keys = listed(&deployment, kind).await["api_keys"].clone();
         let terms: Vec<_> = keys.as_array().unwrap().iter().map(|key| &key["scope"]).collect();
         assert_eq!(terms, ["read_only", "full"], "newest first: {keys}");
         assert!(keys[1]["expires_at"].is_string() && keys[0]["created_at"].is_string(), "{keys}");
 
-        let revoked = printed(scene.service.call(&[kind, "revoke", &number])).await;
+        let revoked = printed(deployment.service.call(&[kind, "revoke", &number])).await;
         assert_eq!(revoked["revoked"], 2, "{revoked}");
         assert_eq!((status(&second, path).await, status(&third, path).await), (401, 401), "{kind}");
     }
@@ -82,14 +82,14 @@ async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend
 
 #[each_database]
 async fn secrets_are_sealed_anew_and_the_old_key_is_needed_no_more(backend: Backend) {
-    let scene = Scene::open(backend).await;
-    scene.set_webhook("http://127.0.0.1:9/").await;
-    let path = format!("{INTEGRATOR_PATH}/{}/webhook/secret", scene.taxpayer_id());
-    let made = scene.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    let deployment = Deployment::open(backend).await;
+    deployment.set_webhook("http://127.0.0.1:9/").await;
+    let path = format!("{INTEGRATOR_PATH}/{}/webhook/secret", deployment.taxpayer_id());
+    let made = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert_eq!(made.status, 200, "{made:?}");
     let old_keys = format!("[\"{ENCRYPTION_KEY}\"]");
     let reseal = |old_keys: &str| {
-        let mut call = scene.service.call(&["secrets", "reseal"]);
+        let mut call = deployment.service.call(&["secrets", "reseal"]);
         call.env("EINVOICE__SECRETS__ENCRYPTION_KEY", NEW_ENCRYPTION_KEY);
         call.env("EINVOICE__SECRETS__ENCRYPTION_KEYS", old_keys);
         call
@@ -107,33 +107,33 @@ async fn secrets_are_sealed_anew_and_the_old_key_is_needed_no_more(backend: Back
 }
 
 /// Cuts the end off by SQL beside the service: what is left is a whole chain.
-async fn cut_last_event(scene: &Scene) {
-    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
-    let of = format!("taxpayer_id = {}", scene.taxpayer_id());
+async fn cut_last_event(deployment: &Deployment) {
+    let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
+    let of = format!("taxpayer_id = {}", deployment.taxpayer_id());
     let last = format!("{of} AND sequence = (SELECT MAX(sequence) FROM events WHERE {of})");
     connect(&url).await.execute_unprepared(&format!("DELETE FROM events WHERE {last}")).await.unwrap();
 }
 
 #[each_database]
 async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(backend: Backend) {
-    let scene = Scene::with(backend, &CHECKPOINTS).await;
-    scene.taxpayer.created(&invoice_numbered("FIRST")).await;
-    let on_demand = printed(scene.service.call(&["checkpoint"])).await;
+    let deployment = Deployment::with(backend, &CHECKPOINTS).await;
+    deployment.taxpayer.created(&invoice_numbered("FIRST")).await;
+    let on_demand = printed(deployment.service.call(&["checkpoint"])).await;
     let (file, key) = (on_demand["file"].as_str().unwrap(), on_demand["public_key"].as_str().unwrap());
     assert!(on_demand["number"].as_u64().unwrap() >= 1, "{on_demand}");
-    scene.taxpayer.created(&invoice_numbered("LAST")).await;
-    let head = Books::of(&scene).await.number("SELECT MAX(sequence) FROM events").await;
-    let signed = format!("{}:{head}:", scene.taxpayer_id());
-    let verify = || ended(scene.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
+    deployment.taxpayer.created(&invoice_numbered("LAST")).await;
+    let head = DatabaseQueries::of(&deployment).await.number("SELECT MAX(sequence) FROM events").await;
+    let signed = format!("{}:{head}:", deployment.taxpayer_id());
+    let verify = || ended(deployment.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
     eventually("a checkpoint by the service", async || {
         std::fs::read_to_string(file).unwrap().contains(&signed).then_some(())
     })
     .await;
     let (is_whole, said) = verify().await;
     assert!(is_whole, "{said}");
-    cut_last_event(&scene).await;
-    assert!(scene.service.verify().0, "the chain alone is whole");
+    cut_last_event(&deployment).await;
+    assert!(deployment.service.verify().0, "the chain alone is whole");
     let (is_whole, said) = verify().await;
-    let named = format!("the chain of taxpayer {} was truncated", scene.taxpayer_id());
+    let named = format!("the chain of taxpayer {} was truncated", deployment.taxpayer_id());
     assert!(!is_whole && said.contains(&named), "{said}");
 }

@@ -13,8 +13,8 @@ use testkit::receiver::Receiver;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
-use crate::support::books::Books;
-use crate::support::scene::Scene;
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 
 /// Long enough that the answer never comes before the kill.
 const LATE: Duration = Duration::from_mins(2);
@@ -23,26 +23,26 @@ const WHILE: Duration = Duration::from_secs(3);
 
 #[each_database]
 async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let receiver = Receiver::start();
-    scene.set_webhook(&receiver.url()).await;
-    let neighbour = scene.newcomer().await;
-    scene.set_webhook_of(neighbour.id, &receiver.url()).await;
-    end_process_on_arrival(&receiver, scene.service.id());
+    deployment.set_webhook(&receiver.url()).await;
+    let neighbour = deployment.newcomer().await;
+    deployment.set_webhook_of(neighbour.id, &receiver.url()).await;
+    end_process_on_arrival(&receiver, deployment.service.id());
     // Beside it others are under way at the same endpoint.
     for number in 0..4 {
-        scene.taxpayer.created(&invoice_numbered(&format!("BEFORE{number}"))).await;
+        deployment.taxpayer.created(&invoice_numbered(&format!("BEFORE{number}"))).await;
     }
     // The answer may not come: the process ends.
-    scene.taxpayer.create(&invoice_numbered("FATAL1")).await;
-    scene.service.ended().await;
-    scene.service.launch();
-    end_process_on_arrival(&receiver, scene.service.id());
-    scene.service.ended().await;
-    scene.service.launch();
-    end_process_on_arrival(&receiver, scene.service.id());
-    scene.service.ready().await;
-    let after = scene.taxpayer.created(&invoice_numbered("AFTER1")).await;
+    deployment.taxpayer.create(&invoice_numbered("FATAL1")).await;
+    deployment.service.ended().await;
+    deployment.service.launch();
+    end_process_on_arrival(&receiver, deployment.service.id());
+    deployment.service.ended().await;
+    deployment.service.launch();
+    end_process_on_arrival(&receiver, deployment.service.id());
+    deployment.service.ready().await;
+    let after = deployment.taxpayer.created(&invoice_numbered("AFTER1")).await;
     let beside = neighbour.client.created(&invoice_numbered("BESIDE1")).await;
     eventually("the notifications of others", async || {
         let arrivals = receiver.received();
@@ -52,7 +52,7 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
             .then_some(())
     })
     .await;
-    let operator = scene.operator();
+    let operator = deployment.operator();
     let listed = eventually("a dead letter", async || {
         let listed = operator.get("/ops/webhooks/dead-letters").await?.body["data"]["data"].clone();
         (!listed.as_array()?.is_empty()).then_some(listed)
@@ -65,8 +65,8 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     let fatal =
         |receiver: &Receiver| receiver.received().iter().filter(|one| one.irn().starts_with("FATAL")).count();
     assert_eq!(fatal(&receiver), 2, "it ended the process twice and not once more");
-    assert_eq!(scene.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
-    assert!(scene.service.output().contains("gave up on a delivery"), "one line says so");
+    assert_eq!(deployment.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
+    assert!(deployment.service.output().contains("gave up on a delivery"), "one line says so");
 
     // An operator may have it sent again.
     receiver.on_arrival(|_| {});
@@ -74,63 +74,63 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert!(answer.status < 300, "{answer:?}");
     eventually("the notification", async || (fatal(&receiver) == 3).then_some(())).await;
-    let books = Books::of(&scene).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     eventually("the end of all notifications", async || {
         let open = "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'";
-        (books.number(open).await == 0).then_some(())
+        (queries.number(open).await == 0).then_some(())
     })
     .await;
-    scene.intact_events().await;
+    deployment.intact_events().await;
 }
 
 #[each_database]
 async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let (fatal, irn) = ("FATAL2", "FATAL2-94CD90AA-20260115");
     // While it is signed, and while it is asked whether it was.
-    scene.order_late(FaultKind::Latency, Operation::Sign, irn, LATE);
-    scene.order_late(FaultKind::Latency, Operation::Confirm, irn, LATE);
-    let created = scene.submit(fatal).await;
+    deployment.order_late(FaultKind::Latency, Operation::Sign, irn, LATE);
+    deployment.order_late(FaultKind::Latency, Operation::Confirm, irn, LATE);
+    let created = deployment.submit(fatal).await;
     assert_eq!(created.irn, irn);
     for operation in [Operation::Sign, Operation::Confirm] {
         let what = format!("{operation:?} in the hands of the authority");
-        eventually(&what, async || (scene.in_hand(operation, irn) > 0).then_some(())).await;
-        scene.restart_after_kill().await;
+        eventually(&what, async || (deployment.pending_calls(operation, irn) > 0).then_some(())).await;
+        deployment.restart_after_kill().await;
     }
-    let other = scene.submit("OTHER2").await;
+    let other = deployment.submit("OTHER2").await;
     let run = eventually("the run to be paused", async || {
-        let run = scene.taxpayer.run(irn, "submit").await?;
+        let run = deployment.taxpayer.run(irn, "submit").await?;
         (run["state"] == "paused").then_some(run)
     })
     .await;
     assert!(run["last_error"].as_str().unwrap().contains("the process ended twice"), "{run}");
-    scene.taxpayer.succeeded(&other.irn, "submit").await;
-    let calls = scene.authority.state().calls().len();
-    let again = scene
+    deployment.taxpayer.succeeded(&other.irn, "submit").await;
+    let calls = deployment.authority.state().calls().len();
+    let again = deployment
         .taxpayer
         .call(Method::POST, "/v1/app/invoices/submit", Some(&submission(&Registration::demo(), fatal)))
         .await;
     assert!(again.is_some());
     sleep(WHILE).await;
     assert_eq!(
-        scene.taxpayer.run(irn, "submit").await.unwrap()["state"],
+        deployment.taxpayer.run(irn, "submit").await.unwrap()["state"],
         "paused",
         "only an operator moves it"
     );
     let about = |call: &sandbox::CallRecord| call.irn.as_deref() == Some(irn);
-    assert!(!scene.authority.state().calls()[calls..].iter().any(about), "it is not called again");
-    assert_eq!(scene.metric(r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
-    assert!(scene.service.output().contains("paused a run for an operator"));
+    assert!(!deployment.authority.state().calls()[calls..].iter().any(about), "it is not called again");
+    assert_eq!(deployment.metric(r#"einvoice_runs_paused_total{reason="quarantined"}"#).await, "1");
+    assert!(deployment.service.output().contains("paused a run for an operator"));
 
-    let operator = scene.operator();
+    let operator = deployment.operator();
     let paused = operator.get("/ops/pipeline/runs?state=paused").await.unwrap().body["data"]["data"].clone();
     assert_eq!(paused.as_array().unwrap().len(), 1, "{paused}");
     let path = format!("/ops/pipeline/runs/{}/resume", paused[0]["id"].as_str().unwrap());
     let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
-    scene.taxpayer.succeeded(irn, "submit").await;
-    assert_eq!(scene.authority.state().invoice(irn).unwrap().sign_count, 1);
-    scene.intact_events().await;
+    deployment.taxpayer.succeeded(irn, "submit").await;
+    assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1);
+    deployment.intact_events().await;
 }
 
 /// Has the process end at once when a notification of a fatal IRN arrives.

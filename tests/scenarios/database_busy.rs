@@ -11,7 +11,7 @@ use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 /// How long each of the others holds the database, and how short it lets it go.
 const HELD: Duration = Duration::from_millis(40);
@@ -19,15 +19,16 @@ const WRITERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_integrator_is_created_beside_a_database_that_is_written_to_without_a_pause() {
-    let scene = Scene::open(Backend::Sqlite).await;
+    let deployment = Deployment::open(Backend::Sqlite).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> =
-        (0..WRITERS).map(|_| tokio::spawn(hammer(scene.sqlite_url(), Arc::clone(&is_over)))).collect();
+        (0..WRITERS).map(|_| tokio::spawn(hammer(deployment.sqlite_url(), Arc::clone(&is_over)))).collect();
     sleep(HELD).await;
     for number in 0..3 {
         let begun = Instant::now();
         let email = format!("it{number}@acme.example");
-        let mut create = scene.service.call(&["integrator", "create", "--name", "Acme", "--email", &email]);
+        let mut create =
+            deployment.service.call(&["integrator", "create", "--name", "Acme", "--email", &email]);
         let created = tokio::task::spawn_blocking(move || create.output().unwrap()).await.unwrap();
         println!("an integrator beside {WRITERS} writers: {} after {:?}", created.status, begun.elapsed());
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
@@ -55,8 +56,8 @@ async fn hammer(url: String, is_over: Arc<AtomicBool>) -> u32 {
 
 #[each_database]
 async fn a_process_whose_writes_all_fail_is_not_ready(backend: Backend) {
-    let scene = Scene::open(backend).await;
-    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
+    let deployment = Deployment::open(backend).await;
+    let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
     // Reads go on and transactions begin, as with a disk without room.
     let (full, free): (&[&str], &str) = match backend {
         Backend::Sqlite => (
@@ -73,14 +74,14 @@ async fn a_process_whose_writes_all_fail_is_not_ready(backend: Backend) {
         beside.execute_unprepared(statement).await.unwrap();
     }
     eventually("a process that is not ready", async || {
-        scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
+        deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
     })
     .await;
-    assert_eq!(scene.taxpayer.get("/health/live").await.unwrap().status, 200);
+    assert_eq!(deployment.taxpayer.get("/health/live").await.unwrap().status, 200);
     beside.execute_unprepared(free).await.unwrap();
     eventually("a process that is ready again", async || {
-        scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
+        deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
     })
     .await;
-    scene.taxpayer.created(&invoice_numbered("ROOM")).await;
+    deployment.taxpayer.created(&invoice_numbered("ROOM")).await;
 }

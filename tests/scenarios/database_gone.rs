@@ -1,4 +1,4 @@
-//! The database is away for a while: callers are told to come back, and everything recovers by itself.
+//! The database is away for a while: callers are asked to come back, and everything recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use testkit::{Backend, on_postgresql};
 
 use crate::support::client::Created;
 use crate::support::database::connect;
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 const WRITES: usize = 8;
 /// No caller waits longer, whatever the database does.
@@ -20,54 +20,54 @@ const BOUND: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_sqlite_database_is_waited_for() {
-    let scene = Scene::open(Backend::Sqlite).await;
-    let (stored, running) = begin(&scene).await;
-    let lock = connect(&scene.sqlite_url()).await;
+    let deployment = Deployment::open(Backend::Sqlite).await;
+    let (stored, running) = begin(&deployment).await;
+    let lock = connect(&deployment.sqlite_url()).await;
     lock.execute_unprepared("BEGIN EXCLUSIVE").await.unwrap();
-    assert_refused_in_time(&scene).await;
-    assert_not_ready(&scene).await;
+    assert_refused_in_time(&deployment).await;
+    assert_not_ready(&deployment).await;
     lock.execute_unprepared("ROLLBACK").await.unwrap();
-    assert_recovered(&scene, &stored, &running).await;
+    assert_recovered(&deployment, &stored, &running).await;
 }
 
 #[on_postgresql]
 async fn a_postgresql_database_that_goes_away_is_waited_for(backend: Backend) {
-    let scene = Scene::open(backend).await;
-    let (stored, running) = begin(&scene).await;
-    let database = scene.postgres.as_ref().unwrap();
+    let deployment = Deployment::open(backend).await;
+    let (stored, running) = begin(&deployment).await;
+    let database = deployment.postgres.as_ref().unwrap();
     // Some of these are under way when the database goes.
     let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("CUT{number}"))).collect();
-    let writes = join_all(bodies.iter().map(|body| scene.taxpayer.create(body)));
+    let writes = join_all(bodies.iter().map(|body| deployment.taxpayer.create(body)));
     let (written, ()) = tokio::join!(writes, database.let_in(false));
-    assert_refused_in_time(&scene).await;
-    assert_not_ready(&scene).await;
+    assert_refused_in_time(&deployment).await;
+    assert_not_ready(&deployment).await;
     database.let_in(true).await;
     let accepted = written.into_iter().flatten().map(|(_, created)| created);
     let stored: Vec<_> = stored.into_iter().chain(accepted).collect();
-    assert_recovered(&scene, &stored, &running).await;
+    assert_recovered(&deployment, &stored, &running).await;
 }
 
 /// Some invoices, and one more whose run goes on while the database is away.
-async fn begin(scene: &Scene) -> (Vec<Created>, Created) {
+async fn begin(deployment: &Deployment) -> (Vec<Created>, Created) {
     let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("BEFORE{number}"))).collect();
-    let stored = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
+    let stored = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
     let irn = "RUNNING1-94CD90AA-20260115";
-    scene.order_late(FaultKind::Latency, Operation::Sign, irn, Duration::from_secs(1));
-    let running = scene.submit("RUNNING1").await;
+    deployment.order_late(FaultKind::Latency, Operation::Sign, irn, Duration::from_secs(1));
+    let running = deployment.submit("RUNNING1").await;
     eventually("a signature in flight", async || {
-        (scene.in_hand(Operation::Sign, &running.irn) == 1).then_some(())
+        (deployment.pending_calls(Operation::Sign, &running.irn) == 1).then_some(())
     })
     .await;
     (stored, running)
 }
 
 /// Each write is answered with 503, Retry-After and the envelope, and before long.
-async fn assert_refused_in_time(scene: &Scene) {
+async fn assert_refused_in_time(deployment: &Deployment) {
     let begun = Instant::now();
     let bodies: Vec<_> = (0..WRITES).map(|number| invoice_numbered(&format!("AWAY{number}"))).collect();
     let path = "/v1/tax-payers/invoices";
     let answers =
-        join_all(bodies.iter().map(|body| scene.taxpayer.call(Method::POST, path, Some(body)))).await;
+        join_all(bodies.iter().map(|body| deployment.taxpayer.call(Method::POST, path, Some(body)))).await;
     for answer in answers {
         let answer = answer.expect("an answer although the database is away");
         assert_eq!(answer.status, 503, "{answer:?}");
@@ -80,32 +80,38 @@ async fn assert_refused_in_time(scene: &Scene) {
     println!("refused in {:?}", begun.elapsed());
 }
 
-async fn assert_not_ready(scene: &Scene) {
+async fn assert_not_ready(deployment: &Deployment) {
     let answer = eventually("a process that is not ready", async || {
-        scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
+        deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 503)
     })
     .await;
     assert_eq!(answer.body["checks"]["database"]["status"], "down");
     let reason = answer.body["checks"]["database"]["reason"].as_str().unwrap();
     assert!(reason.contains("database"), "{reason}");
-    assert_eq!(scene.taxpayer.get("/health/live").await.unwrap().status, 200, "it is alive all the same");
+    assert_eq!(
+        deployment.taxpayer.get("/health/live").await.unwrap().status,
+        200,
+        "it is alive all the same"
+    );
 }
 
 /// Ready again, the run ended, what was accepted is there, and what was refused can be sent again.
-async fn assert_recovered(scene: &Scene, stored: &[Created], running: &Created) {
+async fn assert_recovered(deployment: &Deployment, stored: &[Created], running: &Created) {
     eventually("a process that is ready again", async || {
-        scene.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
+        deployment.taxpayer.get("/health/ready").await.filter(|answer| answer.status == 200)
     })
     .await;
-    scene.taxpayer.succeeded(&running.irn, "submit").await;
+    deployment.taxpayer.succeeded(&running.irn, "submit").await;
     for created in stored {
-        let (status, found) = scene.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
+        let (status, found) =
+            deployment.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
         assert_eq!((status, &found), (200, created), "it is there");
     }
     for number in 0..WRITES {
-        let (status, _) = scene.taxpayer.create(&invoice_numbered(&format!("AWAY{number}"))).await.unwrap();
+        let (status, _) =
+            deployment.taxpayer.create(&invoice_numbered(&format!("AWAY{number}"))).await.unwrap();
         assert_eq!(status, 201, "a refused create left nothing");
     }
-    let events = scene.intact_events().await;
-    scene.assert_done(running, &events, false).await;
+    let events = deployment.intact_events().await;
+    deployment.assert_done(running, &events, false).await;
 }

@@ -14,11 +14,11 @@ use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
 use tokio::time::sleep;
 
-use crate::support::books::Books;
 use crate::support::client::{Client, Created};
 use crate::support::database::{connect, server};
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 use crate::support::proxy::Proxy;
-use crate::support::scene::Scene;
 
 const INVOICES: &str = "/v1/tax-payers/invoices";
 /// Fewer writers than lanes that are held: all of them wait.
@@ -54,17 +54,17 @@ fn hold(taxpayers: &[i64]) -> String {
 
 #[on_postgresql]
 async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(backend: Backend) {
-    let scene = Scene::with(backend, &FEW_WRITERS).await;
-    let held = [scene.newcomer().await, scene.newcomer().await, scene.newcomer().await];
+    let deployment = Deployment::with(backend, &FEW_WRITERS).await;
+    let held = [deployment.newcomer().await, deployment.newcomer().await, deployment.newcomer().await];
     let ids = held.each_ref().map(|one| one.id);
     for one in &held {
         assert_eq!(post(&one.client, "FIRST").await.status, 201);
     }
-    let silent = connect(&scene.postgres.as_ref().unwrap().url()).await;
+    let silent = connect(&deployment.postgres.as_ref().unwrap().url()).await;
     silent.execute_unprepared(&hold(&ids[..1])).await.unwrap();
     let (held_up, neighbour) = tokio::join!(timed(post(&held[0].client, "HELD")), async {
         sleep(Duration::from_millis(300)).await;
-        timed(post(&scene.taxpayer, "NEIGHBOUR")).await
+        timed(post(&deployment.taxpayer, "NEIGHBOUR")).await
     });
     assert_come_back(&held_up.0);
     assert!(held_up.1 < LOCK_WAIT_MAX, "{:?}", held_up.1);
@@ -81,7 +81,7 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
         join_all(held.iter().map(async |one| (post(&one.client, "HELD").await, begun.elapsed()))),
         async {
             sleep(Duration::from_millis(500)).await;
-            (scene.taxpayer.get(INVOICES).await, begun.elapsed())
+            (deployment.taxpayer.get(INVOICES).await, begun.elapsed())
         }
     );
     assert_eq!(read.0.unwrap().status, 200);
@@ -90,7 +90,7 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
         assert!(read.1 < *ended, "a read waits for no writer: {:?} is after {ended:?}", read.1);
     }
     println!("all writers wait for locks: a read is answered {:?} after their start", read.1);
-    let ready = scene.taxpayer.get("/health/ready").await.unwrap();
+    let ready = deployment.taxpayer.get("/health/ready").await.unwrap();
     assert_eq!(ready.status, 200, "{ready:?}");
 
     silent.execute_unprepared("ROLLBACK").await.unwrap();
@@ -101,32 +101,32 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
 
 #[on_postgresql]
 async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds(backend: Backend) {
-    let scene = Scene::open(backend).await;
-    let (second, there) = scene.second_process().await;
+    let deployment = Deployment::open(backend).await;
+    let (second, there) = deployment.second_process().await;
     let before = there.created(&invoice_numbered("BEFORE")).await;
-    let url = scene.postgres.as_ref().unwrap().url();
-    let (gate, books) = (connect(&url).await, Books::of(&scene).await);
+    let url = deployment.postgres.as_ref().unwrap().url();
+    let (gate, queries) = (connect(&url).await, DatabaseQueries::of(&deployment).await);
     // The replica waits for the lane inside its transaction, is frozen, and only then is given the lock.
-    gate.execute_unprepared(&hold(&[scene.taxpayer_id()])).await.unwrap();
+    gate.execute_unprepared(&hold(&[deployment.taxpayer_id()])).await.unwrap();
     let frozen = tokio::spawn({
         let there = there.clone();
         async move { there.create(&invoice_numbered("FROZEN")).await }
     });
     let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     eventually("a transaction that waits for the lane", async || {
-        (books.number(waiting).await > 0).then_some(())
+        (queries.number(waiting).await > 0).then_some(())
     })
     .await;
     second.signal("STOP");
     gate.execute_unprepared("ROLLBACK").await.unwrap();
     let idle = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
         AND state = 'idle in transaction' AND pid <> pg_backend_pid()";
-    eventually("a frozen transaction", async || (books.number(idle).await > 0).then_some(())).await;
+    eventually("a frozen transaction", async || (queries.number(idle).await > 0).then_some(())).await;
 
     let begun = Instant::now();
     let mut refused = 0;
     let created = eventually("a create at the other replica", async || {
-        let answer = post(&scene.taxpayer, "ELSEWHERE").await;
+        let answer = post(&deployment.taxpayer, "ELSEWHERE").await;
         if answer.status == 503 {
             assert_come_back(&answer);
             refused += 1;
@@ -139,23 +139,23 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
         begun.elapsed()
     );
     second.signal("CONT");
-    // Its own caller is told something, and the same call gives the one invoice that there is.
+    // Its own caller gets an answer, and the same call gives the one invoice that there is.
     let _ = frozen.await.unwrap();
     let again = eventually("a create at the replica that goes on", async || {
         there.create(&invoice_numbered("FROZEN")).await
     })
     .await;
-    assert_eq!(scene.taxpayer.create(&invoice_numbered("FROZEN")).await.unwrap().1, again.1);
+    assert_eq!(deployment.taxpayer.create(&invoice_numbered("FROZEN")).await.unwrap().1, again.1);
     assert_eq!(there.create(&invoice_numbered("BEFORE")).await.unwrap().1, before);
     assert_eq!(created.body["data"]["invoice_no"], "ELSEWHERE");
-    scene.intact_events().await;
+    deployment.intact_events().await;
 }
 
 #[on_postgresql]
 async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(backend: Backend) {
     let proxy = Proxy::start(&server()).await;
-    let scene = Scene::behind(&proxy, backend).await;
-    let taxpayers = join_all((1..=TAXPAYERS).map(|_| scene.newcomer())).await;
+    let deployment = Deployment::behind(&proxy, backend).await;
+    let taxpayers = join_all((1..=TAXPAYERS).map(|_| deployment.newcomer())).await;
     let clients: Vec<_> = taxpayers.into_iter().map(|one| one.client).collect();
     let is_over = AtomicBool::new(false);
     let load = join_all(clients.iter().map(|client| write_until(client, &is_over)));
@@ -189,7 +189,7 @@ async fn when_all_connections_fall_silent_creates_flow_again_without_a_restart(b
         assert_eq!(ids.len(), created.len(), "and once");
     }
     println!("{acknowledged} creates acknowledged, none lost or doubled");
-    scene.intact_events().await;
+    deployment.intact_events().await;
 }
 
 /// Creates invoices one after the other; gives those that were acknowledged. Each call has an answer.
@@ -213,31 +213,31 @@ async fn write_until(client: &Client, is_over: &AtomicBool) -> Vec<Created> {
 #[on_postgresql]
 async fn a_process_whose_database_is_frozen_stops_in_bounded_time(backend: Backend) {
     let proxy = Proxy::start(&server()).await;
-    let mut scene = Scene::behind(&proxy, backend).await;
+    let mut deployment = Deployment::behind(&proxy, backend).await;
     let is_over = AtomicBool::new(false);
-    let clients: Vec<_> = join_all((1..=4).map(|_| scene.newcomer())).await;
+    let clients: Vec<_> = join_all((1..=4).map(|_| deployment.newcomer())).await;
     let load = join_all(clients.iter().map(|one| call_until(&one.client, &is_over)));
     let stop = async {
         sleep(LOAD).await;
         proxy.freeze();
         sleep(Duration::from_millis(200)).await;
         let begun = Instant::now();
-        scene.service.signal("TERM");
-        let status = scene.service.ended().await;
+        deployment.service.signal("TERM");
+        let status = deployment.service.ended().await;
         is_over.store(true, Ordering::SeqCst);
         println!("a stop with a frozen database: {status} after {:?}", begun.elapsed());
         status
     };
     let (_, status) = tokio::join!(load, stop);
-    let output = scene.service.output();
+    let output = deployment.service.output();
     assert_eq!(status.code(), Some(0), "{output}");
     assert!(!output.contains("panicked"), "{output}");
 }
 
 #[on_postgresql]
 async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runtime(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
-    let clients: Vec<_> = join_all((1..=6).map(|_| scene.newcomer())).await;
+    let mut deployment = Deployment::open(backend).await;
+    let clients: Vec<_> = join_all((1..=6).map(|_| deployment.newcomer())).await;
     for round in 0..3 {
         let is_over = AtomicBool::new(false);
         let load = join_all(
@@ -248,20 +248,20 @@ async fn a_process_that_is_stopped_under_load_drops_nothing_outside_of_its_runti
         let stop = async {
             sleep(LOAD).await;
             let begun = Instant::now();
-            scene.service.signal("TERM");
-            let status = scene.service.ended().await;
+            deployment.service.signal("TERM");
+            let status = deployment.service.ended().await;
             is_over.store(true, Ordering::SeqCst);
             println!("stop {round} under load: {status} after {:?}", begun.elapsed());
             status
         };
         let (_, status) = tokio::join!(load, stop);
-        let output = scene.service.output();
+        let output = deployment.service.output();
         assert_eq!(status.code(), Some(0), "{output}");
         assert!(!output.contains("panicked"), "{output}");
         assert!(!output.contains("failed to give back"), "{output}");
-        scene.service.restart().await;
+        deployment.service.restart().await;
     }
-    scene.intact_events().await;
+    deployment.intact_events().await;
 }
 
 /// Creates and lists without a pause until it is over; calls that find nobody are made again.

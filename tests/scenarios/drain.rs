@@ -12,29 +12,34 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
+use crate::support::deployment::Deployment;
 use crate::support::receiver::Behaviour;
-use crate::support::scene::Scene;
 
 const WRITERS: usize = 4;
 const WRITES: usize = 200;
 
 #[each_database]
 async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let (brief_irn, long_irn) = ("BRIEF1-94CD90AA-20260115", "LONG1-94CD90AA-20260115");
-    scene.order_late(FaultKind::Latency, Operation::Sign, brief_irn, Duration::from_millis(1_500));
-    scene.order_late(FaultKind::Latency, Operation::Confirm, long_irn, Duration::from_mins(2));
-    let long = scene.submit("LONG1").await;
-    eventually("a confirmation", async || (scene.in_hand(Operation::Confirm, &long.irn) == 1).then_some(()))
-        .await;
-    let brief = scene.submit("BRIEF1").await;
-    eventually("a signature", async || (scene.in_hand(Operation::Sign, &brief.irn) == 1).then_some(())).await;
+    deployment.order_late(FaultKind::Latency, Operation::Sign, brief_irn, Duration::from_millis(1_500));
+    deployment.order_late(FaultKind::Latency, Operation::Confirm, long_irn, Duration::from_mins(2));
+    let long = deployment.submit("LONG1").await;
+    eventually("a confirmation", async || {
+        (deployment.pending_calls(Operation::Confirm, &long.irn) == 1).then_some(())
+    })
+    .await;
+    let brief = deployment.submit("BRIEF1").await;
+    eventually("a signature", async || {
+        (deployment.pending_calls(Operation::Sign, &brief.irn) == 1).then_some(())
+    })
+    .await;
 
     let write = async |writer: usize| {
         let mut answered = Vec::new();
         for number in 0..WRITES {
             let body = invoice_numbered(&format!("DRAIN{writer}N{number}"));
-            match scene.taxpayer.create(&body).await {
+            match deployment.taxpayer.create(&body).await {
                 Some((status, created)) => {
                     assert_eq!(status, 201);
                     answered.push(created);
@@ -46,43 +51,44 @@ async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
     };
     let stop = async {
         sleep(Duration::from_millis(300)).await;
-        scene.service.signal("TERM");
+        deployment.service.signal("TERM");
     };
     let (answered, ()) = tokio::join!(join_all((0..WRITERS).map(write)), stop);
-    let status = scene.service.ended().await;
-    assert_eq!(status.code(), Some(0), "{}", scene.service.output());
+    let status = deployment.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
 
-    scene.service.restart().await;
+    deployment.service.restart().await;
     let answered: Vec<_> = answered.into_iter().flatten().collect();
     assert!(!answered.is_empty(), "there was something under way");
     for created in &answered {
-        let (status, found) = scene.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
+        let (status, found) =
+            deployment.taxpayer.create(&invoice_numbered(&created.invoice_no)).await.unwrap();
         assert_eq!((status, &found), (200, created), "what was answered is there");
     }
     for created in [&brief, &long] {
-        scene.taxpayer.succeeded(&created.irn, "submit").await;
+        deployment.taxpayer.succeeded(&created.irn, "submit").await;
     }
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     for created in [&brief, &long] {
-        scene.assert_done(created, &events, false).await;
+        deployment.assert_done(created, &events, false).await;
     }
     println!("{backend:?}: exit 0 with {} creates answered before it", answered.len());
 }
 
-/// What an endpoint is being sent is heard out: it does not come again at the next start.
+/// A delivery in flight is finished at a stop: it does not come again at the next start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn deliveries_under_way_are_heard_out() {
+async fn deliveries_in_flight_are_finished() {
     let receiver = Behaviour { latency: Duration::from_secs(2), ..Behaviour::PROMPT }.start();
-    let mut scene = Scene::open(Backend::Sqlite).await;
-    scene.set_webhook(&receiver.url()).await;
+    let mut deployment = Deployment::open(Backend::Sqlite).await;
+    deployment.set_webhook(&receiver.url()).await;
     let bodies: Vec<_> = (0..5).map(|number| invoice_numbered(&format!("LASTCALL{number}"))).collect();
-    join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
+    join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
     eventually("five notifications", async || (receiver.requests() >= 5).then_some(())).await;
-    scene.service.signal("TERM");
-    let status = scene.service.ended().await;
-    assert_eq!(status.code(), Some(0), "{}", scene.service.output());
-    scene.service.restart().await;
-    let last = scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
+    deployment.service.signal("TERM");
+    let status = deployment.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
+    deployment.service.restart().await;
+    let last = deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
     eventually("a notification after the start", async || {
         receiver.received().iter().any(|one| one.irn() == last.irn).then_some(())
     })
@@ -94,35 +100,37 @@ async fn deliveries_under_way_are_heard_out() {
 /// Idle connections are closed at once, while what is under way is waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_do_not_hold_up_the_stop() {
-    let mut scene = Scene::open(Backend::Sqlite).await;
+    let mut deployment = Deployment::open(Backend::Sqlite).await;
     let irn = "SLOW1-94CD90AA-20260115";
     let late = Duration::from_secs(3);
-    scene.order_late(FaultKind::Latency, Operation::IrnValidate, irn, late);
-    let (mut idle, mut unused) = (connect(&scene).await, connect(&scene).await);
+    deployment.order_late(FaultKind::Latency, Operation::IrnValidate, irn, late);
+    let (mut idle, mut unused) = (connect(&deployment).await, connect(&deployment).await);
     idle.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let mut answer = [0; 15];
     idle.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200 OK");
     let body = submission(&Registration::demo(), "SLOW1").to_string();
-    let mut waiting = scene.taxpayer.begin("/v1/app/invoices/submit", "", body.as_bytes(), body.len()).await;
-    eventually("a call", async || (scene.in_hand(Operation::IrnValidate, irn) == 1).then_some(())).await;
+    let mut waiting =
+        deployment.taxpayer.begin("/v1/app/invoices/submit", "", body.as_bytes(), body.len()).await;
+    eventually("a call", async || (deployment.pending_calls(Operation::IrnValidate, irn) == 1).then_some(()))
+        .await;
     let begun = Instant::now();
-    scene.service.signal("TERM");
+    deployment.service.signal("TERM");
     for connection in [&mut idle, &mut unused] {
         let mut rest = Vec::new();
         connection.read_to_end(&mut rest).await.unwrap();
     }
     let closed = begun.elapsed();
-    assert_eq!(scene.in_hand(Operation::IrnValidate, irn), 1, "the request is still under way");
+    assert_eq!(deployment.pending_calls(Operation::IrnValidate, irn), 1, "the request is still under way");
     let mut answer = String::new();
     waiting.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
-    let status = scene.service.ended().await;
-    assert_eq!(status.code(), Some(0), "{}", scene.service.output());
+    let status = deployment.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
     println!("idle connections were closed after {closed:?}; the process ended after {:?}", begun.elapsed());
 }
 
-async fn connect(scene: &Scene) -> TcpStream {
-    TcpStream::connect(scene.service.url().strip_prefix("http://").unwrap()).await.unwrap()
+async fn connect(deployment: &Deployment) -> TcpStream {
+    TcpStream::connect(deployment.service.url().strip_prefix("http://").unwrap()).await.unwrap()
 }

@@ -16,7 +16,7 @@ use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, Created};
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 const WRITERS: usize = 4;
 const KILLS: usize = 5;
@@ -25,11 +25,11 @@ const SEED: u64 = 20_260_115;
 const PAUSE: Duration = Duration::from_millis(40);
 
 /// Lets writers write while the process is killed at moments left to chance; gives what each of them did.
-async fn write_under_kills<T: Send + 'static>(scene: &mut Scene, write: impl Write<T>) -> Vec<T> {
+async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write: impl Write<T>) -> Vec<T> {
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
-            let (client, is_over, write) = (scene.taxpayer.clone(), Arc::clone(&is_over), write.clone());
+            let (client, is_over, write) = (deployment.taxpayer.clone(), Arc::clone(&is_over), write.clone());
             tokio::spawn(async move {
                 let mut written = Vec::new();
                 let mut number = 0;
@@ -48,7 +48,7 @@ async fn write_under_kills<T: Send + 'static>(scene: &mut Scene, write: impl Wri
     let mut chance = StdRng::seed_from_u64(SEED);
     for _ in 0..KILLS {
         sleep(Duration::from_millis(chance.random_range(100..500))).await;
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
     }
     is_over.store(true, Ordering::Relaxed);
     join_all(writers).await.into_iter().flat_map(Result::unwrap).collect()
@@ -72,9 +72,9 @@ impl Write<(String, Option<(u16, Created)>)> for Create {
 
 #[each_database]
 async fn creates_survive_kills(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
-    let written = write_under_kills(&mut scene, Create).await;
-    let stored = stored_invoices(&scene.taxpayer).await;
+    let mut deployment = Deployment::open(backend).await;
+    let written = write_under_kills(&mut deployment, Create).await;
+    let stored = stored_invoices(&deployment.taxpayer).await;
     let mut unanswered = Vec::new();
     let mut answered = 0;
     for (invoice_no, answer) in &written {
@@ -89,7 +89,7 @@ async fn creates_survive_kills(backend: Backend) {
     assert!(answered > KILLS, "the writers came to write");
     let there = unanswered.iter().filter(|invoice_no| stored.contains_key(**invoice_no)).count();
     for invoice_no in &unanswered {
-        let (status, created) = scene.taxpayer.create(&invoice_numbered(invoice_no)).await.unwrap();
+        let (status, created) = deployment.taxpayer.create(&invoice_numbered(invoice_no)).await.unwrap();
         let known = stored.get(*invoice_no);
         assert_eq!(status, if known.is_some() { 200 } else { 201 }, "{invoice_no} sent again");
         assert!(known.is_none_or(|id| *id == created.id), "{invoice_no} has one id");
@@ -98,10 +98,10 @@ async fn creates_survive_kills(backend: Backend) {
             (*invoice_no, Some(invoice_no.as_str()))
         );
     }
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     let created = events.iter().filter(|event| event["type"] == "invoice.created");
     let irns: Vec<_> = created.map(|event| event["irn"].as_str().unwrap()).collect();
-    assert_eq!(irns.len(), stored_invoices(&scene.taxpayer).await.len(), "an event for each invoice");
+    assert_eq!(irns.len(), stored_invoices(&deployment.taxpayer).await.len(), "an event for each invoice");
     assert_eq!(irns.iter().collect::<BTreeSet<_>>().len(), irns.len(), "each was created once");
     println!(
         "{backend:?}: {KILLS} kills, {answered} creates answered and there, {} unanswered, {there} of them there",
@@ -147,12 +147,12 @@ impl Write<(String, Option<u16>)> for Pay {
 
 #[each_database]
 async fn payments_survive_kills(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
-    let created = scene.taxpayer.created(&invoice_numbered("PAID1")).await;
-    assert_eq!(scene.taxpayer.set_status(&created.irn, "approved").await.unwrap().status, 200);
-    let written = write_under_kills(&mut scene, Pay { irn: created.irn.clone() }).await;
+    let mut deployment = Deployment::open(backend).await;
+    let created = deployment.taxpayer.created(&invoice_numbered("PAID1")).await;
+    assert_eq!(deployment.taxpayer.set_status(&created.irn, "approved").await.unwrap().status, 200);
+    let written = write_under_kills(&mut deployment, Pay { irn: created.irn.clone() }).await;
 
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     let payments: Vec<_> = events
         .iter()
         .filter(|event| event["type"] == "payment.status-updated" && event["irn"] == created.irn.as_str())

@@ -13,7 +13,7 @@ use testkit::{Backend, each_database, on_postgresql};
 use tokio::time::sleep;
 
 use crate::support::database::PostgresDatabase;
-use crate::support::scene::{ENCRYPTION_KEY, authority, write_keys};
+use crate::support::deployment::{ENCRYPTION_KEY, authority, write_keys};
 use crate::support::service::{Service, Settings};
 
 /// Moments of the kill after the launch, in milliseconds: from nothing done to all done.

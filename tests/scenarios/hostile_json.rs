@@ -12,9 +12,9 @@ use testkit::Backend;
 use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
 
-use crate::support::books::Books;
 use crate::support::client::Client;
-use crate::support::scene::Scene;
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 use crate::support::size::size;
 
 const TOKEN: &str = r#""$serde_json::private::RawValue""#;
@@ -49,57 +49,61 @@ fn answering(text: String) -> String {
     address
 }
 
-/// A scene without limits of requests, and an operator of it.
-async fn unlimited() -> (Scene, Client) {
+/// A deployment without limits of requests, and an operator of it.
+async fn unlimited() -> (Deployment, Client) {
     let settings = [
         ("EINVOICE__RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
         ("EINVOICE__WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0]"),
     ];
-    let scene = Scene::with(Backend::Sqlite, &settings).await;
-    let made = scene.service.call(&["operator", "create", "--email", "ops@json.example"]).output().unwrap();
+    let deployment = Deployment::with(Backend::Sqlite, &settings).await;
+    let made =
+        deployment.service.call(&["operator", "create", "--email", "ops@json.example"]).output().unwrap();
     let made: Value = strict_json::from_untrusted(&made.stdout).unwrap();
-    let operator = Client::new(scene.service.url(), made["api_key"].as_str().unwrap());
-    (scene, operator)
+    let operator = Client::new(deployment.service.url(), made["api_key"].as_str().unwrap());
+    (deployment, operator)
 }
 
 /// Calls that often, a few at a time. The memory after all of them is about that after the first hundred.
-async fn call_often(scene: &Scene, what: &str, call: impl AsyncFn(usize) -> u16) {
+async fn call_often(deployment: &Deployment, what: &str, call: impl AsyncFn(usize) -> u16) {
     let count = size("EINVOICE_HOSTILE_JSON", 1_000);
-    let before = scene.service.memory_kib();
+    let before = deployment.service.memory_kib();
     let calls = async |range: std::ops::Range<usize>| {
         stream::iter(range.map(|index| call(index))).buffer_unordered(AT_ONCE).collect::<Vec<u16>>().await
     };
     let mut statuses = calls(0..count.min(100)).await;
-    let warm = scene.service.memory_kib();
+    let warm = deployment.service.memory_kib();
     statuses.extend(calls(count.min(100)..count).await);
-    let after = scene.service.memory_kib();
+    let after = deployment.service.memory_kib();
     statuses.sort_unstable();
     let of = |status: &u16| statuses.iter().filter(|seen| *seen == status).count();
     let mut kinds = statuses.clone();
     kinds.dedup();
-    let told: Vec<_> = kinds.iter().map(|status| format!("{} x {status}", of(status))).collect();
-    println!("{what}: {}; memory {before} KiB before, {warm} after 100, {after} at the end", told.join(", "));
+    let counts: Vec<_> = kinds.iter().map(|status| format!("{} x {status}", of(status))).collect();
+    println!(
+        "{what}: {}; memory {before} KiB before, {warm} after 100, {after} at the end",
+        counts.join(", ")
+    );
     assert!(after < warm + GROWTH_MAX_KIB, "{what}: {warm} KiB after 100 calls, {after} KiB after {count}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_nest_private_tokens_are_refused() {
-    let (mut scene, operator) = unlimited().await;
-    let taxpayer = scene.taxpayer_id();
+    let (mut deployment, operator) = unlimited().await;
+    let taxpayer = deployment.taxpayer_id();
     let webhook = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook");
     let integration = format!("/ops/taxpayers/{taxpayer}/integration");
     let text = body();
     let calls = [
-        (&scene.taxpayer, Method::POST, "/v1/tax-payers/invoices/get-by-unique-no"),
-        (&scene.taxpayer, Method::POST, "/v1/tax-payers/invoices"),
-        (&scene.taxpayer, Method::POST, "/v1/tax-payers/invoices/bulk"),
-        (&scene.taxpayer, Method::PATCH, "/v1/tax-payers/invoices/update-payment-status"),
-        (&scene.taxpayer, Method::POST, "/v1/app/invoices/submit"),
-        (&scene.integrator, Method::POST, "/v1/system-integrators/taxpayers"),
-        (&scene.integrator, Method::PUT, webhook.as_str()),
+        (&deployment.taxpayer, Method::POST, "/v1/tax-payers/invoices/get-by-unique-no"),
+        (&deployment.taxpayer, Method::POST, "/v1/tax-payers/invoices"),
+        (&deployment.taxpayer, Method::POST, "/v1/tax-payers/invoices/bulk"),
+        (&deployment.taxpayer, Method::PATCH, "/v1/tax-payers/invoices/update-payment-status"),
+        (&deployment.taxpayer, Method::POST, "/v1/app/invoices/submit"),
+        (&deployment.integrator, Method::POST, "/v1/system-integrators/taxpayers"),
+        (&deployment.integrator, Method::PUT, webhook.as_str()),
         (&operator, Method::PUT, integration.as_str()),
     ];
-    call_often(&scene, "requests", async |index| {
+    call_often(&deployment, "requests", async |index| {
         let (client, method, path) = &calls[index % calls.len()];
         let status = client.send_text(method.clone(), path, &text).await;
         let status = status.unwrap_or_else(|| panic!("no answer to {method} {path}"));
@@ -107,16 +111,16 @@ async fn requests_that_nest_private_tokens_are_refused() {
         status
     })
     .await;
-    scene.service.ready().await;
-    scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
+    deployment.service.ready().await;
+    deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other() {
-    let (mut scene, operator) = unlimited().await;
+    let (mut deployment, operator) = unlimited().await;
     let endpoint = answering(format!(r#"{{"jsonrpc":"2.0","id":"e","result":{}}}"#, nested(64, 125)));
-    scene.set_webhook(&endpoint).await;
-    let taxpayer = scene.taxpayer_id();
+    deployment.set_webhook(&endpoint).await;
+    let taxpayer = deployment.taxpayer_id();
     let set = async |integration: Value| {
         let path = format!("/ops/taxpayers/{taxpayer}/integration");
         let answer = operator.call(Method::PUT, &path, Some(&integration)).await.unwrap();
@@ -124,24 +128,24 @@ async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other(
     };
     let path = format!("/v1/system-integrators/taxpayers/{taxpayer}/webhook/test");
     let tested = async |_| {
-        let answer = scene.integrator.call(Method::POST, &path, Some(&json!({}))).await;
+        let answer = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await;
         answer.expect("an answer to a test of the endpoint").status
     };
     for format in ["graphql", "jsonrpc"] {
         set(json!({ "auth_type": "none", "data_format": format })).await;
-        call_often(&scene, &format!("tests of an endpoint of {format}"), tested).await;
+        call_often(&deployment, &format!("tests of an endpoint of {format}"), tested).await;
     }
     // A delivery is rejected as often as its schedule says, and then left.
-    scene.taxpayer.created(&invoice_numbered("NESTED")).await;
-    let books = Books::of(&scene).await;
+    deployment.taxpayer.created(&invoice_numbered("NESTED")).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     eventually("the attempts at the delivery", async || {
         let sql = "SELECT COUNT(*) FROM attempts";
-        (books.number(sql).await >= 3).then_some(())
+        (queries.number(sql).await >= 3).then_some(())
     })
     .await;
     let client = json!({ "token_url": format!("{endpoint}/token"), "client_id": "c", "client_secret": "s" });
     set(json!({ "auth_type": "client_credentials", "data_format": "rest", "auth": client })).await;
-    call_often(&scene, "tests with a token endpoint", tested).await;
-    scene.service.ready().await;
-    scene.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
+    call_often(&deployment, "tests with a token endpoint", tested).await;
+    deployment.service.ready().await;
+    deployment.taxpayer.created(&invoice_numbered("AFTERWARDS")).await;
 }

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::client::{Client, Created};
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 /// Payments under way when the process is killed.
 const AT_ONCE: usize = 16;
@@ -23,24 +23,24 @@ const ROUNDS: usize = 40;
 
 #[each_database]
 async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
-    let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
+    let mut deployment = Deployment::open(backend).await;
+    let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
     let database = connect(&url).await;
     let (mut kills, mut repeated) = (0, 0);
     let begun = Instant::now();
     while repeated == 0 {
         assert!(begun.elapsed() < PATIENCE, "of {kills} kills none fell between a commit and its answer");
         kills += 1;
-        let created = approved(&scene.taxpayer, &format!("KEYED{kills}")).await;
+        let created = approved(&deployment.taxpayer, &format!("KEYED{kills}")).await;
         let references: Vec<_> = (0..AT_ONCE).map(|n| format!("K{kills}N{n}")).collect();
         let last = last_event(&database).await;
-        let payments = pay_all(&scene.taxpayer, &created, &references);
+        let payments = pay_all(&deployment.taxpayer, &created, &references);
         while last_event(&database).await == last {}
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
         let booked = booked(&database).await;
         for (reference, answer) in references.iter().zip(join_all(payments).await) {
             let is_answered = answer.unwrap().is_some();
-            let again = settled(&scene.taxpayer, &created, reference).await;
+            let again = settled(&deployment.taxpayer, &created, reference).await;
             let Some(payment) = booked.get(reference) else {
                 assert!(!is_answered, "{reference} was answered and must be there");
                 continue;
@@ -50,7 +50,7 @@ async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
             repeated += usize::from(!is_answered);
         }
     }
-    assert_paid_once(&scene, kills * AT_ONCE).await;
+    assert_paid_once(&deployment, kills * AT_ONCE).await;
     println!("{backend:?}: {kills} kills, {repeated} payments committed, not answered, and asked for again");
 }
 
@@ -96,8 +96,8 @@ async fn settled(client: &Client, created: &Created, reference: &str) -> Answer 
 }
 
 /// Each reference stands once in the log, and nothing else was paid.
-async fn assert_paid_once(scene: &Scene, count: usize) {
-    let events = scene.intact_events().await;
+async fn assert_paid_once(deployment: &Deployment, count: usize) {
+    let events = deployment.intact_events().await;
     let payments: Vec<_> = events.iter().filter(|event| event["type"] == "payment.status-updated").collect();
     let mut references: Vec<_> =
         payments.iter().map(|event| event["data"]["reference"].as_str().unwrap()).collect();
@@ -108,13 +108,13 @@ async fn assert_paid_once(scene: &Scene, count: usize) {
 
 #[on_postgresql]
 async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
-    let scene = Scene::open(backend).await;
-    let (_second, elsewhere) = scene.second_process().await;
-    let created = approved(&scene.taxpayer, "SHARED1").await;
+    let deployment = Deployment::open(backend).await;
+    let (_second, elsewhere) = deployment.second_process().await;
+    let created = approved(&deployment.taxpayer, "SHARED1").await;
     let (mut carried_out, mut repeated, mut in_progress) = (0, 0, 0);
     for round in 0..ROUNDS {
         let reference = format!("R{round}");
-        let asked = [&scene.taxpayer, &elsewhere, &scene.taxpayer, &elsewhere];
+        let asked = [&deployment.taxpayer, &elsewhere, &deployment.taxpayer, &elsewhere];
         let answers = join_all(asked.map(|client| client.pay_one_once(&created.irn, &reference))).await;
         let answers: Vec<_> = answers.into_iter().map(Option::unwrap).collect();
         let body = &answers.iter().find(|answer| answer.status == 200).expect("one is answered").body;
@@ -133,7 +133,7 @@ async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
         }
     }
     assert_eq!(carried_out, ROUNDS);
-    assert_paid_once(&scene, ROUNDS).await;
+    assert_paid_once(&deployment, ROUNDS).await;
     println!(
         "two processes: {carried_out} paid once, {repeated} answers given again, {in_progress} told to wait"
     );

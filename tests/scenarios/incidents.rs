@@ -10,7 +10,7 @@ use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 /// One attempt at a delivery; an endpoint is parked by its fifth failure and a run given up after a second.
 const SETTINGS: [(&str, &str); 4] = [
@@ -35,33 +35,34 @@ fn answering(status: &Arc<AtomicU16>) -> String {
 }
 
 /// Waits until the log has so many of these lines, and checks that they are counted.
-async fn expect_told(scene: &Scene, count: usize, line: &str, metric: &str) {
+async fn expect_told(deployment: &Deployment, count: usize, line: &str, metric: &str) {
     eventually(&format!("{count} x {line}"), async || {
-        (scene.service.output().matches(line).count() >= count).then_some(())
+        (deployment.service.output().matches(line).count() >= count).then_some(())
     })
     .await;
-    let output = scene.service.output();
+    let output = deployment.service.output();
     assert_eq!(output.matches(line).count(), count, "{output}");
     assert!(output.lines().filter(|told| told.contains(line)).all(|told| told.contains("WARN")), "{output}");
-    assert_eq!(scene.metric(metric).await, count.to_string(), "{metric}");
+    assert_eq!(deployment.metric(metric).await, count.to_string(), "{metric}");
 }
 
 #[each_database]
 async fn each_case_for_an_operator_is_one_warning_and_one_count(backend: Backend) {
-    let scene = Scene::with(backend, &SETTINGS).await;
+    let deployment = Deployment::with(backend, &SETTINGS).await;
     let status = Arc::new(AtomicU16::new(503));
-    scene.set_webhook(&answering(&status)).await;
+    deployment.set_webhook(&answering(&status)).await;
     for number in 0..FAILURES {
-        scene.taxpayer.created(&invoice_numbered(&format!("DEAD{number}"))).await;
+        deployment.taxpayer.created(&invoice_numbered(&format!("DEAD{number}"))).await;
         let dead = "gave up on a delivery";
-        expect_told(&scene, number + 1, dead, r#"einvoice_dead_letters_total{reason="given_up"}"#).await;
+        expect_told(&deployment, number + 1, dead, r#"einvoice_dead_letters_total{reason="given_up"}"#).await;
     }
-    expect_told(&scene, 1, "parked an endpoint that keeps failing", "einvoice_endpoints_parked_total").await;
+    expect_told(&deployment, 1, "parked an endpoint that keeps failing", "einvoice_endpoints_parked_total")
+        .await;
     status.store(410, Ordering::SeqCst);
-    scene.taxpayer.created(&invoice_numbered("GONE")).await;
-    expect_told(&scene, 1, "disabled an endpoint", "einvoice_endpoints_disabled_total").await;
+    deployment.taxpayer.created(&invoice_numbered("GONE")).await;
+    expect_told(&deployment, 1, "disabled an endpoint", "einvoice_endpoints_disabled_total").await;
 
-    scene.submit("INV1SBXDOWN").await;
+    deployment.submit("INV1SBXDOWN").await;
     let paused = r#"einvoice_runs_paused_total{reason="given_up"}"#;
-    expect_told(&scene, 1, "paused a run for an operator", paused).await;
+    expect_told(&deployment, 1, "paused a run for an operator", paused).await;
 }

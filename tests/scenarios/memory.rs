@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::client::Client;
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 use crate::support::size::size;
 
 const BULK: &str = "/v1/tax-payers/invoices/bulk";
@@ -64,15 +64,15 @@ async fn served_meanwhile(client: &Client, phase: &str, is_over: &AtomicBool) ->
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn open_bodies_take_no_more_than_their_share() {
     let bodies = size("EINVOICE_MEMORY_BODIES", 200);
-    let scene = Scene::open(Backend::Sqlite).await;
-    let other = scene.newcomer().await;
-    let before = scene.service.memory_bytes();
+    let deployment = Deployment::open(Backend::Sqlite).await;
+    let other = deployment.newcomer().await;
+    let before = deployment.service.memory_bytes();
     let is_over = AtomicBool::new(false);
     for (is_keyed, phase) in [(true, "KEYED"), (false, "PLAIN")] {
         is_over.store(false, Ordering::Relaxed);
         let opened = async {
-            let mut streams = join_all((0..bodies).map(|n| open(&scene.taxpayer, n, is_keyed))).await;
-            // Whoever finds no room is told so after a while.
+            let mut streams = join_all((0..bodies).map(|n| open(&deployment.taxpayer, n, is_keyed))).await;
+            // A caller without a permit gets its refusal after a while.
             let mut statuses = vec![0; streams.len()];
             eventually("answers to most of the bodies", async || {
                 for (stream, known) in streams.iter_mut().zip(&mut statuses).filter(|(_, known)| **known == 0)
@@ -87,7 +87,7 @@ async fn open_bodies_take_no_more_than_their_share() {
         };
         let (statuses, slowest) = tokio::join!(opened, served_meanwhile(&other.client, phase, &is_over));
         let refused = statuses.iter().filter(|status| **status == 429).count();
-        let peak = scene.service.memory_peak_bytes();
+        let peak = deployment.service.memory_peak_bytes();
         println!(
             "{bodies} bodies of 10 MB, keyed {is_keyed}: {refused} x 429, from {} to {} MiB, another's slowest create and list {slowest:?}",
             before / MIB,
@@ -100,9 +100,9 @@ async fn open_bodies_take_no_more_than_their_share() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn open_bodies_of_many_keys_take_no_more_than_all_may() {
-    let scene = Scene::open(Backend::Sqlite).await;
-    let newcomers = join_all((1..=8).map(|_| scene.newcomer())).await;
-    let before = scene.service.memory_bytes();
+    let deployment = Deployment::open(Backend::Sqlite).await;
+    let newcomers = join_all((1..=8).map(|_| deployment.newcomer())).await;
+    let before = deployment.service.memory_bytes();
     let opening = newcomers.iter().flat_map(|newcomer| (0..12).map(|n| open(&newcomer.client, n, true)));
     let mut streams = join_all(opening).await;
     let mut waiting = 0;
@@ -116,7 +116,7 @@ async fn open_bodies_of_many_keys_take_no_more_than_all_may() {
         (waiting <= 26).then_some(())
     })
     .await;
-    let peak = scene.service.memory_peak_bytes();
+    let peak = deployment.service.memory_peak_bytes();
     let (from, to) = (before / MIB, peak / MIB);
     println!("96 bodies of 10 MB of 8 keys: {waiting} held, from {from} to {to} MiB");
     assert!(peak < before + ALL_KEYS_MAX, "{to} MiB");
@@ -125,24 +125,25 @@ async fn open_bodies_of_many_keys_take_no_more_than_all_may() {
 /// A body of many numbers is ten times as large when it is parsed. Nothing of it stays while its Submit waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submit_that_waits_holds_nothing_of_its_body() {
-    let scene = Scene::open(Backend::Sqlite).await;
-    let before = scene.service.memory_bytes();
+    let deployment = Deployment::open(Backend::Sqlite).await;
+    let before = deployment.service.memory_bytes();
     let submits = (0..8).map(async |number| {
         let invoice_no = format!("HEAVY{number}");
         let irn = format!("{invoice_no}-94CD90AA-20260115");
-        scene.order_late(FaultKind::Latency, Operation::IrnValidate, &irn, Duration::from_secs(8));
+        deployment.order_late(FaultKind::Latency, Operation::IrnValidate, &irn, Duration::from_secs(8));
         let mut body = submission(&Registration::demo(), &invoice_no);
         body["unknown"] = Value::Array(vec![Value::from(1_000_000); 200_000]);
         let text = body.to_string();
-        let stream = scene.taxpayer.begin("/v1/app/invoices/submit", "", text.as_bytes(), text.len()).await;
+        let stream =
+            deployment.taxpayer.begin("/v1/app/invoices/submit", "", text.as_bytes(), text.len()).await;
         (irn, stream)
     });
     let waiting = join_all(submits).await;
     for (irn, _) in &waiting {
-        let called = async || (!scene.calls(Operation::IrnValidate, irn).is_empty()).then_some(());
+        let called = async || (!deployment.calls(Operation::IrnValidate, irn).is_empty()).then_some(());
         eventually("a call to the authority", called).await;
     }
-    let peak = scene.service.memory_peak_bytes();
+    let peak = deployment.service.memory_peak_bytes();
     let (from, to) = (before / MIB, peak / MIB);
     println!("8 Submits of 200,000 numbers wait: from {from} to {to} MiB");
     assert!(peak < before + WAITING_MAX, "{to} MiB");

@@ -11,8 +11,8 @@ use testkit::documents::{Registration, irn, submission};
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 
-use crate::support::books::Books;
-use crate::support::scene::Scene;
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 use crate::support::size::size;
 
 /// Runs that the process drives at a time.
@@ -30,49 +30,49 @@ const AT_ONCE: usize = 8;
 #[each_database]
 async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend: Backend) {
     let queued = size("EINVOICE_NOISY_RUNS", 150);
-    let scene = Scene::with(backend, &[CONCURRENCY_MAX]).await;
-    let books = Books::of(&scene).await;
-    let neighbour = scene.newcomer().await;
-    take(&scene, WHILE_QUEUEING_MS);
+    let deployment = Deployment::with(backend, &[CONCURRENCY_MAX]).await;
+    let queries = DatabaseQueries::of(&deployment).await;
+    let neighbour = deployment.newcomer().await;
+    take(&deployment, WHILE_QUEUEING_MS);
     let begun = Instant::now();
-    queue(&scene, queued).await;
-    let open = books.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
+    queue(&deployment, queued).await;
+    let open = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
     println!("{backend:?}: {queued} runs queued in {:?}, {open} of them open", begun.elapsed());
     assert!(usize::try_from(open).unwrap() > TURNS_MAX, "the queue is long enough to tell");
-    take(&scene, THEN_MS);
+    take(&deployment, THEN_MS);
 
     let body = submission(&neighbour.registration, "SINGLE1");
     let irn = irn(&neighbour.registration, "SINGLE1");
-    let before = signatures(&scene);
+    let before = signatures(&deployment);
     let begun = Instant::now();
     assert_eq!(neighbour.client.start_run("submit", &body).await, 202);
     let after = eventually("the neighbour's signature", async || {
-        let signed = scene.authority.state().invoices();
+        let signed = deployment.authority.state().invoices();
         signed.iter().position(|sheet| sheet.irn == irn)
     })
     .await;
     let turns = after - before;
     println!("  the neighbour's was signed {:?} after it came, after {turns} others", begun.elapsed());
     assert!(turns <= TURNS_MAX, "{turns} of another's invoices were signed first, {TURNS_MAX} at most");
-    assert_eq!(scene.authority.state().invoice(&irn).unwrap().sign_count, 1);
+    assert_eq!(deployment.authority.state().invoice(&irn).unwrap().sign_count, 1);
 }
 
 /// Has every call take so long.
-fn take(scene: &Scene, ms: u64) {
+fn take(deployment: &Deployment, ms: u64) {
     let order = LatencyOrder { fixed_ms: Some(ms), ..LatencyOrder::default() };
-    scene.authority.state().add_latency(order).unwrap();
+    deployment.authority.state().add_latency(order).unwrap();
 }
 
 /// Has the demo taxpayer submit so many invoices; they need not be stored.
-async fn queue(scene: &Scene, runs: usize) {
+async fn queue(deployment: &Deployment, runs: usize) {
     stream::iter(0..runs)
         .for_each_concurrent(AT_ONCE, async |number| {
             let invoice_no = format!("NOISE{number}");
-            scene.taxpayer.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
+            deployment.taxpayer.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
         })
         .await;
 }
 
-fn signatures(scene: &Scene) -> usize {
-    scene.authority.state().invoices().len()
+fn signatures(deployment: &Deployment) -> usize {
+    deployment.authority.state().invoices().len()
 }

@@ -1,4 +1,4 @@
-//! The authority is out for a while and nobody who uses the service is stopped by it: creates go on, what is submitted
+//! The authority is out for a while and stops no caller: creates go on, what is submitted
 //! is accepted and waits, and all of it is signed by itself afterwards.
 //!
 //! `EINVOICE_OUTAGE_S` says how long it is out: 4 s in the ordinary run. What is printed is for people; no time is
@@ -18,9 +18,9 @@ use testkit::{Backend, each_database};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::support::books::Books;
 use crate::support::client::Client;
-use crate::support::scene::Scene;
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 use crate::support::size::size;
 
 /// How long creates are measured before the outage.
@@ -35,27 +35,28 @@ const OVER: usize = PHASES.len();
 const CATEGORIES: [&str; 2] = ["B2B", "B2C"];
 
 #[each_database]
-async fn an_outage_stops_nobody_and_what_waits_is_signed_afterwards(backend: Backend) {
+async fn creates_continue_during_an_outage_and_what_waits_is_signed_afterwards(backend: Backend) {
     let seconds = u64::try_from(size("EINVOICE_OUTAGE_S", 4)).unwrap();
-    let scene = Scene::open(backend).await;
-    let books = Books::of(&scene).await;
+    let deployment = Deployment::open(backend).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     let phase = Arc::new(AtomicUsize::new(0));
-    let writers: Vec<_> = (0..WRITERS).map(|writer| create_on(&scene.taxpayer, writer, &phase)).collect();
+    let writers: Vec<_> =
+        (0..WRITERS).map(|writer| create_on(&deployment.taxpayer, writer, &phase)).collect();
     sleep(BEFORE).await;
 
     let outage = FaultOrder { for_s: Some(seconds), ..FaultOrder::of(FaultKind::Outage) };
     let ends = Instant::now() + Duration::from_secs(seconds);
-    scene.authority.state().add_fault(outage).unwrap();
+    deployment.authority.state().add_fault(outage).unwrap();
     phase.store(1, Ordering::Relaxed);
     let mut accepted = Vec::new();
     while Instant::now() < ends {
-        accepted.push(submit(&scene, accepted.len()).await);
+        accepted.push(submit(&deployment, accepted.len()).await);
         sleep(SUBMIT_EVERY).await;
     }
     phase.store(2, Ordering::Relaxed);
-    assert!(scene.authority.state().invoices().is_empty(), "it was out");
+    assert!(deployment.authority.state().invoices().is_empty(), "it was out");
     let begun = Instant::now();
-    books.succeeded("submit", accepted.len()).await;
+    queries.succeeded("submit", accepted.len()).await;
     println!(
         "{backend:?}: out for {seconds} s, {} runs waited, drained in {:?}",
         accepted.len(),
@@ -64,14 +65,14 @@ async fn an_outage_stops_nobody_and_what_waits_is_signed_afterwards(backend: Bac
     phase.store(OVER, Ordering::Relaxed);
     print_creates(writers).await;
 
-    assert_eq!(books.unknown_or_open().await, 0);
-    scene.intact_events().await;
+    assert_eq!(queries.unknown_or_open().await, 0);
+    deployment.intact_events().await;
     for run in &accepted {
-        let sheet = scene.authority.state().invoice(&run.irn).unwrap();
+        let sheet = deployment.authority.state().invoice(&run.irn).unwrap();
         assert_eq!(sheet.sign_count, 1, "{}", run.irn);
     }
-    print_order(&scene, &accepted);
-    print_estimates(&scene, &accepted);
+    print_order(&deployment, &accepted);
+    print_estimates(&deployment, &accepted);
 }
 
 /// A run that was accepted during the outage, and what was said of it then.
@@ -83,13 +84,13 @@ struct Accepted {
 }
 
 /// Submits one more; it is accepted with 202 although the authority is out.
-async fn submit(scene: &Scene, number: usize) -> Accepted {
+async fn submit(deployment: &Deployment, number: usize) -> Accepted {
     let category = CATEGORIES[number % CATEGORIES.len()];
     let invoice_no = format!("OUT{number}{category}");
     let irn = format!("{invoice_no}-94CD90AA-20260115");
     let mut body = submission(&Registration::demo(), &invoice_no);
     body["invoice_category"] = json!(category);
-    let answer = scene.taxpayer.call(Method::POST, "/v1/app/invoices/submit", Some(&body)).await;
+    let answer = deployment.taxpayer.call(Method::POST, "/v1/app/invoices/submit", Some(&body)).await;
     let answer = answer.expect("an answer during the outage");
     assert_eq!(answer.status, 202, "{answer:?}");
     let run = &answer.body["data"];
@@ -140,9 +141,9 @@ async fn print_creates(writers: Vec<JoinHandle<Vec<(usize, Duration)>>>) {
 }
 
 /// Prints in which order the authority signed, and how often a later deadline came before an earlier one.
-fn print_order(scene: &Scene, accepted: &[Accepted]) {
+fn print_order(deployment: &Deployment, accepted: &[Accepted]) {
     let known: BTreeMap<&str, &Accepted> = accepted.iter().map(|run| (run.irn.as_str(), run)).collect();
-    let signed: Vec<_> = scene.authority.state().invoices().into_iter().map(|sheet| sheet.irn).collect();
+    let signed: Vec<_> = deployment.authority.state().invoices().into_iter().map(|sheet| sheet.irn).collect();
     let signed: Vec<&Accepted> = signed.iter().filter_map(|irn| known.get(irn.as_str()).copied()).collect();
     let order: Vec<&str> = signed.iter().map(|run| run.category).collect();
     println!("  signed in the order {}", order.join(" "));
@@ -163,8 +164,8 @@ fn print_order(scene: &Scene, accepted: &[Accepted]) {
 }
 
 /// Prints how far the estimate that came with each 202 was from the moment of the signature.
-fn print_estimates(scene: &Scene, accepted: &[Accepted]) {
-    let mut calls = scene.authority.state().calls();
+fn print_estimates(deployment: &Deployment, accepted: &[Accepted]) {
+    let mut calls = deployment.authority.state().calls();
     calls.retain(|call| call.operation == Some(Operation::Sign) && call.status() == Some(201));
     let signed: BTreeMap<_, Timestamp> =
         calls.into_iter().filter_map(|call| Some((call.irn?, call.at.parse().ok()?))).collect();

@@ -1,5 +1,5 @@
-//! kill -9 while taxpayers are told of an outage: each of them is told its start and its end once, whichever process
-//! told it, and a restart with closed breakers ends nothing.
+//! kill -9 while taxpayers are notified of an outage: each of them is notified of its start and its end once, whichever
+//! process does it, and a restart with closed breakers ends nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::{Client, assert_gapless};
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 /// More than one part of a walk.
 const SUBSCRIBERS: usize = 40;
@@ -28,77 +28,83 @@ const QUIET: (&str, &str) = ("EINVOICE__AUTHORITY__OUTAGE_CLEAR_AFTER_S", "2");
 
 /// On PostgreSQL with a second process beside the one that is killed, which sees the same outage.
 #[each_database]
-async fn each_taxpayer_is_told_once(backend: Backend) {
-    let mut scene = Scene::with(backend, &[QUIET]).await;
-    let second = if backend == Backend::Postgres { Some(scene.second_process().await) } else { None };
-    let making = stream::iter(0..SUBSCRIBERS).map(|_| subscriber(&scene));
+async fn each_taxpayer_is_notified_once(backend: Backend) {
+    let mut deployment = Deployment::with(backend, &[QUIET]).await;
+    let second = if backend == Backend::Postgres { Some(deployment.second_process().await) } else { None };
+    let making = stream::iter(0..SUBSCRIBERS).map(|_| subscriber(&deployment));
     let subscribers: Vec<_> = making.buffered(AT_ONCE).collect().await;
     let mut chance = StdRng::seed_from_u64(17);
-    scene.authority.state().add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    deployment.authority.state().add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
     for number in 0..4 {
-        scene.submit(&format!("OUT{number}")).await;
+        deployment.submit(&format!("OUT{number}")).await;
         if let Some((_, client)) = &second {
             submit_at(client, &format!("THERE{number}")).await;
         }
     }
-    kill_some_times(&mut scene, &subscribers, STARTED, &mut chance).await;
-    all_told(&subscribers, STARTED).await;
+    kill_some_times(&mut deployment, &subscribers, STARTED, &mut chance).await;
+    all_notified(&subscribers, STARTED).await;
     // Longer than the quiet that ends an outage, with breakers that are new.
     sleep(Duration::from_secs(3)).await;
     for subscriber in &subscribers {
-        assert_eq!(told(subscriber).await, [STARTED], "the authority is still out");
+        assert_eq!(outage_events(subscriber).await, [STARTED], "the authority is still out");
     }
-    scene.authority.state().clear_faults();
-    kill_some_times(&mut scene, &subscribers, ENDED, &mut chance).await;
-    all_told(&subscribers, ENDED).await;
+    deployment.authority.state().clear_faults();
+    kill_some_times(&mut deployment, &subscribers, ENDED, &mut chance).await;
+    all_notified(&subscribers, ENDED).await;
     for subscriber in &subscribers {
-        assert_eq!(told(subscriber).await, [STARTED, ENDED]);
+        assert_eq!(outage_events(subscriber).await, [STARTED, ENDED]);
         assert_gapless(&subscriber.events().await);
     }
-    scene.intact_events().await;
+    deployment.intact_events().await;
     println!("{backend:?}: {SUBSCRIBERS} taxpayers told of one outage, {} kills meanwhile", 2 * KILLS);
 }
 
-/// Kills the process when the first have been told, and some more times soon after each start.
-async fn kill_some_times(scene: &mut Scene, subscribers: &[Client], name: &str, chance: &mut StdRng) {
+/// Kills the process when the first have been notified, and some more times soon after each start.
+async fn kill_some_times(
+    deployment: &mut Deployment,
+    subscribers: &[Client],
+    name: &str,
+    chance: &mut StdRng,
+) {
     eventually("the first taxpayer to be told", async || {
-        told(&subscribers[0]).await.iter().any(|one| one == name).then_some(())
+        outage_events(&subscribers[0]).await.iter().any(|one| one == name).then_some(())
     })
     .await;
     for _ in 0..KILLS {
         sleep(Duration::from_millis(chance.random_range(0..120))).await;
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
     }
 }
 
-async fn all_told(subscribers: &[Client], name: &str) {
+async fn all_notified(subscribers: &[Client], name: &str) {
     for subscriber in subscribers {
         eventually("every taxpayer to be told", async || {
-            told(subscriber).await.iter().any(|one| one == name).then_some(())
+            outage_events(subscriber).await.iter().any(|one| one == name).then_some(())
         })
         .await;
     }
 }
 
-/// What a taxpayer was told of outages, in the order of its log.
-async fn told(subscriber: &Client) -> Vec<String> {
+/// Returns the outage events of a taxpayer, in the order of its log.
+async fn outage_events(subscriber: &Client) -> Vec<String> {
     let names = subscriber.events().await.into_iter().map(|event| event["type"].as_str().unwrap().to_owned());
     names.filter(|name| name.starts_with("authority.")).collect()
 }
 
-/// A taxpayer that wants to be told; nobody answers at its URL.
-async fn subscriber(scene: &Scene) -> Client {
+/// A taxpayer that wants notifications; nobody answers at its URL.
+async fn subscriber(deployment: &Deployment) -> Client {
     let integrators = |path: &str| format!("/v1/system-integrators/taxpayers{path}");
-    let data = sent(scene, Method::POST, &integrators(""), &taxpayer()).await;
+    let data = sent(deployment, Method::POST, &integrators(""), &taxpayer()).await;
     let id = data["id"].as_i64().unwrap();
     let hook = json!({ "webhook_url": "http://127.0.0.1:9/nobody", "enabled_events": [STARTED, ENDED] });
-    sent(scene, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
-    let rotated = sent(scene, Method::POST, &integrators(&format!("/{id}/api-key/rotate")), &json!({})).await;
-    Client::new(scene.service.url(), rotated["api_key"].as_str().unwrap())
+    sent(deployment, Method::PUT, &integrators(&format!("/{id}/webhook")), &hook).await;
+    let rotated =
+        sent(deployment, Method::POST, &integrators(&format!("/{id}/api-key/rotate")), &json!({})).await;
+    Client::new(deployment.service.url(), rotated["api_key"].as_str().unwrap())
 }
 
-async fn sent(scene: &Scene, method: Method, path: &str, body: &Value) -> Value {
-    let answer = scene.integrator.call(method, path, Some(body)).await.unwrap();
+async fn sent(deployment: &Deployment, method: Method, path: &str, body: &Value) -> Value {
+    let answer = deployment.integrator.call(method, path, Some(body)).await.unwrap();
     assert!(answer.status < 300, "{path}: {answer:?}");
     answer.body["data"].clone()
 }

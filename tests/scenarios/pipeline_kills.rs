@@ -13,7 +13,7 @@ use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
 use crate::support::client::Created;
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 const SUBMIT: [Operation; 4] =
     [Operation::IrnValidate, Operation::Validate, Operation::Sign, Operation::Confirm];
@@ -41,19 +41,19 @@ const SCENES: usize = 3;
 /// One kill with a call of each step of Submit in flight, with and without an effect; one more for Transmit.
 #[each_database]
 async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let mut submitted = Vec::new();
     for operation in SUBMIT {
         for kind in COMMITS_OR_NOT {
             let invoice_no = format!("FLIGHT{operation:?}{kind:?}");
             let irn = format!("{invoice_no}-94CD90AA-20260115");
-            let start = async || submitted.push(scene.submit(&invoice_no).await);
-            hold_up(&scene, (operation, kind), &irn, start).await;
+            let start = async || submitted.push(deployment.submit(&invoice_no).await);
+            hold_up(&deployment, (operation, kind), &irn, start).await;
         }
     }
-    scene.restart_after_kill().await;
+    deployment.restart_after_kill().await;
     for created in &submitted {
-        scene.taxpayer.succeeded(&created.irn, "submit").await;
+        deployment.taxpayer.succeeded(&created.irn, "submit").await;
     }
 
     let points = TRANSMIT.iter().flat_map(|operation| COMMITS_OR_NOT.map(|kind| (*operation, kind)));
@@ -62,42 +62,42 @@ async fn runs_killed_with_calls_in_flight_end_by_themselves(backend: Backend) {
     let (health, others): (Vec<_>, Vec<_>) =
         points.partition(|(operation, _)| *operation == Operation::Health);
     for (point, created) in others.into_iter().chain(health).zip(transmitted) {
-        hold_up(&scene, point, &created.irn, async || scene.transmit(created).await).await;
+        hold_up(&deployment, point, &created.irn, async || deployment.transmit(created).await).await;
     }
-    scene.restart_after_kill().await;
+    deployment.restart_after_kill().await;
     for created in transmitted {
-        scene.taxpayer.succeeded(&created.irn, "transmit").await;
+        deployment.taxpayer.succeeded(&created.irn, "transmit").await;
     }
 
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     let mut tried = 0;
     for created in &submitted {
-        // Asked again, a run that has ended is told, and nothing is called.
+        // Asked again, the end of the run is the answer, and nothing is called.
         let again = submission(&Registration::demo(), &created.invoice_no);
-        assert_eq!(scene.taxpayer.start_run("submit", &again).await, 200);
+        assert_eq!(deployment.taxpayer.start_run("submit", &again).await, 200);
         let is_transmitted = !only_submitted.contains(created);
-        tried += scene.assert_done(created, &events, is_transmitted).await;
+        tried += deployment.assert_done(created, &events, is_transmitted).await;
     }
     println!(
         "{backend:?}: {} kill points in 2 kills, {} invoices, {} signatures of {tried} tried",
         submitted.len() + transmitted.len(),
         submitted.len(),
-        scene.authority.state().invoices().len(),
+        deployment.authority.state().invoices().len(),
     );
 }
 
 /// Starts what calls the operation, and waits until the authority has that call in hand.
 async fn hold_up(
-    scene: &Scene,
+    deployment: &Deployment,
     (operation, kind): (Operation, FaultKind),
     irn: &str,
     start: impl AsyncFnOnce(),
 ) {
-    let before = scene.in_hand(operation, irn);
-    scene.order_late(kind, operation, irn, LATE);
+    let before = deployment.pending_calls(operation, irn);
+    deployment.order_late(kind, operation, irn, LATE);
     start().await;
     let what = format!("{operation:?} in flight for {irn}");
-    eventually(&what, async || (scene.in_hand(operation, irn) > before).then_some(())).await;
+    eventually(&what, async || (deployment.pending_calls(operation, irn) > before).then_some(())).await;
 }
 
 /// A kill of its own after each call of both operations, at several moments after the reply.
@@ -116,49 +116,49 @@ async fn a_run_killed_between_any_two_steps_ends_by_itself(backend: Backend) {
 
 /// Kills one process after another; gives how many of the kills fell between an intent and its outcome.
 async fn kill_after_replies(backend: Backend, points: Vec<(Operation, u64)>) -> usize {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let mut done = Vec::new();
     let mut unanswered = 0;
     for (operation, delay_ms) in points {
         let is_transmit = TRANSMIT.contains(&operation);
         let invoice_no = format!("AFTER{operation:?}{delay_ms}");
         let created = if is_transmit {
-            let created = scene.submit(&invoice_no).await;
-            scene.taxpayer.succeeded(&created.irn, "submit").await;
-            let before = replies(&scene, operation, &created);
-            scene.transmit(&created).await;
-            after_reply(&scene, operation, &created, before).await;
+            let created = deployment.submit(&invoice_no).await;
+            deployment.taxpayer.succeeded(&created.irn, "submit").await;
+            let before = replies(&deployment, operation, &created);
+            deployment.transmit(&created).await;
+            after_reply(&deployment, operation, &created, before).await;
             created
         } else {
-            let created = scene.submit(&invoice_no).await;
-            after_reply(&scene, operation, &created, 0).await;
+            let created = deployment.submit(&invoice_no).await;
+            after_reply(&deployment, operation, &created, 0).await;
             created
         };
         sleep(Duration::from_millis(delay_ms)).await;
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
         let name = if is_transmit { "transmit" } else { "submit" };
-        let run = scene.taxpayer.succeeded(&created.irn, name).await;
+        let run = deployment.taxpayer.succeeded(&created.irn, name).await;
         let steps = run["steps"].as_array().unwrap();
         unanswered += steps.iter().filter(|step| step["outcome"].is_null()).count();
         done.push((created, is_transmit));
     }
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     for (created, is_transmitted) in &done {
-        scene.assert_done(created, &events, *is_transmitted).await;
+        deployment.assert_done(created, &events, *is_transmitted).await;
     }
-    assert_eq!(scene.authority.state().invoices().len(), done.len(), "nothing else was signed");
+    assert_eq!(deployment.authority.state().invoices().len(), done.len(), "nothing else was signed");
     unanswered
 }
 
-fn replies(scene: &Scene, operation: Operation, created: &Created) -> usize {
-    let calls = scene.calls(operation, &created.irn);
+fn replies(deployment: &Deployment, operation: Operation, created: &Created) -> usize {
+    let calls = deployment.calls(operation, &created.irn);
     calls.iter().filter(|call| call.status().is_some()).count()
 }
 
 /// Returns at once when the authority has answered one more call.
-async fn after_reply(scene: &Scene, operation: Operation, created: &Created, before: usize) {
+async fn after_reply(deployment: &Deployment, operation: Operation, created: &Created, before: usize) {
     let begun = Instant::now();
-    while replies(scene, operation, created) == before {
+    while replies(deployment, operation, created) == before {
         assert!(begun.elapsed() < PATIENCE, "no reply to {operation:?}");
         tokio::task::yield_now().await;
     }
@@ -168,35 +168,35 @@ async fn after_reply(scene: &Scene, operation: Operation, created: &Created, bef
 /// in one way or another.
 #[each_database]
 async fn runs_end_well_under_kills_and_a_flaky_authority(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     for kind in FLAKY {
         let mut order = FaultOrder::of(kind);
         order.probability = Some("0.05".parse().unwrap());
-        scene.authority.state().add_fault(order).unwrap();
+        deployment.authority.state().add_fault(order).unwrap();
     }
     let mut chance = StdRng::seed_from_u64(5);
-    let operator = scene.operator();
+    let operator = deployment.operator();
     let mut invoices = Vec::new();
     for number in 0..RUNS {
-        invoices.push(scene.submit(&format!("CHANCE{number}")).await);
+        invoices.push(deployment.submit(&format!("CHANCE{number}")).await);
     }
     for operation in ["submit", "transmit"] {
         for _ in 0..KILLS {
             sleep(Duration::from_millis(chance.random_range(20..500))).await;
-            scene.restart_after_kill().await;
+            deployment.restart_after_kill().await;
         }
-        scene.end_runs(&operator).await;
+        deployment.end_runs(&operator).await;
         for created in &invoices {
-            scene.taxpayer.succeeded(&created.irn, operation).await;
+            deployment.taxpayer.succeeded(&created.irn, operation).await;
             if operation == "submit" {
-                scene.transmit(created).await;
+                deployment.transmit(created).await;
             }
         }
     }
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     let mut tried = 0;
     for created in &invoices {
-        tried += scene.assert_done(created, &events, true).await;
+        tried += deployment.assert_done(created, &events, true).await;
     }
     println!(
         "{backend:?}: {RUNS} runs of each operation, {} kills, {RUNS} signatures of {tried} tried",

@@ -14,7 +14,7 @@ use testkit::{Backend, each_database};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 const OWN: [(&str, &str); 4] = [
     ("EINVOICE__RECONCILE__EVERY_S", "0"),
@@ -28,9 +28,9 @@ fn today() -> String {
 }
 
 /// The exit code, the lines of JSON and what was said on standard error.
-async fn reconcile(scene: &Scene, taxpayer: i64, day: &str) -> (i32, Vec<Value>, String) {
+async fn reconcile(deployment: &Deployment, taxpayer: i64, day: &str) -> (i32, Vec<Value>, String) {
     let taxpayer = taxpayer.to_string();
-    let mut command = scene.service.call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
+    let mut command = deployment.service.call(&["reconcile", "--taxpayer", &taxpayer, "--day", day]);
     let Output { status, stdout, stderr } = spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let lines = String::from_utf8(stdout).unwrap();
     let lines = lines.lines().map(|line| strict_json::from_trusted(line).unwrap()).collect();
@@ -38,9 +38,9 @@ async fn reconcile(scene: &Scene, taxpayer: i64, day: &str) -> (i32, Vec<Value>,
 }
 
 /// A submission that is given up behind its signature.
-async fn paused(scene: &Scene, invoice_no: &str) -> String {
-    let state = scene.authority.state();
-    let created = scene.taxpayer.created(&invoice_numbered(invoice_no)).await;
+async fn paused(deployment: &Deployment, invoice_no: &str) -> String {
+    let state = deployment.authority.state();
+    let created = deployment.taxpayer.created(&invoice_numbered(invoice_no)).await;
     for (kind, operation) in
         [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
     {
@@ -52,9 +52,9 @@ async fn paused(scene: &Scene, invoice_no: &str) -> String {
     let mut search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
     search.probability = Some(1.into());
     state.add_fault(search).unwrap();
-    scene.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
+    deployment.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
     eventually("the pause", async || {
-        let run = scene.taxpayer.run(&created.irn, "submit").await?;
+        let run = deployment.taxpayer.run(&created.irn, "submit").await?;
         (run["state"] == "paused").then_some(())
     })
     .await;
@@ -64,10 +64,10 @@ async fn paused(scene: &Scene, invoice_no: &str) -> String {
 
 #[each_database]
 async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
-    let mut scene = Scene::with(backend, &OWN).await;
-    let taxpayer = scene.taxpayer_id();
-    let irn = paused(&scene, "PAUSED1").await;
-    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    let mut deployment = Deployment::with(backend, &OWN).await;
+    let taxpayer = deployment.taxpayer_id();
+    let irn = paused(&deployment, "PAUSED1").await;
+    let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(code, 0, "{lines:?} {said}");
     assert_eq!((&lines[0]["what"], &lines[0]["irn"]), (&json!("unfinished_locally"), &json!(irn)));
     assert_eq!((&lines[0]["action"], lines.len()), (&json!("mended"), 2));
@@ -75,63 +75,67 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
         (&lines[1]["state"], &lines[1]["mended"], &lines[1]["listed"]),
         (&json!("done"), &json!(1), &json!(0))
     );
-    scene.taxpayer.succeeded(&irn, "submit").await;
+    deployment.taxpayer.succeeded(&irn, "submit").await;
 
     // Paid here and not there: an operator is to look.
     let body = json!({ "unique_no": irn, "unique_no_type": "IRN", "status": "paid", "remark": "in cash" });
     let path = "/v1/tax-payers/invoices/update-payment-status";
-    let answer = scene.taxpayer.call(reqwest::Method::PATCH, path, Some(&body)).await.unwrap();
+    let answer = deployment.taxpayer.call(reqwest::Method::PATCH, path, Some(&body)).await.unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
-    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(
         (code, &lines[0]["what"], &lines[0]["action"]),
         (1, &json!("payment_behind_remotely"), &json!("listed"))
     );
     assert!(said.contains("1 findings are left to an operator"), "{said}");
 
-    let (code, lines, said) = reconcile(&scene, 999_999, &today()).await;
+    let (code, lines, said) = reconcile(&deployment, 999_999, &today()).await;
     assert_eq!((code, lines.len()), (2, 0));
     assert!(said.contains("there is no taxpayer 999999"), "{said}");
-    let (code, _, said) = reconcile(&scene, taxpayer, "9999-01-01").await;
+    let (code, _, said) = reconcile(&deployment, taxpayer, "9999-01-01").await;
     assert_eq!(code, 2, "{said}");
-    let (code, _, said) = reconcile(&scene, taxpayer, "yesterday").await;
+    let (code, _, said) = reconcile(&deployment, taxpayer, "yesterday").await;
     assert_eq!(code, 2, "{said}");
 
-    scene.authority.state().add_fault(FaultOrder::of(FaultKind::ServerError).on(Operation::Search)).unwrap();
-    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    deployment
+        .authority
+        .state()
+        .add_fault(FaultOrder::of(FaultKind::ServerError).on(Operation::Search))
+        .unwrap();
+    let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!((code, lines.len()), (2, 0), "{said}");
     assert!(said.contains("the authority is failing"), "{said}");
 
     // Without a service the call does it alone.
-    scene.service.kill_9();
-    let (code, lines, said) = reconcile(&scene, taxpayer, &today()).await;
+    deployment.service.kill_9();
+    let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!(code, 1, "{said}");
     assert_eq!(lines.last().unwrap()["listed"], json!(1));
-    scene.service.restart().await;
-    scene.intact_events().await;
+    deployment.service.restart().await;
+    deployment.intact_events().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reconciler_killed_at_its_work_is_made_up_for() {
     let often = [("EINVOICE__RECONCILE__EVERY_S", "1"), OWN[1], OWN[2], OWN[3]];
-    let mut scene = Scene::with(Backend::Sqlite, &often).await;
-    let irn = paused(&scene, "KILLED1").await;
+    let mut deployment = Deployment::with(Backend::Sqlite, &often).await;
+    let irn = paused(&deployment, "KILLED1").await;
     for kill in 0..6_u64 {
         let mut order = FaultOrder::of(FaultKind::Latency).on(Operation::Search).times(1);
         order.latency_ms = Some(400);
-        scene.authority.state().add_fault(order).unwrap();
+        deployment.authority.state().add_fault(order).unwrap();
         sleep(Duration::from_millis(kill * 130)).await;
-        scene.restart_after_kill().await;
+        deployment.restart_after_kill().await;
     }
     eventually("the end of the run", async || {
-        let run = scene.taxpayer.run(&irn, "submit").await?;
+        let run = deployment.taxpayer.run(&irn, "submit").await?;
         (run["state"] == "succeeded").then_some(())
     })
     .await;
-    assert_eq!(scene.authority.state().invoice(&irn).unwrap().sign_count, 1);
-    let events = scene.intact_events().await;
+    assert_eq!(deployment.authority.state().invoice(&irn).unwrap().sign_count, 1);
+    let events = deployment.intact_events().await;
     let submitted = events.iter().filter(|event| event["type"] == "invoice.submitted").count();
     assert_eq!(submitted, 1);
-    let (code, lines, said) = reconcile(&scene, scene.taxpayer_id(), &today()).await;
+    let (code, lines, said) = reconcile(&deployment, deployment.taxpayer_id(), &today()).await;
     assert_eq!(code, 0, "{lines:?} {said}");
 }

@@ -1,5 +1,5 @@
 //! kill -9 while a report or a payment status is in the authority's hands. Nobody asks again: each must end by
-//! itself, with one report and one payment, and the books must say what the authority says.
+//! itself, with one report and one payment, and the database must say what the authority says.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use testkit::patience::eventually;
 use testkit::{Backend, each_database};
 
 use crate::support::client::kinds;
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 /// Long enough that the answer never comes before the kill.
 const LATE: Duration = Duration::from_mins(2);
@@ -18,42 +18,43 @@ const COMMITS_OR_NOT: [FaultKind; 2] = [FaultKind::Latency, FaultKind::ServerErr
 
 #[each_database]
 async fn reports_and_payments_killed_in_flight_end_by_themselves(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
+    let mut deployment = Deployment::open(backend).await;
     let mut signed = Vec::new();
     for kind in COMMITS_OR_NOT {
-        let created = scene.submit(&format!("RELAY{kind:?}")).await;
-        scene.taxpayer.succeeded(&created.irn, "submit").await;
-        scene.order_late(kind, Operation::Report, &created.irn, LATE);
-        scene.order_late(kind, Operation::Update, &created.irn, LATE);
-        scene.taxpayer.start_run("report", &report(&Registration::demo(), &created.irn)).await;
-        assert_eq!(scene.taxpayer.relay_payment(&created.irn, "PAID").await, 202);
+        let created = deployment.submit(&format!("RELAY{kind:?}")).await;
+        deployment.taxpayer.succeeded(&created.irn, "submit").await;
+        deployment.order_late(kind, Operation::Report, &created.irn, LATE);
+        deployment.order_late(kind, Operation::Update, &created.irn, LATE);
+        deployment.taxpayer.start_run("report", &report(&Registration::demo(), &created.irn)).await;
+        assert_eq!(deployment.taxpayer.relay_payment(&created.irn, "PAID").await, 202);
         for operation in [Operation::Report, Operation::Update] {
             let what = format!("{operation:?} in flight for {}", created.irn);
-            eventually(&what, async || (scene.in_hand(operation, &created.irn) > 0).then_some(())).await;
+            eventually(&what, async || (deployment.pending_calls(operation, &created.irn) > 0).then_some(()))
+                .await;
         }
         signed.push(created);
     }
-    scene.restart_after_kill().await;
+    deployment.restart_after_kill().await;
     for created in &signed {
-        scene.taxpayer.succeeded(&created.irn, "report").await;
-        scene.taxpayer.succeeded(&created.irn, "update-payment-status").await;
+        deployment.taxpayer.succeeded(&created.irn, "report").await;
+        deployment.taxpayer.succeeded(&created.irn, "update-payment-status").await;
     }
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     for created in &signed {
         let irn = &created.irn;
-        let sheet = scene.authority.state().invoice(irn).unwrap();
+        let sheet = deployment.authority.state().invoice(irn).unwrap();
         assert_eq!((sheet.report_count, sheet.payment_status), (1, Some("PAID")), "{irn}");
-        assert_eq!(scene.taxpayer.status(created).await, "reported");
-        let told = kinds(&events, irn);
+        assert_eq!(deployment.taxpayer.status(created).await, "reported");
+        let sent = kinds(&events, irn);
         for (kind, times) in [("payment.status-updated", 1), ("invoice.reported", 1), ("invoice.failed", 0)] {
-            assert_eq!(told.iter().filter(|told| **told == kind).count(), times, "{kind} of {irn}: {told:?}");
+            assert_eq!(sent.iter().filter(|sent| **sent == kind).count(), times, "{kind} of {irn}: {sent:?}");
         }
-        // Asked again, what has ended is told, and nothing is called.
-        assert_eq!(scene.taxpayer.start_run("report", &report(&Registration::demo(), irn)).await, 200);
-        let again = scene.taxpayer.relay_payment(irn, "PAID").await;
+        // Asked again, the end of each run is the answer, and nothing is called.
+        assert_eq!(deployment.taxpayer.start_run("report", &report(&Registration::demo(), irn)).await, 200);
+        let again = deployment.taxpayer.relay_payment(irn, "PAID").await;
         assert!([200, 202].contains(&again), "{again}");
-        scene.taxpayer.succeeded(irn, "update-payment-status").await;
-        let after = scene.authority.state().invoice(irn).unwrap();
+        deployment.taxpayer.succeeded(irn, "update-payment-status").await;
+        let after = deployment.authority.state().invoice(irn).unwrap();
         assert_eq!(
             (after.report_attempts, after.update_attempts),
             (sheet.report_attempts, sheet.update_attempts)

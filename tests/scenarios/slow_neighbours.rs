@@ -26,8 +26,8 @@ use testkit::{Backend, each_database};
 use tokio::time::interval;
 
 use crate::support::client::Client;
+use crate::support::deployment::{Deployment, Newcomer};
 use crate::support::receiver::Behaviour;
-use crate::support::scene::{Newcomer, Scene};
 use crate::support::size::size;
 
 /// From the notification of one fast receiver to that of the next, in a round in which each has one: well below what two
@@ -42,17 +42,21 @@ const AT_ONCE: usize = 8;
 
 #[each_database]
 async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
-    let scene = Scene::with(backend, &[LEASE]).await;
-    let street = Street::of(&scene).await;
-    println!("{backend:?}: {} fast receivers, {} neighbours", street.fast.len(), street.neighbours.len());
-    street.notify("WARMUP").await;
+    let deployment = Deployment::with(backend, &[LEASE]).await;
+    let neighbourhood = Neighbourhood::of(&deployment).await;
+    println!(
+        "{backend:?}: {} fast receivers, {} neighbours",
+        neighbourhood.fast.len(),
+        neighbourhood.neighbours.len()
+    );
+    neighbourhood.notify("WARMUP").await;
     let mut times = [Vec::new(), Vec::new()];
     let kinds = [("PROMPT", Behaviour::PROMPT), ("SLOW", Behaviour::SLOW)];
     for pair in 0..size("EINVOICE_NEIGHBOURS_ROUNDS", 1) {
         // Every other pair begins with the slow ones: what grows from round to round is not laid at their door.
         for index in [pair % 2, 1 - pair % 2] {
             let (name, behaviour) = kinds[index];
-            times[index].extend(street.round(&format!("{name}{pair}"), behaviour).await);
+            times[index].extend(neighbourhood.round(&format!("{name}{pair}"), behaviour).await);
         }
     }
     let [prompt, slow] = times.map(|mut times| share(&mut times, 990));
@@ -60,14 +64,14 @@ async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
     println!("  p99 beside slow ones {slow:?}, beside prompt ones {prompt:?}: {per_cent} %");
 }
 
-/// So many per mille took no longer.
+/// Returns the time that so many per mille did not exceed.
 fn share(times: &mut [Duration], per_mille: usize) -> Duration {
     times.sort_unstable();
     times[(times.len() - 1) * per_mille / 1_000]
 }
 
 /// Receivers that are always fast, and their neighbours.
-struct Street {
+struct Neighbourhood {
     fast: Vec<Newcomer>,
     always_prompt: Receiver,
     neighbours: Vec<Neighbour>,
@@ -76,15 +80,16 @@ struct Street {
     backlog: usize,
 }
 
-impl Street {
-    async fn of(scene: &Scene) -> Self {
+impl Neighbourhood {
+    async fn of(deployment: &Deployment) -> Self {
         let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
         let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
         let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start());
-        let neighbours = stream::iter(onboard(scene, slow, &at_times_slow).await).then(Neighbour::settle);
+        let neighbours =
+            stream::iter(onboard(deployment, slow, &at_times_slow).await).then(Neighbour::settle);
         Self {
             neighbours: neighbours.collect().await,
-            fast: onboard(scene, fast, &always_prompt).await,
+            fast: onboard(deployment, fast, &always_prompt).await,
             always_prompt,
             at_times_slow,
             backlog: size("EINVOICE_NEIGHBOURS_EVENTS", 10) * IRNS,
@@ -199,11 +204,11 @@ impl Neighbour {
     }
 }
 
-async fn onboard(scene: &Scene, count: usize, receiver: &Receiver) -> Vec<Newcomer> {
+async fn onboard(deployment: &Deployment, count: usize, receiver: &Receiver) -> Vec<Newcomer> {
     let url = receiver.url();
     let making = stream::iter(0..count).map(async |_| {
-        let newcomer = scene.newcomer().await;
-        scene.set_webhook_of(newcomer.id, &url).await;
+        let newcomer = deployment.newcomer().await;
+        deployment.set_webhook_of(newcomer.id, &url).await;
         newcomer
     });
     making.buffer_unordered(AT_ONCE).collect().await

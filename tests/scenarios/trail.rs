@@ -6,16 +6,16 @@ use testkit::Backend;
 use testkit::client::Client;
 use testkit::patience::eventually;
 
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 const INVOICES: &str = "/v1/tax-payers/invoices";
 const JSON: (&str, &str) = ("EINVOICE__LOG__FORMAT", "json");
 const PROXIES: (&str, &str) = ("EINVOICE__HTTP__TRUSTED_PROXIES", r#"["127.0.0.0/8"]"#);
 
 /// The line of the log that has these members.
-async fn line(scene: &Scene, members: &Value) -> Value {
+async fn line(deployment: &Deployment, members: &Value) -> Value {
     eventually(&format!("a line with {members}"), async || {
-        let output = scene.service.output();
+        let output = deployment.service.output();
         let mut lines = output.lines().filter_map(|line| strict_json::from_trusted::<Value>(line).ok());
         let has =
             |line: &Value| members.as_object().unwrap().iter().all(|(name, value)| line[name] == *value);
@@ -26,40 +26,40 @@ async fn line(scene: &Scene, members: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_leaves_a_trail_without_its_secrets() {
-    let scene = Scene::with(Backend::Sqlite, &[JSON, PROXIES]).await;
-    let client = Client::new(scene.service.url());
+    let deployment = Deployment::with(Backend::Sqlite, &[JSON, PROXIES]).await;
+    let client = Client::new(deployment.service.url());
     let request = |method: &str, path: &str| {
         let request = client.request(method, path);
         request.header("x-forwarded-for", "198.51.100.1, 203.0.113.7").header("user-agent", "acme-erp/1.0")
     };
-    let key = scene.taxpayer.key().to_owned();
+    let key = deployment.taxpayer.key().to_owned();
     let body = json!({ "invoice_no": "SECRETVALUE1", "currency": "SECRETVALUE2" });
     let refused = request("POST", INVOICES).header("x-api-key", &key).json(&body).send().await.unwrap();
     assert_eq!(refused.status(), 422);
-    let told = line(&scene, &json!({ "message": "answered", "route": INVOICES, "status": 422 })).await;
-    assert_eq!(told["peer"], "203.0.113.7", "{told}");
+    let logged = line(&deployment, &json!({ "message": "answered", "route": INVOICES, "status": 422 })).await;
+    assert_eq!(logged["peer"], "203.0.113.7", "{logged}");
     assert_eq!(
-        (&told["user_agent"], &told["error_code"]),
+        (&logged["user_agent"], &logged["error_code"]),
         (&json!("acme-erp/1.0"), &json!("VALIDATION_FAILED"))
     );
-    assert!(told["fields"].as_str().unwrap().contains("currency"), "{told}");
-    assert_eq!(told["account"], format!("taxpayer:{}", scene.taxpayer_id()));
+    assert!(logged["fields"].as_str().unwrap().contains("currency"), "{logged}");
+    assert_eq!(logged["account"], format!("taxpayer:{}", deployment.taxpayer_id()));
 
     request("GET", "/nowhere/to/be/found?key=SECRETVALUE3").send().await.unwrap();
-    let lost = line(&scene, &json!({ "error_code": "ROUTE_NOT_FOUND", "route": "unmatched" })).await;
+    let lost = line(&deployment, &json!({ "error_code": "ROUTE_NOT_FOUND", "route": "unmatched" })).await;
     assert_eq!(lost["path"], "/nowhere/to/be/found", "{lost}");
     request("POST", "/authority/notifications/SECRETVALUE4").send().await.unwrap();
     request("POST", "/authority/%6eotifications/SECRETVALUE5/x").send().await.unwrap();
-    line(&scene, &json!({ "path": "/authority/notifications/***", "route": "unmatched" })).await;
+    line(&deployment, &json!({ "path": "/authority/notifications/***", "route": "unmatched" })).await;
     line(
-        &scene,
+        &deployment,
         &json!({ "path": "/authority/notifications/***", "route": "/authority/notifications/{token}" }),
     )
     .await;
 
     request("GET", INVOICES).header("x-api-key", "tpk_SECRETVALUE6").send().await.unwrap();
     let failed =
-        line(&scene, &json!({ "message": "an authentication failed", "reason": "unknown key" })).await;
+        line(&deployment, &json!({ "message": "an authentication failed", "reason": "unknown key" })).await;
     assert_eq!(
         (&failed["key_kind"], &failed["peer"]),
         (&json!("taxpayer"), &json!("203.0.113.7")),
@@ -67,13 +67,13 @@ async fn a_request_leaves_a_trail_without_its_secrets() {
     );
     assert_eq!((&failed["route"], &failed["level"]), (&json!(INVOICES), &json!("WARN")));
     request("GET", "/ops/audit").header("x-api-key", &key).send().await.unwrap();
-    let failed = line(&scene, &json!({ "reason": "key of another surface" })).await;
-    assert_eq!(failed["account"], format!("taxpayer:{}", scene.taxpayer_id()), "{failed}");
+    let failed = line(&deployment, &json!({ "reason": "key of another surface" })).await;
+    assert_eq!(failed["account"], format!("taxpayer:{}", deployment.taxpayer_id()), "{failed}");
     let twice = request("GET", INVOICES).header("x-api-key", &key).header("x-api-key", &key);
     assert_eq!(twice.send().await.unwrap().status(), 401);
-    line(&scene, &json!({ "reason": "two keys" })).await;
+    line(&deployment, &json!({ "reason": "two keys" })).await;
 
-    let output = scene.service.output();
+    let output = deployment.service.output();
     assert!(!output.contains("SECRETVALUE"), "a value is in the log");
     assert!(!output.contains(&key), "a key is in the log");
 }

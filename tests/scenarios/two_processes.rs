@@ -12,7 +12,7 @@ use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 use crate::support::service::Service;
 
 /// Requests under way at a time.
@@ -26,18 +26,18 @@ const LATE: Duration = Duration::from_secs(6);
 
 #[on_postgresql]
 async fn two_processes_share_one_database(backend: Backend) {
-    let mut scene = Scene::open(backend).await;
-    let (mut second, client) = scene.second_process().await;
-    let both = [scene.taxpayer.clone(), client];
+    let mut deployment = Deployment::open(backend).await;
+    let (mut second, client) = deployment.second_process().await;
+    let both = [deployment.taxpayer.clone(), client];
     one_of_many_twins_is_created(&both).await;
     payments_stop_at_the_payable(&both).await;
-    each_invoice_is_signed_once(&scene, &both).await;
-    a_process_that_wakes_too_late_changes_nothing(&scene, (&second, &both[1])).await;
-    the_runs_of_a_dead_process_are_finished(&scene, (&mut second, &both[1])).await;
-    scene.intact_events().await;
+    each_invoice_is_signed_once(&deployment, &both).await;
+    a_process_that_wakes_too_late_changes_nothing(&deployment, (&second, &both[1])).await;
+    the_runs_of_a_dead_process_are_finished(&deployment, &mut second, &both[1]).await;
+    deployment.intact_events().await;
     second.restart().await;
-    a_rotated_key_is_refused_at_once(&mut scene, &second).await;
-    scene.intact_events().await;
+    a_rotated_key_is_refused_at_once(&mut deployment, &second).await;
+    deployment.intact_events().await;
 }
 
 async fn one_of_many_twins_is_created(both: &[Client; 2]) {
@@ -64,7 +64,7 @@ async fn payments_stop_at_the_payable(both: &[Client; 2]) {
     assert_eq!((accepted, refused.count()), (100, 400));
 }
 
-async fn each_invoice_is_signed_once(scene: &Scene, both: &[Client; 2]) {
+async fn each_invoice_is_signed_once(deployment: &Deployment, both: &[Client; 2]) {
     let mut invoices = Vec::new();
     for number in 0..RUNS {
         let invoice_no = format!("SHARED{number}");
@@ -80,19 +80,19 @@ async fn each_invoice_is_signed_once(scene: &Scene, both: &[Client; 2]) {
     assert_gapless(&events);
     let mut tried = 0;
     for created in &invoices {
-        tried += scene.assert_done(created, &events, false).await;
+        tried += deployment.assert_done(created, &events, false).await;
     }
     println!("two processes: {RUNS} invoices submitted over both, signatures tried {tried}");
 }
 
 /// Stopped for longer than its leases last, it finds its runs taken over: its late outcomes count for nothing.
-async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&Service, &Client)) {
+async fn a_process_that_wakes_too_late_changes_nothing(deployment: &Deployment, second: (&Service, &Client)) {
     let (service, client) = second;
-    let invoices = held_up_runs(scene, client, "SLEEPER").await;
+    let invoices = held_up_runs(deployment, client, "SLEEPER").await;
     service.signal("STOP");
     let mut taken_over = 0;
     for created in &invoices {
-        let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
+        let run = deployment.taxpayer.succeeded(&created.irn, "submit").await;
         taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the stopped process drove none");
@@ -102,56 +102,61 @@ async fn a_process_that_wakes_too_late_changes_nothing(scene: &Scene, second: (&
     client.succeeded(&later.irn, "submit").await;
     let events = client.events().await;
     for created in invoices.iter().chain([&later]) {
-        scene.assert_done(created, &events, false).await;
+        deployment.assert_done(created, &events, false).await;
     }
     println!(
         "two processes: {HELD_UP} runs, {taken_over} of them taken over from a process that woke up later"
     );
 }
 
-/// Runs started at one process, all with their signature in the hands of the authority.
-async fn held_up_runs(scene: &Scene, client: &Client, name: &str) -> Vec<Created> {
+/// Starts runs at one process and waits until the authority works on all their signatures.
+async fn held_up_runs(deployment: &Deployment, client: &Client, name: &str) -> Vec<Created> {
     let mut invoices = Vec::new();
     for number in 0..HELD_UP {
         let invoice_no = format!("{name}{number}");
         let created = client.created(&invoice_numbered(&invoice_no)).await;
-        scene.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
+        deployment.order_late(FaultKind::Latency, Operation::Sign, &created.irn, LATE);
         client.start_run("submit", &submission(&Registration::demo(), &invoice_no)).await;
         invoices.push(created);
     }
     eventually("every signature in flight", async || {
-        let mut in_hand = invoices.iter().map(|created| scene.in_hand(Operation::Sign, &created.irn));
-        in_hand.all(|count| count == 1).then_some(())
+        let mut pending =
+            invoices.iter().map(|created| deployment.pending_calls(Operation::Sign, &created.irn));
+        pending.all(|count| count == 1).then_some(())
     })
     .await;
     invoices
 }
 
-async fn the_runs_of_a_dead_process_are_finished(scene: &Scene, (second, client): (&mut Service, &Client)) {
-    let invoices = held_up_runs(scene, client, "ORPHAN").await;
+async fn the_runs_of_a_dead_process_are_finished(
+    deployment: &Deployment,
+    second: &mut Service,
+    client: &Client,
+) {
+    let invoices = held_up_runs(deployment, client, "ORPHAN").await;
     second.kill_9();
     let mut taken_over = 0;
     for created in &invoices {
-        let run = scene.taxpayer.succeeded(&created.irn, "submit").await;
+        let run = deployment.taxpayer.succeeded(&created.irn, "submit").await;
         taken_over += usize::from(run["resolved_by"] == "download");
     }
     assert!(taken_over > 0, "the dead process drove none");
-    let events = scene.taxpayer.events().await;
+    let events = deployment.taxpayer.events().await;
     for created in &invoices {
-        scene.assert_done(created, &events, false).await;
+        deployment.assert_done(created, &events, false).await;
     }
     println!("two processes: {HELD_UP} runs, {taken_over} of them taken over from a dead process");
 }
 
-async fn a_rotated_key_is_refused_at_once(scene: &mut Scene, second: &Service) {
-    let there = scene.taxpayer.at(second.url());
+async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &Service) {
+    let there = deployment.taxpayer.at(second.url());
     assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200);
-    let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", scene.taxpayer_id());
-    let answer = scene.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
+    let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", deployment.taxpayer_id());
+    let answer = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert_eq!(answer.status, 200);
     assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 401, "the old key elsewhere");
     let key = answer.body["data"]["api_key"].as_str().expect("the new key").to_owned();
-    scene.taxpayer = Client::new(scene.service.url(), &key);
-    let there = scene.taxpayer.at(second.url());
+    deployment.taxpayer = Client::new(deployment.service.url(), &key);
+    let there = deployment.taxpayer.at(second.url());
     assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200, "the new key elsewhere");
 }

@@ -15,9 +15,9 @@ use testkit::receiver::Received;
 use testkit::{Backend, each_database};
 use tokio::time::sleep;
 
-use crate::support::books::Books;
+use crate::support::database_queries::DatabaseQueries;
+use crate::support::deployment::Deployment;
 use crate::support::receiver::{Behaviour, assert_order, duplicates};
-use crate::support::scene::Scene;
 use crate::support::size::size;
 
 const INVOICES: usize = 10;
@@ -33,33 +33,33 @@ fn kills() -> usize {
 #[each_database]
 async fn notifications_survive_kills(backend: Backend) {
     let (kills, begun) = (kills(), Instant::now());
-    let mut scene = Scene::with(backend, &[SCHEDULE]).await;
+    let mut deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::RELUCTANT.start();
-    scene.set_webhook(&receiver.url()).await;
-    let before = scene.taxpayer.events().await.len();
+    deployment.set_webhook(&receiver.url()).await;
+    let before = deployment.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("HOOK{number}"))).collect();
-    let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
-    let books = Books::of(&scene).await;
+    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     let mut chance = StdRng::seed_from_u64(11);
     for round in 0..kills {
         for status in ["approved", "draft"] {
-            let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, status));
+            let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, status));
             assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
         }
         let seen = receiver.requests();
         let what = format!("a notification in round {round}");
         eventually(&what, async || (receiver.requests() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..150))).await;
-        let epoch = books.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
-        scene.restart_after_kill().await;
-        none_goes_alone(&books, epoch).await;
+        let epoch = queries.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
+        deployment.restart_after_kill().await;
+        none_goes_alone(&queries, epoch).await;
     }
-    let events = scene.intact_events().await;
+    let events = deployment.intact_events().await;
     let due: BTreeSet<i64> =
         events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
     assert_eq!(due.len(), INVOICES * (1 + 2 * kills));
     eventually("every notification to be accepted", async || {
-        (receiver.accepted(scene.taxpayer_id()) == due).then_some(())
+        (receiver.accepted(deployment.taxpayer_id()) == due).then_some(())
     })
     .await;
     let arrivals = receiver.received();
@@ -75,58 +75,58 @@ async fn notifications_survive_kills(backend: Backend) {
 #[each_database]
 async fn a_replay_survives_kills(backend: Backend) {
     let (kills, started) = (kills(), Instant::now());
-    let mut scene = Scene::with(backend, &[SCHEDULE]).await;
+    let mut deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::RELUCTANT.start();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("OLD{number}"))).collect();
-    let invoices = join_all(bodies.iter().map(|body| scene.taxpayer.created(body))).await;
+    let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
     for round in 0..REPLAYED_ROUNDS {
         let status = ["approved", "draft"][round % 2];
-        let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, status));
+        let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, status));
         assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
     }
-    let missing = notified(&scene.taxpayer.events().await);
-    scene.set_webhook(&receiver.url()).await;
-    let path = format!("/v1/system-integrators/taxpayers/{}/webhook/replay", scene.taxpayer_id());
+    let missing = notified(&deployment.taxpayer.events().await);
+    deployment.set_webhook(&receiver.url()).await;
+    let path = format!("/v1/system-integrators/taxpayers/{}/webhook/replay", deployment.taxpayer_id());
     let body = json!({ "since": 0, "only": "missing" });
-    let begun = scene.integrator.call(reqwest::Method::POST, &path, Some(&body)).await.unwrap();
+    let begun = deployment.integrator.call(reqwest::Method::POST, &path, Some(&body)).await.unwrap();
     assert_eq!(begun.status, 200, "{begun:?}");
-    let moves = invoices.iter().map(|created| scene.taxpayer.set_status(&created.irn, "approved"));
+    let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, "approved"));
     assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
-    let books = Books::of(&scene).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     let mut chance = StdRng::seed_from_u64(13);
     for round in 0..kills {
         let seen = receiver.requests();
         let what = format!("a replayed notification in round {round}");
         eventually(&what, async || (receiver.requests() > seen).then_some(())).await;
         sleep(Duration::from_millis(chance.random_range(0..100))).await;
-        let epoch = books.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
-        scene.restart_after_kill().await;
-        none_goes_alone(&books, epoch).await;
+        let epoch = queries.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
+        deployment.restart_after_kill().await;
+        none_goes_alone(&queries, epoch).await;
     }
-    let due = notified(&scene.intact_events().await);
+    let due = notified(&deployment.intact_events().await);
     assert_eq!(due.len(), missing.len() + INVOICES);
     eventually("every notification to be accepted", async || {
-        (receiver.accepted(scene.taxpayer_id()) == due).then_some(())
+        (receiver.accepted(deployment.taxpayer_id()) == due).then_some(())
     })
     .await;
     let arrivals = receiver.received();
     assert_order(&arrivals);
     println!("{backend:?}: {kills} kills while replaying, {}", figures(due.len(), &arrivals, started));
-    let replay = scene.integrator.get(&path).await.unwrap().body["data"].clone();
+    let replay = deployment.integrator.get(&path).await.unwrap().body["data"].clone();
     assert_eq!(replay["state"], json!("done"));
     assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
 }
 
 /// Waits until what was under way at a kill has ended, where the lane had this epoch. Meanwhile each goes alone, and a
 /// kill that meets it puts it aside (`crashes`); here kills are to meet many at once.
-async fn none_goes_alone(books: &Books, epoch: i64) {
+async fn none_goes_alone(queries: &DatabaseQueries, epoch: i64) {
     let uncounted = format!(
         "SELECT COUNT(*) FROM lanes WHERE kind = 'endpoint' \
          AND (crashes > 0 OR (epoch <= {epoch} AND lease_until IS NOT NULL))"
     );
     let alone = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending' AND crashes > 0";
     eventually("the end of what was under way at the kill", async || {
-        (books.number(&uncounted).await == 0 && books.number(alone).await == 0).then_some(())
+        (queries.number(&uncounted).await == 0 && queries.number(alone).await == 0).then_some(())
     })
     .await;
 }
@@ -136,7 +136,7 @@ fn figures(events: usize, arrivals: &[Received], begun: Instant) -> String {
     format!("{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all", begun.elapsed())
 }
 
-/// The numbers of the events that a scene's webhook is told of.
+/// Returns the numbers of the events that are notified.
 fn notified(events: &[serde_json::Value]) -> BTreeSet<i64> {
     let names = ["invoice.created", "invoice.status-updated"];
     let is_named = |event: &&serde_json::Value| names.iter().any(|name| event["type"] == *name);

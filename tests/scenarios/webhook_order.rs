@@ -10,8 +10,8 @@ use testkit::documents::invoice_numbered;
 use testkit::patience::{PATIENCE, eventually_within};
 use testkit::{Backend, each_database};
 
+use crate::support::deployment::Deployment;
 use crate::support::receiver::{Behaviour, assert_order, duplicates};
-use crate::support::scene::Scene;
 use crate::support::size::size;
 
 /// Events of an invoice: its creation and its moves.
@@ -25,13 +25,15 @@ const SCHEDULE: (&str, &str) =
 #[each_database]
 async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Backend) {
     let invoices = size("EINVOICE_DELIVERY_EVENTS", 200).div_ceil(EACH);
-    let scene = Scene::with(backend, &[SCHEDULE]).await;
+    let deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::ERRATIC.start();
-    scene.set_webhook(&receiver.url()).await;
-    let before = scene.taxpayer.events().await.len();
+    deployment.set_webhook(&receiver.url()).await;
+    let before = deployment.taxpayer.events().await.len();
     let begun = Instant::now();
-    stream::iter(0..invoices).for_each_concurrent(AT_ONCE, async |number| live(&scene, number).await).await;
-    let events = scene.intact_events().await;
+    stream::iter(0..invoices)
+        .for_each_concurrent(AT_ONCE, async |number| live(&deployment, number).await)
+        .await;
+    let events = deployment.intact_events().await;
     let due = events[before..].iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
     let count = invoices * EACH;
     let patience = PATIENCE + Duration::from_millis(20) * u32::try_from(count).unwrap();
@@ -40,7 +42,7 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
     })
     .await;
     let taken = begun.elapsed();
-    assert_eq!(receiver.accepted(scene.taxpayer_id()), due, "the accepted events and the log");
+    assert_eq!(receiver.accepted(deployment.taxpayer_id()), due, "the accepted events and the log");
     let arrivals = receiver.received();
     assert_order(&arrivals);
     let refused = arrivals.iter().filter(|arrival| !arrival.is_accepted()).count();
@@ -53,9 +55,9 @@ async fn a_receiver_that_fails_at_random_gets_every_event_in_order(backend: Back
 }
 
 /// An invoice from its creation on, a notification for each thing that happens to it.
-async fn live(scene: &Scene, number: usize) {
-    let created = scene.taxpayer.created(&invoice_numbered(&format!("ORDER{number}"))).await;
+async fn live(deployment: &Deployment, number: usize) {
+    let created = deployment.taxpayer.created(&invoice_numbered(&format!("ORDER{number}"))).await;
     for status in ["approved", "draft"].into_iter().cycle().take(EACH - 1) {
-        assert_eq!(scene.taxpayer.set_status(&created.irn, status).await.unwrap().status, 200);
+        assert_eq!(deployment.taxpayer.set_status(&created.irn, status).await.unwrap().status, 200);
     }
 }

@@ -79,7 +79,7 @@ async fn where_nothing_else_is_well_formed_the_header_decides(world: &World) {
 }
 
 #[each_database]
-async fn a_taxpayer_that_names_another_is_told_on_that_field(world: &World) {
+async fn a_taxpayer_that_names_another_gets_a_fault_on_that_field(world: &World) {
     let (one, other) = (world.taxpayer().await, world.taxpayer().await);
     let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
     one.app().submit(&body).await.expect_faults(&["business_id"]);

@@ -8,7 +8,7 @@ use testkit::each_database;
 use crate::support::world::{ALONE, World};
 
 #[each_database]
-async fn what_the_authority_knows_is_told(world: &World) {
+async fn the_state_at_the_authority_is_returned(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
     let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());

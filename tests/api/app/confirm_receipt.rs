@@ -46,7 +46,7 @@ async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
 }
 
 #[each_database]
-async fn a_receipt_of_an_invoice_that_somebody_else_transmitted_is_told_once(world: &World) {
+async fn a_receipt_of_an_invoice_that_another_system_transmitted_is_one_event(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let reported = invoice["irn"].as_str().unwrap();
@@ -59,8 +59,8 @@ async fn a_receipt_of_an_invoice_that_somebody_else_transmitted_is_told_once(wor
             taxpayer.app().confirm_receipt(irn).await.expect_status(200);
         }
         let events = taxpayer.invoice_events().await;
-        let told = events.iter().filter(|event| event["irn"] == json!(irn));
-        assert_eq!(told.filter(|event| event["type"] == "invoice.acknowledged").count(), 1, "{irn}");
+        let of_invoice = events.iter().filter(|event| event["irn"] == json!(irn));
+        assert_eq!(of_invoice.filter(|event| event["type"] == "invoice.acknowledged").count(), 1, "{irn}");
     }
     assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("REPORTED"));
 }

@@ -151,16 +151,16 @@ async fn row(world: &World, taxpayer: &Taxpayer, title: &'static str, changes: C
         None => without(&body, path),
     };
     let bad = changes.iter().fold(body, change);
-    let told = |(path, value): &(&str, Option<Value>)| match value {
+    let as_text = |(path, value): &(&str, Option<Value>)| match value {
         Some(value) => format!("{path} = {value}"),
         None => format!("no {path}"),
     };
-    let mut row = told_of(world, taxpayer, title, &bad).await;
-    row.changes = changes.iter().map(told).collect();
+    let mut row = explained(world, taxpayer, title, &bad).await;
+    row.changes = changes.iter().map(as_text).collect();
     row
 }
 
-async fn told_of(world: &World, taxpayer: &Taxpayer, title: &'static str, bad: &Value) -> Row {
+async fn explained(world: &World, taxpayer: &Taxpayer, title: &'static str, bad: &Value) -> Row {
     let authority = world.authority_says(bad).await;
     let answer = ask(taxpayer, bad).await;
     assert_eq!(answer.status, 400, "{title}: {}", answer.text);
@@ -206,7 +206,7 @@ async fn rows(world: &World) -> Vec<Row> {
     }
     let refused = validation(&taxpayer, &format!("INV{}SBXREJECT", number()));
     let mut last =
-        told_of(world, &taxpayer, "code that only the authority knows to be wrong", &refused).await;
+        explained(world, &taxpayer, "code that only the authority knows to be wrong", &refused).await;
     last.changes.push("irn of an invoice that the simulator rejects".to_owned());
     rows.push(last);
     rows
@@ -252,7 +252,7 @@ fn page(rows: &[Row]) -> String {
 }
 
 #[each_database]
-async fn forty_bad_documents_are_told_in_the_callers_own_words(world: &World) {
+async fn forty_bad_documents_are_explained_in_the_fields_of_the_caller(world: &World) {
     let rows = rows(world).await;
     assert!(rows.len() >= 40, "{}", rows.len());
     insta::assert_snapshot!("bad_documents", text(&rows));

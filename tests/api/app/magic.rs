@@ -60,7 +60,7 @@ async fn transmitted(world: &World, taxpayer: &Taxpayer, irn: &str) {
 }
 
 /// Submits an invoice of this word and says how it was signed.
-async fn ends_submitted(world: &World, taxpayer: &Taxpayer, (typed, sign): (&str, Sign)) {
+async fn ends_submitted(world: &World, taxpayer: &Taxpayer, typed: &str, sign: Sign) {
     let no = invoice_no(typed);
     let irn = irn(taxpayer, &no);
     submitted(taxpayer, &no).await.expect_status(200);
@@ -85,11 +85,11 @@ async fn ends_submitted(world: &World, taxpayer: &Taxpayer, (typed, sign): (&str
 async fn each_word_that_passes_ends_with_one_signature(world: &World) {
     let taxpayer = world.taxpayer().await;
     let taxpayer = &taxpayer;
-    join_all(SUBMITTED.map(async |row| ends_submitted(world, taxpayer, row).await)).await;
+    join_all(SUBMITTED.map(async |(typed, sign)| ends_submitted(world, taxpayer, typed, sign).await)).await;
 }
 
 #[each_database(&[("PIPELINE__WAIT_S", "1")])]
-async fn a_word_that_never_passes_is_told_and_signs_nothing(world: &World) {
+async fn a_word_that_never_passes_is_answered_and_signs_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = invoice_no("SBXREJECT");
     submitted(&taxpayer, &no).await.expect_refusal(422, "AUTHORITY_REJECTED");
@@ -101,7 +101,7 @@ async fn a_word_that_never_passes_is_told_and_signs_nothing(world: &World) {
 }
 
 #[each_database(&[("PIPELINE__WAIT_S", "1")])]
-async fn what_a_word_does_to_everybody_passes_as_well(world: &World) {
+async fn a_fault_for_all_taxpayers_passes_as_well(world: &World) {
     let taxpayer = world.taxpayer().await;
     let waiting = submission(&taxpayer, &invoice_no("SBXOUTAGE3"));
     taxpayer.app().submit(&waiting).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
@@ -126,14 +126,14 @@ async fn a_word_makes_the_system_unhealthy_for_a_while(world: &World) {
 }
 
 #[test]
-fn every_word_is_tried_here_and_told_in_the_guide() {
+fn every_magic_word_is_tried_here_and_listed_in_the_guide() {
     let tried: BTreeSet<&str> = SUBMITTED.iter().map(|(word, _)| *word).chain(ELSEWHERE).collect();
     let words: BTreeSet<&str> = MAGIC_WORDS.iter().map(|known| known.word).collect();
     assert_eq!(tried, words);
     let guide = include_str!("../../../docs/api.md");
     let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| SBX")).collect();
     for known in MAGIC_WORDS {
-        let told = format!("| {} | {} |", known.word, known.happens);
-        assert!(rows.iter().any(|row| row.starts_with(&told)), "docs/api.md does not tell: {told}");
+        let row = format!("| {} | {} |", known.word, known.happens);
+        assert!(rows.iter().any(|line| line.starts_with(&row)), "docs/api.md lacks {row}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a caller is told of the queue, and what an outage does to it.
+//! The queue position that a caller gets, and the effect of an outage on it.
 
 use jiff::Timestamp;
 use sandbox::{FaultKind, FaultOrder};

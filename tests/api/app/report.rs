@@ -52,10 +52,10 @@ async fn a_report_is_answered_and_moves_its_invoice(world: &World) {
         (&json!("reported"), &json!("REPORTED"))
     );
     let events = taxpayer.events().await;
-    let told: Vec<_> = events.iter().skip(events.len() - 2).collect();
-    assert_eq!(told[0]["type"], json!("invoice.status-updated"));
-    assert_eq!(told[1]["type"], json!("invoice.reported"));
-    for event in told {
+    let reported: Vec<_> = events.iter().skip(events.len() - 2).collect();
+    assert_eq!(reported[0]["type"], json!("invoice.status-updated"));
+    assert_eq!(reported[1]["type"], json!("invoice.reported"));
+    for event in reported {
         assert_eq!(event["data"]["previous_status"], json!("draft"));
         assert_eq!(event["data"]["status"], json!("reported"));
     }
@@ -193,8 +193,8 @@ async fn a_reply_that_is_lost_leads_to_one_report(world: &World) {
         assert_eq!(reports(world, irn), (1, 2), "{kind:?}");
         assert_eq!(taxpayer.reread(&invoice).await["status"], json!("reported"));
         let events = taxpayer.events().await;
-        let told = events.iter().filter(|event| event["type"] == "invoice.reported");
-        assert_eq!(told.filter(|event| event["irn"] == json!(irn)).count(), 1);
+        let reported = events.iter().filter(|event| event["type"] == "invoice.reported");
+        assert_eq!(reported.filter(|event| event["irn"] == json!(irn)).count(), 1);
     }
 }
 

@@ -229,12 +229,12 @@ async fn where_confirm_is_out_the_search_is_asked(world: &World) {
     (late.irn, late.latency_ms) = (Some(irn.clone()), Some(2_000));
     world.authority.add_fault(late).unwrap();
     let app = taxpayer.app();
-    let told = async || {
-        let told = async || (sheet(world, &irn).update_attempts == 1).then_some(());
-        eventually("the call", told).await;
+    let called = async || {
+        let called = async || (sheet(world, &irn).update_attempts == 1).then_some(());
+        eventually("the call", called).await;
         out(world, Operation::Confirm);
     };
-    let (paid, ()) = futures_util::future::join(app.pay(&irn, "PAID"), told()).await;
+    let (paid, ()) = futures_util::future::join(app.pay(&irn, "PAID"), called()).await;
     paid.expect_status(200);
     assert_eq!(resolved_by(&taxpayer, &irn, "update-payment-status").await, json!("search"));
 

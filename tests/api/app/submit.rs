@@ -75,7 +75,7 @@ async fn a_stored_invoice_is_moved_by_its_submission(world: &World) {
 }
 
 #[each_database]
-async fn a_submission_that_says_paid_or_cancelled_is_so_in_the_books(world: &World) {
+async fn a_submission_that_says_paid_or_cancelled_is_stored_so(world: &World) {
     for (declared, read, paid) in
         [("PAID", "PAID", true), ("CANCELLED", "REJECTED", false), ("PENDING", "PENDING", false)]
     {
@@ -178,7 +178,7 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
 }
 
 #[each_database]
-async fn a_document_that_the_authority_refuses_is_told_in_its_words(world: &World) {
+async fn a_document_that_the_authority_refuses_is_answered_in_its_words(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = magic("SBXREJECT");
     let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;

@@ -199,7 +199,7 @@ async fn service_codes_may_stand_in_place_of_product_codes(world: &World) {
 }
 
 #[each_database]
-async fn all_faults_are_told_at_once_and_unknown_fields_in_a_warning(world: &World) {
+async fn all_faults_are_reported_at_once_and_unknown_fields_in_a_warning(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
     let odd = with(&body, "accounting_supplier_party.email", json!("plain"));

@@ -154,7 +154,7 @@ async fn what_is_signed_but_not_transmitted_says_so_and_goes_on_by_itself(world:
 }
 
 #[each_database]
-async fn an_access_point_that_goes_offline_before_it_is_called_is_told_as_such(world: &World) {
+async fn an_access_point_that_goes_offline_before_the_call_is_reported_as_offline(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
     let mut gone = FaultOrder::of(FaultKind::AccessPointOffline).on(Operation::Transmit).times(1);
@@ -179,7 +179,7 @@ async fn a_transmission_that_happened_is_found_though_the_access_point_is_offlin
         world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
     }
     taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
-    // On a busy machine the caller is told before the call is made.
+    // On a busy machine the caller gets its answer before the call is made.
     let unanswered = async || {
         let run = taxpayer.app().run(irn).await;
         (attempts(world, irn).0 == 1 && run.data()["state"] == "waiting").then_some(())

@@ -18,13 +18,13 @@ async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
     (invoice.clone(), invoice["irn"].as_str().unwrap().to_owned())
 }
 
-/// What the authority holds, and how often it was told.
+/// What the authority holds, and how many updates it got.
 fn held(world: &World, irn: &str) -> (&'static str, u32) {
     let sheet = world.authority.invoice(irn).unwrap();
     (sheet.payment_status.unwrap(), sheet.update_attempts)
 }
 
-async fn payments_told(taxpayer: &Taxpayer) -> usize {
+async fn payment_events(taxpayer: &Taxpayer) -> usize {
     let names = taxpayer.event_names().await;
     names.iter().filter(|name| *name == "payment.status-updated").count()
 }
@@ -82,16 +82,16 @@ async fn what_stands_already_is_not_relayed(world: &World) {
     taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
     assert_eq!(held(world, &irn), ("PENDING", 0));
     assert_eq!(taxpayer.reread(&invoice).await, before);
-    assert_eq!(payments_told(&taxpayer).await, 0);
+    assert_eq!(payment_events(&taxpayer).await, 0);
     for _ in 0..3 {
         taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
     }
     assert_eq!(held(world, &irn), ("PAID", 1));
-    assert_eq!(payments_told(&taxpayer).await, 1);
+    assert_eq!(payment_events(&taxpayer).await, 1);
 }
 
 #[each_database]
-async fn what_the_authority_refuses_is_told_in_its_words(world: &World) {
+async fn a_refusal_of_the_authority_is_passed_on_in_its_words(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
     taxpayer.app().pay(&irn, "REJECTED").await.expect_status(200);
@@ -104,7 +104,7 @@ async fn what_the_authority_refuses_is_told_in_its_words(world: &World) {
     let after = taxpayer.reread(&invoice).await;
     assert_eq!(after["payment_status"], json!("PAID"));
     assert_eq!(after["authority_data"]["status"], json!("SUBMITTED"));
-    assert_eq!(payments_told(&taxpayer).await, 2);
+    assert_eq!(payment_events(&taxpayer).await, 2);
     assert!(!taxpayer.event_names().await.contains(&"invoice.rejected".to_owned()));
 }
 
@@ -133,7 +133,7 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
     let irn = irn(&taxpayer, &no);
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
     taxpayer.app().pay(&irn, "PENDING").await.expect_status(200);
-    assert_eq!(payments_told(&taxpayer).await, 0);
+    assert_eq!(payment_events(&taxpayer).await, 0);
     taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
     assert_eq!(held(world, &irn), ("PAID", 1));
     let events = taxpayer.events().await;
@@ -161,7 +161,7 @@ async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World)
 }
 
 #[each_database]
-async fn the_books_follow_where_only_the_authority_was_told_and_the_other_way_round(world: &World) {
+async fn a_payment_that_only_one_side_knows_is_recorded_at_the_other(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
     // On the taxpayer surface a status is not relayed.
@@ -186,14 +186,14 @@ async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
     let taxpayer = world.taxpayer().await;
     for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::MissingFields] {
         let (invoice, irn) = signed(&taxpayer).await;
-        let told = payments_told(&taxpayer).await;
+        let count = payment_events(&taxpayer).await;
         let mut order = FaultOrder::of(kind).on(Operation::Update);
         order.irn = Some(irn.clone());
         world.authority.add_fault(order).unwrap();
         taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
         assert_eq!(held(world, &irn), ("PAID", 1), "{kind:?}");
         assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
-        assert_eq!(payments_told(&taxpayer).await, told + 1);
+        assert_eq!(payment_events(&taxpayer).await, count + 1);
     }
 }
 
@@ -211,7 +211,7 @@ async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world
     let followed = async || (taxpayer.reread(&invoice).await["payment_status"] == "PAID").then_some(());
     eventually("a payment that nobody relays again", followed).await;
     assert_eq!(held(world, &irn), ("PAID", 4));
-    assert_eq!(payments_told(&taxpayer).await, 1);
+    assert_eq!(payment_events(&taxpayer).await, 1);
 }
 
 #[each_database(&[("AUTHORITY__TIMEOUT_S", "1")])]
@@ -237,7 +237,7 @@ async fn concurrent_relays_of_one_status_are_one(world: &World) {
         answer.expect_status(200);
     }
     assert_eq!(held(world, &irn), ("PAID", 1));
-    assert_eq!(payments_told(&taxpayer).await, 1);
+    assert_eq!(payment_events(&taxpayer).await, 1);
     assert_eq!(taxpayer.reread(&invoice).await["payment_status"], json!("PAID"));
 }
 
@@ -255,13 +255,13 @@ async fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_b
     taxpayer.set_status(&invoice, "approved").await.expect_status(200);
     let app = taxpayer.app();
     let (paying, cancelling) = (app.pay(&irn, "PAID"), async {
-        let told = async || (held(world, &irn).1 == 1).then_some(());
-        eventually("the call", told).await;
+        let is_held = async || (held(world, &irn).1 == 1).then_some(());
+        eventually("the call", is_held).await;
         taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
     });
     let (paid, ()) = futures_util::future::join(paying, cancelling).await;
     paid.expect_status(200);
     let after = taxpayer.reread(&invoice).await;
     assert_eq!((&after["payment_status"], &after["status"]), (&json!("PAID"), &json!("cancelled")));
-    assert_eq!(payments_told(&taxpayer).await, 1);
+    assert_eq!(payment_events(&taxpayer).await, 1);
 }

@@ -67,7 +67,7 @@ const REQUIRED: [&str; 53] = [
     "issue_date",
 ];
 
-/// How often the authority was asked about this invoice.
+/// Counts the calls of the authority about this invoice.
 fn asked(world: &World, irn: &str) -> usize {
     let calls = world.authority.calls();
     calls.iter().filter(|call| call.irn.as_deref() == Some(irn)).count()
@@ -205,7 +205,7 @@ async fn an_odd_irn_has_a_code_of_its_own_and_the_same_status(world: &World) {
 }
 
 #[each_database]
-async fn all_faults_are_told_at_once(world: &World) {
+async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let paths = ["business_id", "due_date", "invoice_type_code", "irn", "issue_date"];
     let answer = taxpayer.app().validate(&json!({})).await.expect_refusal(400, "VALIDATION_FAILED");
@@ -237,7 +237,7 @@ async fn sums_that_do_not_agree_are_named(world: &World) {
 }
 
 #[each_database]
-async fn what_the_authority_refuses_is_told_in_its_words_and_by_our_path(world: &World) {
+async fn a_refusal_of_the_authority_is_passed_on_in_its_words_with_our_path(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = validation(&taxpayer, &format!("INV{}SBXREJECT", number()));
     let answer = taxpayer.app().validate(&body).await.expect_refusal(400, "AUTHORITY_REJECTED");

@@ -66,7 +66,7 @@ async fn each_field_of_a_notice_is_checked(world: &World) {
 }
 
 #[each_database]
-async fn a_body_that_is_no_notice_is_told_in_the_envelope(world: &World) {
+async fn a_body_that_is_no_notice_is_refused_in_the_envelope(world: &World) {
     let (anonymous, path) = (world.anonymous(), world.notices_path());
     anonymous.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
     anonymous.send_text("POST", &path, "[]").await.expect_refusal(422, "VALIDATION_FAILED");

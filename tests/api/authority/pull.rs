@@ -1,4 +1,4 @@
-//! What nobody told us is found on the authority's list.
+//! Invoices without a notice are found on the authority's list.
 
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn notices_that_never_came_are_made_up_for(world: &World) {
         (read["authority_data"]["status"] == json!("ACKNOWLEDGED")).then_some(())
     };
     eventually("the receipt, by the list", acknowledged).await;
-    // What is pulled again, or told after all, changes nothing.
+    // An invoice that is pulled again, or announced later, changes nothing.
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
     world.notice(&foreign, "TRANSMITTED").await.expect_status(200);
     tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;

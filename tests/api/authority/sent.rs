@@ -28,7 +28,7 @@ async fn events_about(taxpayer: &Taxpayer, irn: &str) -> Vec<String> {
     about.map(|event| event["type"].as_str().unwrap().to_owned()).collect()
 }
 
-/// An invoice of one taxpayer to another that is transmitted; nobody has been told.
+/// An invoice of one taxpayer to another that is transmitted, without a notice of it.
 async fn transmitted(seller: &Taxpayer, buyer: &Taxpayer) -> (Value, String) {
     let (invoice, irn) = signed(seller, &buyer.registration.tin).await;
     seller.app().transmit(&irn).await.expect_status(200);
@@ -42,8 +42,8 @@ async fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself(world: 
     let line = arrived(&buyer, &irn).await;
     assert_eq!(line["supplier_tin"], json!(seller.registration.tin));
     buyer.acknowledge(&irn).await.expect_status(200);
-    let told = async || (standing(&seller, &invoice).await.1 == "ACKNOWLEDGED").then_some(());
-    eventually("the receipt at the seller's", told).await;
+    let acknowledged = async || (standing(&seller, &invoice).await.1 == "ACKNOWLEDGED").then_some(());
+    eventually("the receipt at the seller's", acknowledged).await;
     let expected = [
         "invoice.created",
         "invoice.status-updated",
@@ -72,13 +72,13 @@ async fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_s
     assert!(buyer.inbox_lines().await.is_empty(), "an invoice on which nobody has sent");
 
     seller.app().transmit(&irn).await.expect_status(200);
-    assert!(buyer.inbox_lines().await.is_empty(), "nobody was told");
+    assert!(buyer.inbox_lines().await.is_empty(), "there was no notice");
     world.notice(&irn, "ACKNOWLEDGED").await.expect_status(200);
     assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "TRANSMITTED"));
     assert_eq!(buyer.inbox_lines().await.len(), 1, "both sides are ours: both are served");
 
     buyer.acknowledge(&irn).await.expect_status(200);
-    assert_eq!(standing(&seller, &invoice).await.1, "TRANSMITTED", "nobody was told");
+    assert_eq!(standing(&seller, &invoice).await.1, "TRANSMITTED", "there was no notice");
     world.notice(&irn, "FAILED").await.expect_status(200);
     assert_eq!(standing(&seller, &invoice).await, pair("transmitted", "ACKNOWLEDGED"));
     for word in ["TRANSMITTED", "TRANSMITTING", "ACKNOWLEDGED", "ACKNOWLEDGED"] {
@@ -91,7 +91,7 @@ async fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_s
 }
 
 #[each_database(ALONE)]
-async fn an_invoice_that_is_only_submitted_and_not_stored_is_told_of_once(world: &World) {
+async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(world: &World) {
     world.authority.forget_access_points();
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let no = documents::invoice_no();

@@ -22,19 +22,19 @@ fn path(taxpayer: i64) -> String {
 }
 
 /// A taxpayer with a webhook at its ERP.
-struct Scene<'w> {
+struct ErpTaxpayer<'w> {
     world: &'w World,
     operator: Operator,
     taxpayer: Taxpayer,
     erp: Erp,
 }
 
-impl<'w> Scene<'w> {
+impl<'w> ErpTaxpayer<'w> {
     async fn at(world: &'w World, gate: Gate) -> Self {
         let (taxpayer, erp) = (world.taxpayer().await, Erp::start(gate));
-        let scene = Self { world, operator: world.new_operator().await, taxpayer, erp };
-        scene.set_url(&scene.erp.url()).await;
-        scene
+        let fixture = Self { world, operator: world.new_operator().await, taxpayer, erp };
+        fixture.set_url(&fixture.erp.url()).await;
+        fixture
     }
 
     async fn set_url(&self, url: &str) {
@@ -76,42 +76,42 @@ fn cases(erp: &Erp) -> Vec<(&'static str, Gate, Value)> {
 
 #[each_database]
 async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
-    let scene = Scene::at(world, Gate::Open).await;
-    for (auth_type, gate, auth) in cases(&scene.erp) {
-        scene.erp.set_gate(gate);
-        scene.set_url(&scene.erp.url()).await;
-        scene.set(auth_type, &auth).await;
-        let answer = scene.test().await.expect_status(200);
+    let fixture = ErpTaxpayer::at(world, Gate::Open).await;
+    for (auth_type, gate, auth) in cases(&fixture.erp) {
+        fixture.erp.set_gate(gate);
+        fixture.set_url(&fixture.erp.url()).await;
+        fixture.set(auth_type, &auth).await;
+        let answer = fixture.test().await.expect_status(200);
         assert_eq!(answer.message(), "Connection test successful! Response code: 204", "{auth_type}");
-        let (stranger, tokens) = (Erp::start(gate), scene.erp.token_calls().len());
-        scene.set_url(&stranger.url()).await;
-        let answer = scene.test().await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
+        let (stranger, tokens) = (Erp::start(gate), fixture.erp.token_calls().len());
+        fixture.set_url(&stranger.url()).await;
+        let answer = fixture.test().await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
         assert_eq!(answer.message(), OTHER_HOST, "{auth_type}");
-        let graded = format!("{}/test?grade=true", webhook(scene.taxpayer.id));
+        let graded = format!("{}/test?grade=true", webhook(fixture.taxpayer.id));
         let answer = world.integrator().call("POST", &graded).await;
         assert_eq!(answer.expect_refusal(502, "WEBHOOK_UNREACHABLE").message(), OTHER_HOST);
         let requests = (stranger.accepted().len(), stranger.refused(), stranger.token_calls().len());
         assert_eq!(requests, (0, 0, 0), "{auth_type}: nothing was sent, with or without credentials");
-        assert_eq!(scene.erp.token_calls().len(), tokens, "{auth_type}: no token was asked for");
+        assert_eq!(fixture.erp.token_calls().len(), tokens, "{auth_type}: no token was asked for");
         // Set again for this host, they are sent to it.
         stranger.set_gate(Gate::Open);
-        scene.set(auth_type, &auth).await;
-        scene.test().await;
+        fixture.set(auth_type, &auth).await;
+        fixture.test().await;
         let requests = stranger.accepted().len() + stranger.refused();
         assert!(requests > 0, "{auth_type}: set for this host they are sent to it");
-        scene.set_url(&scene.erp.url()).await;
+        fixture.set_url(&fixture.erp.url()).await;
     }
 }
 
 #[each_database]
 async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &World) {
-    let scene = Scene::at(world, Gate::Header("authorization", BASIC)).await;
-    let (_, _, auth) = cases(&scene.erp).remove(0);
-    scene.set("basic", &auth).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Header("authorization", BASIC)).await;
+    let (_, _, auth) = cases(&fixture.erp).remove(0);
+    fixture.set("basic", &auth).await;
     let stranger = Erp::start(Gate::Open);
-    scene.set_url(&stranger.url()).await;
-    scene.taxpayer.invoice(&documents::invoice()).await;
-    let (integrator, id) = (world.integrator(), scene.taxpayer.id);
+    fixture.set_url(&stranger.url()).await;
+    fixture.taxpayer.invoice(&documents::invoice()).await;
+    let (integrator, id) = (world.integrator(), fixture.taxpayer.id);
     let dead = async || {
         let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);
         log.data()["data"].get(0).cloned()
@@ -123,8 +123,8 @@ async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &Wor
     assert!(said.ends_with("set the credentials again for this host"), "{said}");
     let of_taxpayer = format!("?taxpayer_id={id}");
     for letters in [
-        scene.taxpayer.get("/v1/tax-payers/webhook/dead-letters").await,
-        scene.operator.dead_letters(&of_taxpayer).await,
+        fixture.taxpayer.get("/v1/tax-payers/webhook/dead-letters").await,
+        fixture.operator.dead_letters(&of_taxpayer).await,
     ] {
         let letter = letters.expect_status(200).data()["data"][0].clone();
         let (why, what_to_do) = (letter["why"].as_str().unwrap(), letter["what_to_do"].as_str().unwrap());

@@ -21,7 +21,7 @@ fn path(taxpayer: i64) -> String {
 }
 
 /// A taxpayer whose notifications go to an ERP.
-struct Desk<'w> {
+struct ErpTaxpayer<'w> {
     world: &'w World,
     operator: Operator,
     taxpayer: Taxpayer,
@@ -29,7 +29,7 @@ struct Desk<'w> {
     erp: Erp,
 }
 
-impl<'w> Desk<'w> {
+impl<'w> ErpTaxpayer<'w> {
     async fn at(world: &'w World, gate: Gate) -> Self {
         let (taxpayer, erp) = (world.taxpayer().await, Erp::start(gate));
         let integrator = world.integrator();
@@ -177,62 +177,62 @@ async fn a_secret_is_required_where_none_is_stored_for_just_this(world: &World) 
 #[each_database]
 async fn basic_credentials_and_keys_are_those_that_were_set(world: &World) {
     let basic = Gate::Header("authorization", "Basic YWRhOnDDpHNzOiB3b3Jk");
-    let desk = Desk::at(world, basic).await;
-    assert_eq!(desk.code_of_test().await, 401);
-    desk.set("basic", json!({ "username": "ada", "password": "päss: word" })).await;
-    assert_eq!(desk.code_of_test().await, 204);
-    assert!(desk.notified().await.header("webhook-id").len() > 10);
-    desk.erp.set_gate(Gate::Header("x-api-key", "k 1"));
-    desk.set("api_key", json!({ "value": "k 1" })).await;
-    assert_eq!(desk.code_of_test().await, 204);
-    desk.erp.set_gate(Gate::Header("x-erp-key", "k 1"));
-    assert_eq!(desk.code_of_test().await, 401);
-    desk.set("api_key", json!({ "header": "X-ERP-Key" })).await;
-    assert_eq!(desk.notified().await.header("x-erp-key"), "k 1");
+    let fixture = ErpTaxpayer::at(world, basic).await;
+    assert_eq!(fixture.code_of_test().await, 401);
+    fixture.set("basic", json!({ "username": "ada", "password": "päss: word" })).await;
+    assert_eq!(fixture.code_of_test().await, 204);
+    assert!(fixture.notified().await.header("webhook-id").len() > 10);
+    fixture.erp.set_gate(Gate::Header("x-api-key", "k 1"));
+    fixture.set("api_key", json!({ "value": "k 1" })).await;
+    assert_eq!(fixture.code_of_test().await, 204);
+    fixture.erp.set_gate(Gate::Header("x-erp-key", "k 1"));
+    assert_eq!(fixture.code_of_test().await, 401);
+    fixture.set("api_key", json!({ "header": "X-ERP-Key" })).await;
+    assert_eq!(fixture.notified().await.header("x-erp-key"), "k 1");
 }
 
 #[each_database]
 async fn client_credentials_fetch_one_token_and_use_it_until_it_is_refused(world: &World) {
-    let desk = Desk::at(world, Gate::Token).await;
-    desk.set_tokens("client_credentials", None).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Token).await;
+    fixture.set_tokens("client_credentials", None).await;
     for _ in 0..12 {
-        desk.taxpayer.invoice(&documents::invoice()).await;
+        fixture.taxpayer.invoice(&documents::invoice()).await;
     }
-    let all = async || (desk.erp.accepted().len() == 12).then_some(());
+    let all = async || (fixture.erp.accepted().len() == 12).then_some(());
     eventually("twelve notifications", all).await;
-    assert_eq!(desk.code_of_test().await, 204);
-    let calls = desk.erp.token_calls();
+    assert_eq!(fixture.code_of_test().await, 204);
+    let calls = fixture.erp.token_calls();
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert_eq!(calls[0].form["grant_type"], "client_credentials");
     assert_eq!(calls[0].authorization, "Basic YzE6czE=");
-    assert_eq!(desk.erp.refused(), 0);
-    desk.erp.revoke();
-    assert_eq!(desk.code_of_test().await, 204, "made once more with a fresh token");
-    assert_eq!((desk.erp.token_calls().len(), desk.erp.refused()), (2, 1));
-    desk.erp.set_gate(Gate::Header("authorization", "nothing that comes"));
-    assert_eq!(desk.code_of_test().await, 401, "and no more than once more");
-    assert_eq!((desk.erp.token_calls().len(), desk.erp.refused()), (3, 3));
+    assert_eq!(fixture.erp.refused(), 0);
+    fixture.erp.revoke();
+    assert_eq!(fixture.code_of_test().await, 204, "made once more with a fresh token");
+    assert_eq!((fixture.erp.token_calls().len(), fixture.erp.refused()), (2, 1));
+    fixture.erp.set_gate(Gate::Header("authorization", "nothing that comes"));
+    assert_eq!(fixture.code_of_test().await, 401, "and no more than once more");
+    assert_eq!((fixture.erp.token_calls().len(), fixture.erp.refused()), (3, 3));
 }
 
 #[each_database]
 async fn a_token_is_fetched_anew_when_it_ends_and_when_the_settings_change(world: &World) {
-    let desk = Desk::at(world, Gate::Token).await;
-    desk.erp.expire_in(0);
-    desk.set_tokens("client_credentials", None).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Token).await;
+    fixture.erp.expire_in(0);
+    fixture.set_tokens("client_credentials", None).await;
     for calls in 1..=3 {
-        assert_eq!(desk.code_of_test().await, 204);
-        assert_eq!(desk.erp.token_calls().len(), calls);
+        assert_eq!(fixture.code_of_test().await, 204);
+        assert_eq!(fixture.erp.token_calls().len(), calls);
     }
-    desk.erp.expire_in(3_600);
+    fixture.erp.expire_in(3_600);
     for _ in 0..2 {
-        assert_eq!(desk.code_of_test().await, 204);
-        assert_eq!(desk.erp.token_calls().len(), 4);
+        assert_eq!(fixture.code_of_test().await, 204);
+        assert_eq!(fixture.erp.token_calls().len(), 4);
     }
-    let client = json!({ "token_url": desk.erp.token_url(), "client_id": "c2", "scope": "a b",
+    let client = json!({ "token_url": fixture.erp.token_url(), "client_id": "c2", "scope": "a b",
         "client_authentication": "body" });
-    desk.set("client_credentials", client).await;
-    assert_eq!(desk.notified().await.header("authorization"), "Bearer token-5");
-    let call = desk.erp.token_calls().remove(4);
+    fixture.set("client_credentials", client).await;
+    assert_eq!(fixture.notified().await.header("authorization"), "Bearer token-5");
+    let call = fixture.erp.token_calls().remove(4);
     assert_eq!(
         json!(call.form),
         json!({ "grant_type": "client_credentials", "client_id": "c2",
@@ -243,21 +243,22 @@ async fn a_token_is_fetched_anew_when_it_ends_and_when_the_settings_change(world
 
 #[each_database]
 async fn a_refresh_token_that_the_server_replaces_is_kept(world: &World) {
-    let desk = Desk::at(world, Gate::Token).await;
-    desk.erp.rotate_from("refresh-0");
-    desk.set_tokens("oauth2", Some("refresh-0")).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Token).await;
+    fixture.erp.rotate_from("refresh-0");
+    fixture.set_tokens("oauth2", Some("refresh-0")).await;
     for _ in 0..3 {
-        assert_eq!(desk.code_of_test().await, 204);
-        desk.erp.revoke();
+        assert_eq!(fixture.code_of_test().await, 204);
+        fixture.erp.revoke();
     }
-    let sent: Vec<_> = desk.erp.token_calls().iter().map(|call| call.form["refresh_token"].clone()).collect();
+    let sent: Vec<_> =
+        fixture.erp.token_calls().iter().map(|call| call.form["refresh_token"].clone()).collect();
     assert_eq!(sent, ["refresh-0", "refresh-1", "refresh-2"]);
-    // It is in the books: settings without a refresh token go on with it.
-    desk.set_tokens("oauth2", None).await;
-    assert_eq!(desk.notified().await.header("authorization"), "Bearer token-4");
+    // It is stored: settings without a refresh token continue with it.
+    fixture.set_tokens("oauth2", None).await;
+    assert_eq!(fixture.notified().await.header("authorization"), "Bearer token-4");
     // What an operator sets goes before what the server gave.
-    desk.set_tokens("oauth2", Some("lost")).await;
-    let said = desk.failure_of_test().await;
+    fixture.set_tokens("oauth2", Some("lost")).await;
+    let said = fixture.failure_of_test().await;
     assert_eq!(
         said,
         "The token endpoint answered 400 invalid_grant: the refresh_token is no longer good; set a new one"
@@ -266,15 +267,15 @@ async fn a_refresh_token_that_the_server_replaces_is_kept(world: &World) {
 
 #[each_database]
 async fn a_token_that_is_not_given_is_a_failed_attempt_that_says_what_to_do(world: &World) {
-    let desk = Desk::at(world, Gate::Token).await;
-    desk.set_tokens("client_credentials", None).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Token).await;
+    fixture.set_tokens("client_credentials", None).await;
     let refusal = json!({ "error": "invalid_client", "error_description": "s1 is wrong" }).to_string();
-    desk.erp.answer_token_with(401, &refusal);
-    desk.erp.answer_token_with(500, "s1 is wrong");
-    desk.erp.answer_token_with(200, &"x".repeat(70_000));
-    let taken = desk.notified().await;
+    fixture.erp.answer_token_with(401, &refusal);
+    fixture.erp.answer_token_with(500, "s1 is wrong");
+    fixture.erp.answer_token_with(200, &"x".repeat(70_000));
+    let taken = fixture.notified().await;
     assert_eq!(taken.header("authorization"), "Bearer token-4");
-    let attempts = desk.attempts(4).await;
+    let attempts = fixture.attempts(4).await;
     let said: Vec<_> = attempts
         .iter()
         .map(|attempt| json!([attempt["status"], attempt["failure"], attempt["response"]]))
@@ -298,50 +299,53 @@ async fn a_token_that_is_not_given_is_a_failed_attempt_that_says_what_to_do(worl
 
 #[each_database]
 async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) {
-    let desk = Desk::at(world, Gate::Ntlm(ACCOUNT)).await;
-    assert_eq!(desk.code_of_test().await, 401);
-    desk.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
-    assert_eq!(desk.code_of_test().await, 204);
-    let body = desk.notified().await.body().clone();
+    let fixture = ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await;
+    assert_eq!(fixture.code_of_test().await, 401);
+    fixture.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
+    assert_eq!(fixture.code_of_test().await, 204);
+    let body = fixture.notified().await.body().clone();
     assert_eq!(body["type"], "invoice.created");
-    desk.notified().await;
-    assert_eq!(desk.erp.connections(), 3, "none is used again, whoever signed in");
-    desk.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "wrong" })).await;
-    assert_eq!(desk.code_of_test().await, 401);
-    desk.set("ntlm", json!({ "username": "Ada" })).await;
-    assert_eq!(desk.code_of_test().await, 401, "another domain");
-    desk.erp.set_gate(Gate::Open);
+    fixture.notified().await;
+    assert_eq!(fixture.erp.connections(), 3, "none is used again, whoever signed in");
+    fixture.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "wrong" })).await;
+    assert_eq!(fixture.code_of_test().await, 401);
+    fixture.set("ntlm", json!({ "username": "Ada" })).await;
+    assert_eq!(fixture.code_of_test().await, 401, "another domain");
+    fixture.erp.set_gate(Gate::Open);
     let said = "The endpoint did not ask for NTLM: enable it there, or set another auth_type";
-    assert_eq!(desk.failure_of_test().await, said);
+    assert_eq!(fixture.failure_of_test().await, said);
 }
 
 #[each_database]
 async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_message(world: &World) {
-    let (desk, plain) = (Desk::at(world, Gate::Ntlm(ACCOUNT)).await, Receiver::start());
-    desk.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
+    let (fixture, plain) = (ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await, Receiver::start());
+    fixture.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
     let integrator = world.integrator();
-    integrator.set_webhook(desk.taxpayer.id, &plain.url(), &["invoice.created"]).await.expect_status(200);
+    integrator.set_webhook(fixture.taxpayer.id, &plain.url(), &["invoice.created"]).await.expect_status(200);
     plain.answer_always(Reply::Abort(400));
-    desk.taxpayer.invoice(&documents::invoice()).await;
-    let attempt = desk.attempts(1).await.remove(0);
+    fixture.taxpayer.invoice(&documents::invoice()).await;
+    let attempt = fixture.attempts(1).await.remove(0);
     assert_eq!((&attempt["status"], &attempt["failure"]), (&Value::Null, &json!("auth")), "{attempt}");
     assert!(plain.received().iter().all(|one| one.bytes.is_empty()), "nothing was sent");
-    integrator.set_webhook(desk.taxpayer.id, &desk.erp.url(), &["invoice.created"]).await.expect_status(200);
-    eventually("the notification", async || desk.erp.accepted().pop()).await;
+    integrator
+        .set_webhook(fixture.taxpayer.id, &fixture.erp.url(), &["invoice.created"])
+        .await
+        .expect_status(200);
+    eventually("the notification", async || fixture.erp.accepted().pop()).await;
 }
 
 #[each_database]
 async fn a_soap_envelope_holds_the_notification_and_its_fault_is_a_failure(world: &World) {
-    let desk = Desk::at(world, Gate::Open).await;
-    desk.set_format("soap", json!({ "namespace": "http://erp.example/ws", "method": "PostEvent" })).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Open).await;
+    fixture.set_format("soap", json!({ "namespace": "http://erp.example/ws", "method": "PostEvent" })).await;
     let fault = |inside: &str| {
         format!(
             "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body>{inside}</s:Body></s:Envelope>"
         )
     };
-    desk.erp.answer_next(200, &fault("<s:Fault><faultcode>s:Server</faultcode></s:Fault>"));
-    desk.erp.answer_next(200, &fault("<PostEventResponse/>"));
-    let taken = desk.notified().await;
+    fixture.erp.answer_next(200, &fault("<s:Fault><faultcode>s:Server</faultcode></s:Fault>"));
+    fixture.erp.answer_next(200, &fault("<PostEventResponse/>"));
+    let taken = fixture.notified().await;
     assert_eq!(taken.header("content-type"), "text/xml; charset=utf-8");
     assert_eq!(taken.header("soapaction"), "\"http://erp.example/ws/PostEvent\"");
     let leaves = leaves(taken.text());
@@ -352,7 +356,7 @@ async fn a_soap_envelope_holds_the_notification_and_its_fault_is_a_failure(world
     assert_eq!(leaf("Envelope/Body/PostEvent/type"), "invoice.created");
     assert_eq!(leaf("Envelope/Body/PostEvent/id"), taken.header("webhook-id"));
     assert_eq!(leaf("Envelope/Body/PostEvent/data/invoice/invoice_category"), "B2B");
-    let attempts = desk.attempts(2).await;
+    let attempts = fixture.attempts(2).await;
     assert_eq!((&attempts[0]["status"], &attempts[0]["failure"]), (&json!(200), &json!("rejected")));
     assert_eq!((&attempts[1]["status"], &attempts[1]["failure"]), (&json!(200), &Value::Null));
 }
@@ -373,42 +377,44 @@ fn leaves(xml: &str) -> Vec<(String, String)> {
 
 #[each_database]
 async fn a_call_of_jsonrpc_is_answered_with_a_result_or_failed(world: &World) {
-    let desk = Desk::at(world, Gate::Open).await;
-    desk.set_format("jsonrpc", json!({ "method": "erp.notify" })).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Open).await;
+    fixture.set_format("jsonrpc", json!({ "method": "erp.notify" })).await;
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}"#;
-    desk.erp.answer_next(200, error);
-    desk.erp.answer_next(200, r#"{"jsonrpc":"2.0","id":"of another call","result":true}"#);
-    desk.erp.answer_next(200, r#"{"jsonrpc":"2.0","id":null,"result":true}"#);
-    let taken = desk.notified().await;
+    fixture.erp.answer_next(200, error);
+    fixture.erp.answer_next(200, r#"{"jsonrpc":"2.0","id":"of another call","result":true}"#);
+    fixture.erp.answer_next(200, r#"{"jsonrpc":"2.0","id":null,"result":true}"#);
+    let taken = fixture.notified().await;
     let call = taken.body().clone();
     let expected = (json!("2.0"), json!("erp.notify"), json!(taken.header("webhook-id")));
     assert_eq!((call["jsonrpc"].clone(), call["method"].clone(), call["id"].clone()), expected);
     assert_eq!((&call["params"]["id"], &call["params"]["type"]), (&call["id"], &json!("invoice.created")));
-    let failures: Vec<_> = desk.attempts(3).await.iter().map(|attempt| attempt["failure"].clone()).collect();
+    let failures: Vec<_> =
+        fixture.attempts(3).await.iter().map(|attempt| attempt["failure"].clone()).collect();
     assert_eq!(json!(failures), json!(["rejected", "rejected", null]));
 }
 
 #[each_database]
 async fn a_graphql_mutation_has_the_event_as_its_variable(world: &World) {
-    let desk = Desk::at(world, Gate::Open).await;
+    let fixture = ErpTaxpayer::at(world, Gate::Open).await;
     let mutation = "mutation Take($event: EventInput!) { take(event: $event) { ok } }";
-    desk.set_format("graphql", json!({ "mutation": mutation })).await;
-    desk.erp.answer_next(200, r#"{"data":{"take":null},"errors":[{"message":"no"}]}"#);
-    desk.erp.answer_next(200, r#"{"data":{"take":{"ok":true}}}"#);
-    let taken = desk.notified().await;
+    fixture.set_format("graphql", json!({ "mutation": mutation })).await;
+    fixture.erp.answer_next(200, r#"{"data":{"take":null},"errors":[{"message":"no"}]}"#);
+    fixture.erp.answer_next(200, r#"{"data":{"take":{"ok":true}}}"#);
+    let taken = fixture.notified().await;
     let body = taken.body().clone();
     assert_eq!(body["query"], mutation);
     assert_eq!(body["variables"]["event"]["id"], taken.header("webhook-id"));
-    let failures: Vec<_> = desk.attempts(2).await.iter().map(|attempt| attempt["failure"].clone()).collect();
+    let failures: Vec<_> =
+        fixture.attempts(2).await.iter().map(|attempt| attempt["failure"].clone()).collect();
     assert_eq!(json!(failures), json!(["rejected", null]));
 }
 
 #[each_database]
 async fn an_odata_service_is_sent_a_flat_entity(world: &World) {
-    let desk = Desk::at(world, Gate::Open).await;
-    desk.set_format("odata", json!({})).await;
-    desk.erp.answer_next(201, "");
-    let taken = desk.notified().await;
+    let fixture = ErpTaxpayer::at(world, Gate::Open).await;
+    fixture.set_format("odata", json!({})).await;
+    fixture.erp.answer_next(201, "");
+    let taken = fixture.notified().await;
     for (name, value) in [
         ("content-type", "application/json;odata.metadata=minimal"),
         ("odata-version", "4.0"),
@@ -422,7 +428,7 @@ async fn an_odata_service_is_sent_a_flat_entity(world: &World) {
     assert_eq!(names, ["Data", "Id", "Irn", "Sequence", "TaxpayerId", "Timestamp", "Type"]);
     assert_eq!(
         (&entity["Type"], &entity["TaxpayerId"]),
-        (&json!("invoice.created"), &json!(desk.taxpayer.id))
+        (&json!("invoice.created"), &json!(fixture.taxpayer.id))
     );
     let data: Value = strict_json::from_trusted(entity["Data"].as_str().unwrap()).unwrap();
     assert_eq!(data["irn"], entity["Irn"]);

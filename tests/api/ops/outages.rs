@@ -1,4 +1,4 @@
-//! GET /ops/outages, and what taxpayers are told of an outage.
+//! GET /ops/outages, and the notifications of an outage.
 
 use sandbox::{FaultKind, FaultOrder};
 use serde_json::{Value, json};
@@ -57,14 +57,14 @@ fn has_fields(of: &Value, fields: &[&str]) {
 }
 
 #[each_database(&QUICK)]
-async fn taxpayers_that_ask_for_it_are_told_the_start_and_the_end_of_an_outage_once(world: &World) {
+async fn subscribed_taxpayers_are_notified_once_of_the_start_and_the_end_of_an_outage(world: &World) {
     let receiver = Receiver::start();
-    let told = subscribed(world, &receiver, &[STARTED, ENDED]).await;
+    let subscriber = subscribed(world, &receiver, &[STARTED, ENDED]).await;
     let deaf = subscribed(world, &receiver, &["api-key.rotated"]).await;
     let none = world.taxpayer().await;
     let operator = world.new_operator().await;
-    let submitted = outage(world, &told).await;
-    let open = newest(&operator, "an outage that was told", |one| one["announced"]["started"] == 1).await;
+    let submitted = outage(world, &subscriber).await;
+    let open = newest(&operator, "a notified outage", |one| one["announced"]["started"] == 1).await;
     has_fields(&open, &["announced", "duration_s", "ended_at", "id", "operations", "started_at"]);
     has_fields(&open["announced"], &["ended", "started", "under_way"]);
     assert_eq!((&open["ended_at"], &open["announced"]["ended"]), (&json!(null), &json!(0)));
@@ -76,9 +76,9 @@ async fn taxpayers_that_ask_for_it_are_told_the_start_and_the_end_of_an_outage_o
     assert_eq!(ready.body["status"], json!("degraded"));
 
     world.authority.clear_faults();
-    let over = newest(&operator, "the end, told", |one| one["announced"]["ended"] == 1).await;
+    let over = newest(&operator, "the notified end", |one| one["announced"]["ended"] == 1).await;
     assert_eq!((&over["id"], &over["announced"]["started"]), (&open["id"], &json!(1)));
-    let events = of_outages(told.events().await);
+    let events = of_outages(subscriber.events().await);
     let names: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(names, [STARTED, ENDED]);
     has_fields(&events[0]["data"], &["message", "operations", "outage_id", "started_at"]);
@@ -101,7 +101,7 @@ async fn taxpayers_that_ask_for_it_are_told_the_start_and_the_end_of_an_outage_o
     }
     for body in submitted {
         let run = async || {
-            let run = told.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
+            let run = subscriber.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
             (run.data()["state"] == json!("succeeded")).then_some(())
         };
         eventually("what was queued to go on by itself", run).await;
@@ -120,7 +120,7 @@ async fn a_second_outage_is_a_second_pair_and_the_newest_is_listed_first(world: 
         outage(world, &taxpayer).await;
         newest(&operator, "an open outage", |one| one["ended_at"].is_null()).await;
         world.authority.clear_faults();
-        newest(&operator, "its end, told", |one| one["announced"]["ended"] == 1).await;
+        newest(&operator, "its notified end", |one| one["announced"]["ended"] == 1).await;
         assert_eq!(outages(&operator).await.data()["total"], json!(round));
     }
     let listed = outages(&operator).await.data()["data"].clone();

@@ -29,7 +29,7 @@ fn today() -> String {
 }
 
 /// Waits until the start has read its lists and keeps the authority from sending notices. Nothing is compared unasked.
-async fn untold(world: &World) -> (Taxpayer, Operator) {
+async fn unconfirmed(world: &World) -> (Taxpayer, Operator) {
     // A start reads the list of invoices in transit, what is recent and then all: from here on nothing is read.
     let lists = async || {
         let calls = world.authority.calls();
@@ -50,7 +50,7 @@ async fn compared(operator: &Operator, taxpayer: &Taxpayer) -> Value {
     .await
 }
 
-/// What was found, each as what it is and what was done.
+/// Returns the findings, each with its kind and what was done.
 fn findings(reconciliation: &Value) -> Vec<String> {
     let found = reconciliation["findings"].as_array().unwrap().iter();
     found
@@ -124,7 +124,7 @@ async fn paused_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Val
 
 #[each_database(&QUICK)]
 async fn ledgers_that_agree_are_counted(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let nothing = compared(operator, taxpayer).await;
     assert_eq!((counts(&nothing), &nothing["state"]), ([0; 5], &json!("done")));
     for _ in 0..3 {
@@ -161,7 +161,7 @@ async fn ledgers_that_agree_are_counted(world: &World) {
 
 #[each_database(&QUICK)]
 async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_resolves_itself(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
     assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
     assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
@@ -174,7 +174,7 @@ async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_res
 
 #[each_database(&QUICK)]
 async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
     // Paused again by hand, while it waits for an authority that fails.
     silence(world, &irn);
@@ -193,7 +193,7 @@ async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
 
 #[each_database(&QUICK)]
 async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let unknown = sent_elsewhere(world, taxpayer, &documents::invoice_no());
     let stored = taxpayer.invoice(&documents::invoice()).await;
     sent_elsewhere(world, taxpayer, stored["invoice_no"].as_str().unwrap());
@@ -217,7 +217,7 @@ async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(w
 
 #[each_database(&QUICK)]
 async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_listed(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let refused =
         with(&submission(taxpayer, &format!("{}SBXREJECT", documents::invoice_no())), "note", json!("odd"));
     taxpayer.app().submit(&refused).await.expect_refusal(422, "AUTHORITY_REJECTED");
@@ -252,8 +252,8 @@ async fn a_waiting_run_is_sent_to_ask_at_once(world: &World) {
 }
 
 #[each_database(&QUICK)]
-async fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+async fn a_transmission_and_a_receipt_without_notices_are_recorded_once(world: &World) {
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(taxpayer, &buyer.registration.tin).await;
     order(world, FaultKind::CommitThenDrop, Operation::Transmit, &irn);
@@ -279,7 +279,7 @@ async fn a_transmission_and_a_receipt_that_nobody_told_us_of_are_recorded_once(w
 
 #[each_database(&QUICK)]
 async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world: &World) {
-    let (taxpayer, operator) = &untold(world).await;
+    let (taxpayer, operator) = &unconfirmed(world).await;
     let (here, _) = signed(taxpayer, "87654321-0001").await;
     let body = json!({
         "unique_no": here["irn"], "unique_no_type": "IRN", "status": "paid", "remark": "in cash",

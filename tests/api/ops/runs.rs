@@ -149,7 +149,7 @@ async fn a_paused_run_stays_paused_until_it_is_resumed_and_then_ends_well(world:
 async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
     let audit = operator.audit(&format!("?subject={}", id(run))).await.expect_status(200);
     let entries = audit.data()["data"].as_array().unwrap();
-    let told: Vec<_> =
+    let recorded: Vec<_> =
         entries.iter().map(|entry| [&entry["action"], &entry["from_state"], &entry["to_state"]]).collect();
     // It was asking once more or waiting to, at the moment it was paused.
     let before = entries[1]["from_state"].clone();
@@ -158,7 +158,7 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
         [&json!("run.resume"), &json!("paused"), &json!("running")],
         [&json!("run.pause"), &before, &json!("paused")],
     ];
-    assert_eq!(told, expected, "{}", audit.text);
+    assert_eq!(recorded, expected, "{}", audit.text);
     let fields: Vec<_> = entries[0].as_object().unwrap().keys().map(String::as_str).collect();
     let expected = [
         "action",
@@ -219,7 +219,7 @@ async fn a_refused_run_is_retried(world: &World) {
 }
 
 #[each_database(ALONE)]
-async fn a_cancelled_run_ends_its_invoice_is_free_and_its_taxpayer_is_told(world: &World) {
+async fn a_cancelled_run_ends_its_invoice_is_free_and_its_taxpayer_is_notified(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
     let run = operator.run_of(&taxpayer).await;
@@ -227,9 +227,12 @@ async fn a_cancelled_run_ends_its_invoice_is_free_and_its_taxpayer_is_told(world
     assert_eq!((&answer.data()["state"], &answer.data()["moves"]), (&json!("cancelled"), &json!(["retry"])));
     let after = taxpayer.reread(&invoice).await;
     assert_eq!((&after["status"], &after["authority_data"]["status"]), (&json!("draft"), &json!("FAILED")));
-    let told = taxpayer.events().await.pop().unwrap();
-    assert_eq!(told["type"], json!("invoice.failed"));
-    assert!(!told["data"].to_string().contains("to cancel it"), "an operator's reason is not the taxpayer's");
+    let recorded = taxpayer.events().await.pop().unwrap();
+    assert_eq!(recorded["type"], json!("invoice.failed"));
+    assert!(
+        !recorded["data"].to_string().contains("to cancel it"),
+        "an operator's reason is not the taxpayer's"
+    );
     world.authority.clear_faults();
     // The caller may ask for it again.
     let no = invoice["invoice_no"].as_str().unwrap();

@@ -1,15 +1,15 @@
-//! What the tests work with.
+//! What the API tests share.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | the application, one a database | `world` |
-//! | its directory and its database | `home` |
+//! | its directory and its database | `directory` |
 //! | an ERP that asks for credentials | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
-//! | what somebody else let the authority sign | `planted` |
+//! | documents that another system let the authority sign | `planted` |
 
+pub(crate) mod directory;
 pub(crate) mod erp;
-pub(crate) mod home;
 pub(crate) mod ntlm;
 pub(crate) mod planted;
 pub(crate) mod supplies;

@@ -7,7 +7,7 @@ use md5::Md5;
 
 const MAGIC: &[u8] = b"NTLMSSP\0";
 
-/// Who may sign in.
+/// The account that may sign in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account {
     pub(crate) user: &'static str,
@@ -45,7 +45,7 @@ pub(crate) fn challenge(of_server: [u8; 8]) -> Vec<u8> {
     message
 }
 
-/// Whether the third message (2.2.1.3) is of this account and proves its password (3.3.2).
+/// Returns whether the third message (2.2.1.3) is from this account and proves its password (3.3.2).
 pub(crate) fn is_proof(message: &[u8], of_server: [u8; 8], account: Account) -> bool {
     if !message.starts_with(MAGIC) || message[8..12] != 3_u32.to_le_bytes() {
         return false;

@@ -1,4 +1,4 @@
-//! What somebody else let the authority sign under an IRN of ours: signed and transmitted, without a notice.
+//! Documents that another system let the authority sign under an IRN of ours: transmitted, without a notice.
 
 use sandbox::Inbound;
 use serde_json::{Value, json};

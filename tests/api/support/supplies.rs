@@ -1,4 +1,4 @@
-//! Invoices that suppliers send: from elsewhere, and from a taxpayer of the same house.
+//! Invoices that suppliers send: from elsewhere, and from a taxpayer of this service.
 
 use sandbox::Inbound;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use testkit::roles::Taxpayer;
 
 use super::world::World;
 
-/// An invoice from elsewhere, signed and transmitted, of which nobody is told; its IRN.
+/// An invoice from elsewhere, signed and transmitted, without a notice; its IRN.
 pub(crate) fn planted(world: &World, tin: &str) -> String {
     let inbound = Inbound {
         tin: tin.to_owned(),

@@ -24,7 +24,7 @@ use testkit::patience::eventually;
 use testkit::roles::{Integrator, Operator, TAXPAYERS, Taxpayer};
 use tokio::runtime::Runtime;
 
-use super::home;
+use super::directory;
 
 /// Runs every test; the connections of the HTTP client belong to it.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -74,15 +74,16 @@ fn run(world: &World, case: Case) {
 
 impl World {
     fn start(backend: Backend, name: &str, changes: &[(&str, &str)]) -> Self {
-        let (settings, integrator_key) = home::furnished(backend, name, changes);
+        let (settings, integrator_key) = directory::fresh_settings(backend, name, changes);
         Self::begin(settings, integrator_key)
     }
 
     pub(crate) fn begin(settings: Settings, integrator_key: &str) -> Self {
-        let (tell, told) = mpsc::channel();
+        let (started_sender, started) = mpsc::channel();
         let for_thread = settings.clone();
-        let thread = thread::spawn(move || actix_rt::System::new().block_on(serve(for_thread, tell)));
-        let (address, authority_root, authority, handle) = told.recv().unwrap();
+        let thread =
+            thread::spawn(move || actix_rt::System::new().block_on(serve(for_thread, started_sender)));
+        let (address, authority_root, authority, handle) = started.recv().unwrap();
         let integrator_key = integrator_key.to_owned();
         let client = Client::new(format!("http://{address}"));
         Self { client, settings, authority, authority_root, integrator_key, handle, thread }
@@ -120,7 +121,7 @@ impl World {
         self.anonymous().send("POST", &self.notices_path(), &body).await
     }
 
-    /// What the authority itself says to a document, asked without this service.
+    /// Returns the authority's own answer to a document, without this service.
     pub(crate) async fn authority_says(&self, document: &serde_json::Value) -> Answer {
         let settings = &self.settings.authority;
         let caller = self.client.at(self.authority_root.clone()).with_key(settings.api_key.expose_secret());
@@ -206,11 +207,14 @@ impl World {
     }
 }
 
-async fn serve(settings: Settings, tell: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>) {
+async fn serve(
+    settings: Settings,
+    started_sender: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>,
+) {
     let application = Application::build(&settings).await.unwrap();
     let sandbox = application.app().sandbox.as_ref().unwrap();
     let (root, authority) = (sandbox.base_url(), Arc::clone(sandbox.state()));
-    tell.send((application.address(), root, authority, application.handle())).unwrap();
+    started_sender.send((application.address(), root, authority, application.handle())).unwrap();
     application.run_until_stopped().await.unwrap();
 }
 

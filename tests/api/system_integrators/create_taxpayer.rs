@@ -193,7 +193,7 @@ async fn of_look_alikes_that_come_at_once_one_is_created(world: &World) {
 }
 
 #[each_database(&[("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "2")])]
-async fn who_asks_for_many_names_that_are_taken_is_told_no_more(world: &World) {
+async fn a_caller_that_asks_for_many_taken_names_is_limited(world: &World) {
     let integrator = world.integrator();
     let first = documents::taxpayer();
     integrator.create_taxpayer(&first).await.expect_status(201);

@@ -31,8 +31,8 @@ async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> (Tax
     (taxpayer, integrator)
 }
 
-/// Lets so many events of new invoices die.
-async fn dead_letters(taxpayer: &Taxpayer, integrator: &Integrator, (receiver, count): (&Receiver, usize)) {
+/// Makes dead letters of the events of so many new invoices.
+async fn dead_letters(taxpayer: &Taxpayer, integrator: &Integrator, receiver: &Receiver, count: usize) {
     receiver.answer_always(Reply::Status(500));
     for _ in 0..count {
         taxpayer.invoice(&documents::invoice()).await;
@@ -67,7 +67,7 @@ async fn dead_letters_are_replayed_with_the_id_of_their_event(world: &World) {
     let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
     taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(1).await;
-    dead_letters(&taxpayer, &integrator, (&receiver, 3)).await;
+    dead_letters(&taxpayer, &integrator, &receiver, 3).await;
     let before = receiver.received();
     let answer = integrator.replay(taxpayer.id, json!(0), "failed").await.expect_status(200);
     assert_eq!(answer.message(), "Webhook replay started successfully");
@@ -107,7 +107,7 @@ async fn dead_letters_are_replayed_with_the_id_of_their_event(world: &World) {
 async fn a_replayed_delivery_has_the_whole_schedule_again(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
-    dead_letters(&taxpayer, &integrator, (&receiver, 1)).await;
+    dead_letters(&taxpayer, &integrator, &receiver, 1).await;
     receiver.answer_next(&[Reply::Status(500); 3]);
     integrator.replay(taxpayer.id, json!(0), "failed").await.expect_status(200);
     settled(&integrator, &taxpayer).await;
@@ -329,7 +329,7 @@ async fn enabling_takes_no_body_or_one_of_three_words(world: &World) {
 async fn dead_letters_are_replayed_when_a_webhook_is_enabled_with_failed(world: &World) {
     let receiver = Receiver::start();
     let (taxpayer, integrator) = subscribed(world, &receiver, &[CREATED]).await;
-    dead_letters(&taxpayer, &integrator, (&receiver, 2)).await;
+    dead_letters(&taxpayer, &integrator, &receiver, 2).await;
     integrator.enable_webhook(taxpayer.id, "failed").await.expect_status(200);
     let replay = settled(&integrator, &taxpayer).await;
     assert_eq!((&replay["queued"], accepted(&receiver).len()), (&json!(2), 2));

@@ -158,7 +158,7 @@ async fn a_cancelled_replay_queues_nothing_more(world: &World) {
 }
 
 #[each_database]
-async fn nothing_to_replay_is_told_in_a_warning(world: &World) {
+async fn a_replay_of_nothing_is_answered_with_a_warning(world: &World) {
     let (taxpayer, integrator, receiver) = with_a_log(world, 1).await;
     for since in [json!("2999-01-01T00:00:00Z"), json!(1_000_000)] {
         let answer = integrator.replay(taxpayer.id, since, "all").await.expect_status(200);

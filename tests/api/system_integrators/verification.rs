@@ -62,9 +62,9 @@ async fn a_taxpayer_that_the_authority_contradicts_or_does_not_know_is_unverifie
         assert_eq!(verification(world, taxpayer.id, "unverified").await, reason);
         taxpayer.invoice(&documents::invoice()).await;
         let events = taxpayer.events().await;
-        let told = events.iter().find(|event| event["type"] == "taxpayer.unverified").unwrap();
+        let event = events.iter().find(|event| event["type"] == "taxpayer.unverified").unwrap();
         let data = json!({ "taxpayer_id": taxpayer.id, "verification": "unverified", "reason": reason });
-        assert_eq!(told["data"], data);
+        assert_eq!(event["data"], data);
         let query = format!(
             "/ops/taxpayers?verification=unverified&tin={}",
             taxpayer.registration.tin.replace('-', "")
@@ -94,8 +94,8 @@ async fn a_business_that_is_registered_later_is_confirmed_then(world: &World) {
     world.enrol(&body, &taxpayer.registration.tin);
     assert_eq!(verification(world, taxpayer.id, "verified").await, "confirmed_by_authority");
     let names = taxpayer.event_names().await;
-    let told: Vec<_> = names.iter().filter(|name| name.starts_with("taxpayer.")).collect();
-    assert_eq!(told, ["taxpayer.unverified", "taxpayer.verified"]);
+    let names: Vec<_> = names.iter().filter(|name| name.starts_with("taxpayer.")).collect();
+    assert_eq!(names, ["taxpayer.unverified", "taxpayer.verified"]);
 }
 
 #[each_database(&[("ACCOUNTS__VERIFICATION", "require")])]

@@ -59,16 +59,16 @@ async fn of_concurrent_twins_one_acknowledges(world: &World) {
 async fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden(world: &World) {
     let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
     let irn = received(world, &buyer).await;
-    let untold = planted(world, &other.registration.tin);
-    for irn in [irn.as_str(), &untold, "NEVER1-5A0D0001-20260115"] {
+    let unannounced = planted(world, &other.registration.tin);
+    for irn in [irn.as_str(), &unannounced, "NEVER1-5A0D0001-20260115"] {
         other.acknowledge(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
     }
     assert_eq!(world.authority.invoice(&irn).unwrap().acknowledge_attempts, 0);
-    assert!(!world.authority.invoice(&untold).unwrap().delivered);
+    assert!(!world.authority.invoice(&unannounced).unwrap().delivered);
 }
 
 #[each_database]
-async fn what_the_authority_knew_already_counts_where_our_books_do_not(world: &World) {
+async fn what_the_authority_knew_already_is_stored(world: &World) {
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let (_, irn) = signed(&seller, &buyer.registration.tin).await;
     seller.app().transmit(&irn).await.expect_status(200);

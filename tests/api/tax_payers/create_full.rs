@@ -75,7 +75,7 @@ async fn a_full_invoice_is_a_pending_draft(world: &World) {
 }
 
 #[each_database]
-async fn a_creation_is_told_in_one_event(world: &World) {
+async fn a_creation_is_one_event(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.full(&documents::full_invoice(&taxpayer)).await;
     let events = taxpayer.invoice_events().await;

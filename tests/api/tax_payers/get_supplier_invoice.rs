@@ -57,8 +57,8 @@ async fn the_service_id_counts_in_any_case(world: &World) {
 async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &World) {
     let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
     let irn = received(world, &buyer).await;
-    let untold = planted(world, &other.registration.tin);
-    for irn in [irn.as_str(), &untold, "NEVER1-5A0D0001-20260115"] {
+    let unannounced = planted(world, &other.registration.tin);
+    for irn in [irn.as_str(), &unannounced, "NEVER1-5A0D0001-20260115"] {
         other.supplier_invoice(irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
     }
 }

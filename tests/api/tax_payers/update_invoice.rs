@@ -61,7 +61,7 @@ async fn an_update_replaces_customer_lines_and_details_and_nothing_else(world: &
 }
 
 #[each_database]
-async fn an_update_is_told_in_one_event(world: &World) {
+async fn an_update_is_one_event(world: &World) {
     let taxpayer = world.taxpayer().await;
     let before = taxpayer.invoice(&documents::invoice()).await;
     taxpayer.set_status(&before, "approved").await.expect_status(200);

@@ -5,7 +5,7 @@ use sandbox::{FaultKind, FaultOrder};
 use serde_json::Value;
 
 use crate::support::client::Created;
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
 /// A stall is over when the service gives it up.
 pub(crate) const TIMEOUT: (&str, &str) = ("EINVOICE__AUTHORITY__TIMEOUT_S", "1");
@@ -30,8 +30,8 @@ const FAULTS: [(FaultKind, Option<u16>, &str); 12] = [
 ];
 
 /// Puts the faults in force, drawn with this seed.
-pub(crate) fn begin(scene: &Scene, seed: u64) {
-    let state = scene.authority.state();
+pub(crate) fn begin(deployment: &Deployment, seed: u64) {
+    let state = deployment.authority.state();
     state.set_seed(seed);
     state.clear_calls();
     for (kind, status, chance) in FAULTS {
@@ -41,21 +41,27 @@ pub(crate) fn begin(scene: &Scene, seed: u64) {
 }
 
 /// Ends them and says how many of how many calls they struck.
-pub(crate) async fn end(scene: &Scene) -> (u64, usize) {
-    let address = format!("{}/sandbox/faults", scene.authority.base_url());
+pub(crate) async fn end(deployment: &Deployment) -> (u64, usize) {
+    let address = format!("{}/sandbox/faults", deployment.authority.base_url());
     let listed = reqwest::get(address).await.unwrap().bytes().await.unwrap();
     let listed: Value = strict_json::from_untrusted(&listed).unwrap();
     let struck =
         listed["faults"].as_array().unwrap().iter().map(|fault| fault["hits"].as_u64().unwrap()).sum();
-    scene.authority.state().clear_faults();
-    (struck, scene.authority.state().calls().len())
+    deployment.authority.state().clear_faults();
+    (struck, deployment.authority.state().calls().len())
 }
 
 /// Creates so many invoices and starts their Submit, without waiting for the authority.
-pub(crate) async fn submit_all(scene: &Scene, names: impl Iterator<Item = String>) -> Vec<Created> {
-    stream::iter(names).map(async |name| scene.submit(&name).await).buffer_unordered(AT_ONCE).collect().await
+pub(crate) async fn submit_all(deployment: &Deployment, names: impl Iterator<Item = String>) -> Vec<Created> {
+    stream::iter(names)
+        .map(async |name| deployment.submit(&name).await)
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await
 }
 
-pub(crate) async fn transmit_all(scene: &Scene, invoices: &[Created]) {
-    stream::iter(invoices).for_each_concurrent(AT_ONCE, async |created| scene.transmit(created).await).await;
+pub(crate) async fn transmit_all(deployment: &Deployment, invoices: &[Created]) {
+    stream::iter(invoices)
+        .for_each_concurrent(AT_ONCE, async |created| deployment.transmit(created).await)
+        .await;
 }

@@ -93,7 +93,7 @@ impl Client {
         created
     }
 
-    /// Starts a run, which goes on in the background: 202. One that has succeeded already is told: 200.
+    /// Starts a run, which goes on in the background: 202. One that has succeeded already: 200.
     pub(crate) async fn start_run(&self, operation: &str, body: &Value) -> u16 {
         let path = format!("/v1/app/invoices/{operation}");
         let answer = self.call(Method::POST, &path, Some(body)).await.expect("an answer to a run");

@@ -1,24 +1,24 @@
-//! What every scenario stands on.
+//! What the scenarios share.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | SQLite or PostgreSQL, fresh for each scenario | `database` |
-//! | the binary as a child process, and how it looks where it failed | `service`, `autopsy` |
-//! | the process with its authority, and what is always true of them | `scene` |
+//! | the binary as a child process, and its state when a test fails | `service`, `process_state` |
+//! | the service with its authority and database, and what is always true of them | `deployment` |
 //! | requests | `client` |
-//! | a webhook endpoint that outlives the kills and fails as it is told, what it must have seen | `receiver` |
+//! | a webhook endpoint that outlives the kills and fails as the test says, and the order it must see | `receiver` |
 //! | an authority of which many calls fail | `chaos` |
-//! | what the database says beside the process; a proxy before it that swallows | `books`, `proxy` |
+//! | queries beside the process; a proxy before the database that goes silent | `database_queries`, `proxy` |
 //! | how much there is of it | `size` |
 
-pub(crate) mod autopsy;
-pub(crate) mod books;
 pub(crate) mod chaos;
 pub(crate) mod client;
 pub(crate) mod database;
+pub(crate) mod database_queries;
+pub(crate) mod deployment;
+pub(crate) mod process_state;
 pub(crate) mod proxy;
 pub(crate) mod receiver;
-pub(crate) mod scene;
 pub(crate) mod service;
 pub(crate) mod size;
 

@@ -35,7 +35,7 @@ impl Proxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let number = shared.next.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(connect(client, server.clone(), (number, Arc::clone(&shared))));
+                tokio::spawn(connect(client, server.clone(), number, Arc::clone(&shared)));
             }
         });
         Self { address, numbers }
@@ -62,7 +62,7 @@ impl Proxy {
     }
 }
 
-async fn connect(client: TcpStream, server: (String, u16), (number, numbers): (u64, Arc<Numbers>)) {
+async fn connect(client: TcpStream, server: (String, u16), number: u64, numbers: Arc<Numbers>) {
     let Ok(server) = TcpStream::connect(server).await else { return };
     let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
     let is_silent = move || numbers.silent_below.load(Ordering::SeqCst) > number;

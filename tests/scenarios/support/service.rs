@@ -11,7 +11,7 @@ use testkit::answer::Answer;
 use testkit::client::Client;
 use testkit::patience::eventually;
 
-use crate::support::autopsy;
+use crate::support::process_state;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_einvoice");
 /// Below the ports the system gives to outgoing connections: one of those must not take a dead process's place.
@@ -167,7 +167,11 @@ impl Drop for Service {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             if std::thread::panicking() {
-                println!("--- the process on port {}\n{}", self.port, autopsy::of(child.id(), self.port));
+                println!(
+                    "--- the process on port {}\n{}",
+                    self.port,
+                    process_state::describe(child.id(), self.port)
+                );
             }
             let _ = child.kill();
             let _ = child.wait();

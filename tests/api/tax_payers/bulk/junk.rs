@@ -126,7 +126,7 @@ async fn the_longest_texts_fit(world: &World) {
 }
 
 #[each_database]
-async fn what_is_told_of_a_batch_stays_small_however_much_is_wrong(world: &World) {
+async fn the_response_to_a_batch_stays_small_with_many_faults(world: &World) {
     let taxpayer = world.taxpayer().await;
     let line = json!({ "item_name": 1, "item_no": 2, "description": "A description as long as most are" });
     let item = with(&documents::invoice(), "invoice_lines", Value::Array(vec![line; 25]));

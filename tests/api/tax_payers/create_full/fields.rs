@@ -233,7 +233,7 @@ async fn what_nobody_asks_for_is_named_in_a_warning(world: &World) {
 }
 
 #[each_database]
-async fn all_faults_are_told_at_once_also_whose_irn_it_is(world: &World) {
+async fn all_faults_are_reported_at_once_with_the_irn_of_another(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(&documents::full_invoice(&taxpayer), "issue_date", json!("2099-01-01"));
     let body = with(&without(&body, "due_date"), "irn", json!("INV1-00000000-20260115"));

@@ -227,7 +227,7 @@ async fn a_credit_note_names_what_it_corrects(world: &World) {
 }
 
 #[each_database]
-async fn all_faults_are_told_at_once(world: &World) {
+async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(&documents::invoice(), "customer.email", json!("plain"));
     let body = with(&body, "invoice_lines.0.quantity", json!("two"));

@@ -9,7 +9,7 @@ use testkit::roles::INVOICES;
 use crate::support::world::World;
 
 #[each_database]
-async fn an_incomplete_profile_is_told_what_it_lacks(world: &World) {
+async fn an_incomplete_profile_is_refused_with_the_missing_fields(world: &World) {
     let taxpayer = world.newcomer().await;
     let answer = taxpayer.create_invoice(&documents::invoice()).await;
     let answer = answer.expect_refusal(403, "PROFILE_INCOMPLETE");

@@ -134,7 +134,7 @@ async fn a_service_line_needs_its_category_and_carries_no_other(world: &World) {
 }
 
 #[each_database]
-async fn all_faults_are_told_at_once(world: &World) {
+async fn all_faults_are_reported_at_once(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = with(&without(&documents::update(&invoice), "due_date"), "customer.email", json!("plain"));
@@ -143,7 +143,7 @@ async fn all_faults_are_told_at_once(world: &World) {
 }
 
 #[each_database]
-async fn what_the_books_have_against_it_is_told_at_once_too(world: &World) {
+async fn faults_against_the_stored_invoice_are_reported_at_once_too(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = with(&documents::update(&invoice), "original_invoice_reference", json!("nothing"));

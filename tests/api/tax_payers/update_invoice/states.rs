@@ -18,7 +18,7 @@ async fn drafts_and_approved_invoices_are_edited_and_keep_their_status(world: &W
     }
 }
 
-/// Neither a body that passes nor one that does not edits it, and both are told why.
+/// Neither a valid nor an invalid body edits it, and both are refused with the reason.
 async fn expect_closed(taxpayer: &Taxpayer, invoice: &Value, code: &str) {
     let before = taxpayer.reread(invoice).await;
     let bare = json!({ "unique_no": invoice["irn"], "unique_no_type": "IRN" });

@@ -1,4 +1,4 @@
-//! An update and a submission of the same invoice: whichever the books see first. Nothing older than the stored
+//! An update and a submission of the same invoice: whichever is stored first. Nothing older than the stored
 //! invoice is signed after it was edited.
 
 use std::time::Duration;

@@ -32,7 +32,7 @@ const SUBMITTED: [&str; 5] = [
 const TRANSMITTED: [&str; 2] = ["invoice.status-updated", "invoice.transmitted"];
 
 /// Fields are dropped in this order: the process before its database and directory.
-pub(crate) struct Scene {
+pub(crate) struct Deployment {
     pub(crate) service: Service,
     pub(crate) taxpayer: Client,
     taxpayer_id: i64,
@@ -50,7 +50,7 @@ pub(crate) struct Newcomer {
     pub(crate) registration: Registration,
 }
 
-impl Scene {
+impl Deployment {
     pub(crate) async fn open(backend: Backend) -> Self {
         Self::with(backend, &[]).await
     }
@@ -84,10 +84,10 @@ impl Scene {
         let integrator = Client::new(service.url(), &service.new_integrator());
         let Newcomer { id: taxpayer_id, client: taxpayer, .. } =
             onboarded(&service, &integrator, Registration::demo()).await;
-        let scene =
+        let deployment =
             Self { service, taxpayer, taxpayer_id, integrator, authority, postgres, settings, directory };
-        scene.wait_for_lists().await;
-        scene
+        deployment.wait_for_lists().await;
+        deployment
     }
 
     /// A second process on the same database, and the taxpayer's client there.
@@ -207,7 +207,7 @@ impl Scene {
     }
 
     /// How many calls of this operation the authority has in hand.
-    pub(crate) fn in_hand(&self, operation: Operation, irn: &str) -> usize {
+    pub(crate) fn pending_calls(&self, operation: Operation, irn: &str) -> usize {
         self.calls(operation, irn).iter().filter(|call| call.is_pending()).count()
     }
 

@@ -1,5 +1,4 @@
-//! How a process looks from outside that did not do what was waited for: whether it answers another connection, and
-//! what its threads are at.
+//! The state of a process that a test waited for in vain: its answer on another connection, and what its threads do.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,8 +8,8 @@ use std::time::Duration;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is seen of the process with this number that listens on this port.
-pub(crate) fn of(process: u32, port: u16) -> String {
+/// Describes the process with this number that listens on this port.
+pub(crate) fn describe(process: u32, port: u16) -> String {
     let answer = ask(port).map_or_else(|error| error.to_string(), |answer| first_line(&answer));
     format!("asked on another connection whether it is ready: {answer}\n{}", threads(process))
 }
@@ -28,7 +27,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or("nothing").to_owned()
 }
 
-/// The name, the state and the kernel function of each thread, where the system tells.
+/// Returns the name, the state and the kernel function of each thread, where the system shows them.
 fn threads(process: u32) -> String {
     let mut seen = String::new();
     for thread in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {

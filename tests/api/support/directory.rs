@@ -1,5 +1,5 @@
-//! Where an application keeps its books: a directory and a database of its own. Both are copies of what a first start
-//! left behind, once for each kind of database: to migrate and to fetch the authority's lists is most of a start.
+//! A directory and a database for one application. Both are copies of what a first start left behind, once for each
+//! kind of database: to migrate and to fetch the authority's lists is most of a start.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ const SETTINGS: [(&str, &str); 13] = [
 static FIRST_ON_SQLITE: LazyLock<First> = LazyLock::new(|| First::start(Backend::Sqlite));
 static FIRST_ON_POSTGRESQL: LazyLock<First> = LazyLock::new(|| First::start(Backend::Postgres));
 
-/// What a first start left behind.
+/// The result of a first start.
 struct First {
     home: PathBuf,
     /// On PostgreSQL.
@@ -60,8 +60,12 @@ impl First {
     }
 }
 
-/// The settings of an application with books of its own, and the key of the integrator that is in them.
-pub(crate) fn furnished(backend: Backend, name: &str, changes: &[(&str, &str)]) -> (Settings, &'static str) {
+/// Returns the settings of an application with its own directory and database, and the key of its integrator.
+pub(crate) fn fresh_settings(
+    backend: Backend,
+    name: &str,
+    changes: &[(&str, &str)],
+) -> (Settings, &'static str) {
     let (first, home) = (First::of(backend), fresh_directory(name));
     for file in fs::read_dir(&first.home).unwrap().map(Result::unwrap) {
         fs::copy(file.path(), home.join(file.file_name())).unwrap();
@@ -88,7 +92,7 @@ fn fresh_directory(name: &str) -> PathBuf {
     directory
 }
 
-/// The name of a new database, empty or a copy of one that nobody uses.
+/// Creates a database, empty or a copy of one without connections, and returns its name.
 async fn fresh_database(copied: Option<&str>) -> String {
     let database = format!("api_{}_{}", process::id(), number());
     let admin = Database::connect(postgres_server()).await.unwrap();

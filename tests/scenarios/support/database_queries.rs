@@ -1,4 +1,4 @@
-//! The books, read beside the process: what is asked here costs it no request.
+//! Queries of the database beside the process, which cost it no request.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement};
 use testkit::patience::{PATIENCE, eventually_within};
 
 use crate::support::database::{PostgresDatabase, connect};
-use crate::support::scene::Scene;
+use crate::support::deployment::Deployment;
 
-pub(crate) struct Books(DatabaseConnection);
+pub(crate) struct DatabaseQueries(DatabaseConnection);
 
-impl Books {
-    pub(crate) async fn of(scene: &Scene) -> Self {
-        let url = scene.postgres.as_ref().map_or_else(|| scene.sqlite_url(), PostgresDatabase::url);
+impl DatabaseQueries {
+    pub(crate) async fn of(deployment: &Deployment) -> Self {
+        let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
         Self(connect(&url).await)
     }
 
@@ -39,13 +39,13 @@ impl Books {
         .await;
     }
 
-    /// Runs of which it is not known what came of them, or that are not over.
+    /// Counts the runs with an unknown outcome and those that have not succeeded.
     pub(crate) async fn unknown_or_open(&self) -> i64 {
         let text = "SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded' OR intent IS NOT NULL";
         self.number(text).await
     }
 
-    /// Prints how often which words stand beside each other: `SELECT word, word, count`.
+    /// Prints a table of counts: `SELECT word, word, count`.
     pub(crate) async fn print(&self, title: &str, text: &str) {
         println!("  {title}:");
         for row in self.rows(text).await {
@@ -56,7 +56,7 @@ impl Books {
         }
     }
 
-    /// Prints by what each run's outcome became known, and what came of each attempt at a step.
+    /// Prints the counts of runs by how their outcome became known, and of attempts by outcome.
     pub(crate) async fn print_outcomes(&self) {
         let runs = "SELECT operation, resolved_by, COUNT(*) FROM pipeline_runs GROUP BY 1, 2 ORDER BY 1, 2";
         self.print("runs by resolved_by", runs).await;

@@ -36,24 +36,29 @@ const COME_BACK: Duration = Duration::from_millis(100);
 /// Events that are notified; the creation of an invoice is not.
 const EVENT: &str = "invoice.status-updated";
 
-/// An invoice, and what its status is set to next.
-struct Seat {
+/// An invoice and its next status.
+struct BenchInvoice {
     taxpayer: TaxpayerId,
     irn: String,
     next: Cell<SettableStatus>,
 }
 
-pub(crate) struct Crowd {
+pub(crate) struct BenchTaxpayers {
     taxpayers: Arc<TaxpayerHandle>,
-    seats: Vec<Seat>,
+    invoices: Vec<BenchInvoice>,
     pub(crate) endpoints: Range<usize>,
     /// Commands that were refused because the database was too busy, and sent again.
-    pub(crate) put_off: Cell<usize>,
+    pub(crate) retried: Cell<usize>,
 }
 
-impl Crowd {
+impl BenchTaxpayers {
     /// Makes a taxpayer for each of these numbers, its webhook, and so many invoices.
-    pub(crate) async fn gather(app: &App, sink: &Sink, endpoints: Range<usize>, invoices: usize) -> Self {
+    pub(crate) async fn create(
+        app: &App,
+        sink: &Sink,
+        endpoints: Range<usize>,
+        invoices_each: usize,
+    ) -> Self {
         let (name, key) = (format!("crowd{}", endpoints.start), format!("sik_{:032}", endpoints.start));
         let email = format!("{name}@bench.example");
         let key = SecretString::from(key).into();
@@ -70,24 +75,24 @@ impl Crowd {
                 by: Actor::CommandLine,
             };
             app.taxpayers.set_webhook(id, change).await.unwrap();
-            join_all((0..invoices).map(|invoice| seat(app, id, invoice))).await
+            join_all((0..invoices_each).map(|number| create_invoice(app, id, number))).await
         });
-        let seats: Vec<Vec<Seat>> = making.buffered(AT_ONCE).collect().await;
-        // One seat of each taxpayer after the other: neighbours in time are neighbours in no lane.
-        let mut rows: Vec<_> = seats.into_iter().map(VecDeque::from).collect();
-        let mut seats = Vec::new();
-        for _ in 0..invoices {
-            seats.extend(rows.iter_mut().filter_map(VecDeque::pop_front));
+        let invoices: Vec<Vec<BenchInvoice>> = making.buffered(AT_ONCE).collect().await;
+        // One invoice of each taxpayer after the other: events that follow each other are of different lanes.
+        let mut rows: Vec<_> = invoices.into_iter().map(VecDeque::from).collect();
+        let mut invoices = Vec::new();
+        for _ in 0..invoices_each {
+            invoices.extend(rows.iter_mut().filter_map(VecDeque::pop_front));
         }
-        Self { taxpayers: Arc::clone(&app.taxpayers), seats, endpoints, put_off: Cell::new(0) }
+        Self { taxpayers: Arc::clone(&app.taxpayers), invoices, endpoints, retried: Cell::new(0) }
     }
 
     /// Causes an event of each number, as fast as it is taken by so many commands at once.
     pub(crate) async fn fill(&self, numbers: Range<usize>) {
-        let seats = self.seats.iter().enumerate();
-        let acting = stream::iter(seats).for_each_concurrent(COMMANDS_AT_ONCE, async |(at, seat)| {
+        let invoices = self.invoices.iter().enumerate();
+        let acting = stream::iter(invoices).for_each_concurrent(COMMANDS_AT_ONCE, async |(at, invoice)| {
             for number in self.share(at, numbers.clone()) {
-                self.act(seat, number).await;
+                self.change_status(invoice, number).await;
             }
         });
         acting.await;
@@ -96,14 +101,14 @@ impl Crowd {
     /// Causes them at a steady rate; when the transaction of each had returned.
     pub(crate) async fn trickle(&self, numbers: Range<usize>, every: Duration) -> Vec<(usize, Instant)> {
         let (begun, first) = (Due::now(), numbers.start);
-        let acting = (0..self.seats.len()).map(|at| {
+        let acting = (0..self.invoices.len()).map(|at| {
             let numbers = self.share(at, numbers.clone());
             async move {
                 let mut committed = Vec::new();
                 for number in numbers {
                     let place = u32::try_from(number - first).unwrap();
                     sleep_until(begun + every * place).await;
-                    self.act(&self.seats[at], number).await;
+                    self.change_status(&self.invoices[at], number).await;
                     committed.push((number, Instant::now()));
                 }
                 committed
@@ -112,31 +117,31 @@ impl Crowd {
         join_all(acting).await.into_iter().flatten().collect()
     }
 
-    /// The numbers that fall to a seat.
+    /// Returns the numbers of the events that one invoice causes.
     fn share(&self, at: usize, numbers: Range<usize>) -> impl Iterator<Item = usize> {
-        numbers.skip(at).step_by(self.seats.len())
+        numbers.skip(at).step_by(self.invoices.len())
     }
 
-    async fn act(&self, seat: &Seat, number: usize) {
-        let status = seat.next.get();
-        let which = InvoiceRef { kind: UniqueNoType::Irn, text: seat.irn.clone() };
-        // Refused where the database had no turn for it in 5 s; whoever is told so comes back.
+    async fn change_status(&self, invoice: &BenchInvoice, number: usize) {
+        let status = invoice.next.get();
+        let which = InvoiceRef { kind: UniqueNoType::Irn, text: invoice.irn.clone() };
+        // SQLite refuses a command that has waited 5 s for its one writer; it is sent again.
         while let Err(failure) =
-            self.taxpayers.set_status(seat.taxpayer, which.clone(), status, remark(number)).await
+            self.taxpayers.set_status(invoice.taxpayer, which.clone(), status, remark(number)).await
         {
             assert!(matches!(failure, TaxpayerError::Store(StoreError::Unavailable(_))), "{failure}");
-            self.put_off.set(self.put_off.get() + 1);
+            self.retried.set(self.retried.get() + 1);
             sleep(COME_BACK).await;
         }
         let is_approved = status == SettableStatus::Approved;
-        seat.next.set(if is_approved { SettableStatus::Draft } else { SettableStatus::Approved });
+        invoice.next.set(if is_approved { SettableStatus::Draft } else { SettableStatus::Approved });
     }
 }
 
-async fn seat(app: &App, taxpayer: TaxpayerId, number: usize) -> Seat {
+async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> BenchInvoice {
     let draft = direct::draft(format!("D{number}"));
     let created = app.taxpayers.create(taxpayer, draft).await.unwrap();
-    Seat { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
+    BenchInvoice { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
 }
 
 /// What an invoice needs to know of its seller.
@@ -148,7 +153,7 @@ fn profile() -> ProfileChange {
 fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboarding {
     Onboarding {
         integrator_id,
-        name: format!("Crowd {number} Ltd"),
+        name: format!("Bench {number} Ltd"),
         email: format!("accounts{number}@bench.example"),
         tin: format!("{number:08}-0009"),
         phone: None,
