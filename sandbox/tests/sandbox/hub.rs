@@ -142,7 +142,7 @@ async fn a_business_enrolled_with_a_service_id_has_its_numbers_held_against_it()
         online: None,
     };
     authority.sandbox.state().enrol(&enrolment).unwrap();
-    assert_eq!(authority.sign("INV1-00000000-20261121").await.0, 400);
+    assert_eq!(authority.sign("INV1-00000000-20260115").await.0, 400);
     assert_eq!(authority.sign(IRN).await.0, 201);
     let (_, body) = authority.get("/entity/0b7a1f4e-0000-4000-8000-000000000001").await;
     let business = json!([{

@@ -13,7 +13,7 @@ fn fixed(ms: u64) -> LatencyOrder {
 }
 
 fn confirm(number: usize) -> String {
-    format!("/invoice/confirm/INV{number}-94AD90FB-20261121")
+    format!("/invoice/confirm/INV{number}-94AD90FB-20260115")
 }
 
 /// Makes concurrent calls and returns their total time.

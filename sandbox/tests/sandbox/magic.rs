@@ -12,7 +12,7 @@ use crate::support::{Authority, document};
 const IMPATIENT: Duration = Duration::from_millis(500);
 
 fn irn(word: &str) -> String {
-    format!("INV7SBX{word}-94AD90FB-20261121")
+    format!("INV7SBX{word}-94AD90FB-20260115")
 }
 
 /// Returns the results of three signatures: a status, 0 for a broken connection, 1 for a timeout.

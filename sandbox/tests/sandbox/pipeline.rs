@@ -31,7 +31,7 @@ async fn an_invoice_goes_from_its_number_to_its_receipt() {
     assert_eq!(authority.patch(&format!("/invoice/transmit/{IRN}"), &acknowledged).await.0, 200);
     let (_, body) = authority.get(&format!("/invoice/confirm/{IRN}")).await;
     assert_eq!((&body["data"]["transmitted"], &body["data"]["delivered"]), (&json!(true), &json!(true)));
-    assert_eq!(body["data"]["issue_date"], "2026-11-21");
+    assert_eq!(body["data"]["issue_date"], "2026-01-15");
     let sheet = authority.sheet(IRN);
     assert_eq!((sheet.sign_count, sheet.sign_attempts, sheet.transmit_count), (1, 1, 1));
     authority.sandbox.stop().await;
@@ -94,7 +94,7 @@ async fn a_fault_of_the_document_comes_alone_and_as_a_struct_path() {
 async fn an_invoice_number_with_a_hyphen_is_refused_with_its_field() {
     let authority = Authority::start().await;
     let (status, body) =
-        authority.post("/invoice/irn/validate", &irn_request("INV-001-94AD90FB-20261121")).await;
+        authority.post("/invoice/irn/validate", &irn_request("INV-001-94AD90FB-20260115")).await;
     assert_eq!((status, &body["error"]["errors"][0]["field"]), (400, &json!("irnrequest.irn")));
 }
 
@@ -146,17 +146,17 @@ async fn paid_is_final_and_pending_cannot_be_set() {
 async fn a_search_pages_through_one_business_newest_first() {
     let authority = Authority::start().await;
     for number in 1..=5 {
-        authority.sign(&format!("INV{number}-94AD90FB-20261121")).await;
+        authority.sign(&format!("INV{number}-94AD90FB-20260115")).await;
     }
     let (_, body) = authority.get(&format!("/invoice/{BUSINESS}?size=2&page=2")).await;
     let irns: Vec<&str> =
         body["data"]["items"].as_array().unwrap().iter().filter_map(|item| item["irn"].as_str()).collect();
-    assert_eq!(irns, ["INV3-94AD90FB-20261121", "INV2-94AD90FB-20261121"]);
+    assert_eq!(irns, ["INV3-94AD90FB-20260115", "INV2-94AD90FB-20260115"]);
     let page =
         json!({ "page": 2, "size": 2, "total_count": 5, "has_next_page": true, "has_previous_page": true });
     assert_eq!(body["data"]["page"], page);
     let (_, body) = authority
-        .get(&format!("/invoice/{BUSINESS}?irn=INV4-94AD90FB-20261121&payment_status=PENDING"))
+        .get(&format!("/invoice/{BUSINESS}?irn=INV4-94AD90FB-20260115&payment_status=PENDING"))
         .await;
     assert_eq!(body["data"]["items"].as_array().unwrap().len(), 1);
 }
@@ -166,7 +166,7 @@ async fn a_report_wants_its_numbers_as_strings() {
     let authority = Authority::start().await;
     let mut report = json!({
         "agent_tin": SUPPLIER_TIN, "beneficiary_tin": "2", "irn": IRN, "currency": "NGN", "item_description": "Rice",
-        "transaction_date": "2026-11-21", "integrator_service_id": "94AD90FB", "vat_status": "ZERO_VAT",
+        "transaction_date": "2026-01-15", "integrator_service_id": "94AD90FB", "vat_status": "ZERO_VAT",
         "base_amount": "100.00", "vat_rate": "0", "vat_calculated": "0.00", "total_amount": "100.00",
     });
     assert_eq!(authority.post("/vat/postpayment", &report).await.0, 200);

@@ -3,13 +3,16 @@
 use reqwest::{Client, Method, RequestBuilder, Response};
 use sandbox::{FaultOrder, InvoiceSheet, Sandbox, Settings};
 use serde_json::{Value, json};
+use testkit::documents::{self, Registration};
+use testkit::edit::with;
+
+pub(crate) use testkit::documents::CUSTOMER_TIN;
 
 pub(crate) const API_KEY: &str = "3f6a1c9e-5b0d-4b52-9a55-0a4d1c9f7e21";
 pub(crate) const API_SECRET: &str = "secret of the tests";
 pub(crate) const BUSINESS: &str = "bb99420d-d6bb-422c-b371-b9f6d6009aae";
-pub(crate) const IRN: &str = "INV001-94AD90FB-20261121";
+pub(crate) const IRN: &str = "INV001-94AD90FB-20260115";
 pub(crate) const SUPPLIER_TIN: &str = "11111111-0001";
-pub(crate) const CUSTOMER_TIN: &str = "22222222-0001";
 pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
 
 pub(crate) struct Authority {
@@ -85,32 +88,13 @@ pub(crate) async fn read(response: Response) -> Answer {
     (status, strict_json::from_untrusted(&response.bytes().await.unwrap()).unwrap())
 }
 
+/// Returns a document that the authority signs, under this IRN.
 pub(crate) fn document(irn: &str) -> Value {
-    let party = |name: &str, tin: &str| {
-        json!({
-            "party_name": name, "tin": tin, "email": "books@example.com", "telephone": "+2348030000000",
-            "postal_address": {
-                "street_name": "1 Marina", "city_name": "Lagos", "postal_zone": "101001", "country": "NG",
-            },
-        })
+    let registration = Registration {
+        service_id: "94AD90FB".to_owned(),
+        business_id: BUSINESS.to_owned(),
+        tin: SUPPLIER_TIN.to_owned(),
     };
-    json!({
-        "business_id": BUSINESS, "irn": irn, "payment_status": "PENDING", "invoice_kind": "B2B",
-        "issue_date": "2026-11-21", "due_date": "2026-12-21", "invoice_type_code": "381",
-        "document_currency_code": "NGN", "tax_currency_code": "NGN",
-        "accounting_supplier_party": party("Dangoyaro Mills", SUPPLIER_TIN),
-        "accounting_customer_party": party("Ikeja Bakery", CUSTOMER_TIN),
-        "tax_total": [{ "tax_amount": 7.5, "tax_subtotal": [
-            { "taxable_amount": 100.00, "tax_amount": 7.5, "tax_category": { "id": "STANDARD_VAT", "percent": 7.5 } },
-        ] }],
-        "legal_monetary_total": {
-            "line_extension_amount": 100, "tax_exclusive_amount": 100, "tax_inclusive_amount": 107.5,
-            "payable_amount": 107.5,
-        },
-        "invoice_line": [{
-            "hsn_code": "1006.30", "product_category": "1006.30", "invoiced_quantity": 10,
-            "line_extension_amount": 100, "item": { "name": "Rice", "description": "Long grain" },
-            "price": { "price_amount": 10, "base_quantity": 1, "price_unit": "KGM" },
-        }],
-    })
+    let document = documents::validation(&registration, "INV001");
+    with(&with(&document, "irn", json!(irn)), "payment_status", json!("PENDING"))
 }
