@@ -135,6 +135,6 @@ async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
     assert_eq!(carried_out, ROUNDS);
     assert_paid_once(&deployment, ROUNDS).await;
     println!(
-        "two processes: {carried_out} paid once, {repeated} answers given again, {in_progress} told to wait"
+        "two processes: {carried_out} paid once, {repeated} answers given again, {in_progress} asked to wait"
     );
 }

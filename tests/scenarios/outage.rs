@@ -158,7 +158,7 @@ fn print_order(deployment: &Deployment, accepted: &[Accepted]) {
         inverted += u32::from(is_inverted);
     }
     println!(
-        "  deadlines told: {}; pairs signed against their deadlines: {inverted} of {all}",
+        "  stated deadlines: {}; pairs signed against their deadlines: {inverted} of {all}",
         deadlines.len()
     );
 }
@@ -173,14 +173,14 @@ fn print_estimates(deployment: &Deployment, accepted: &[Accepted]) {
     let mut errors: Vec<i128> = accepted.iter().filter_map(error).collect();
     errors.sort_unstable();
     match errors.as_slice() {
-        [] => println!("  estimates told: none"),
+        [] => println!("  stated estimates: none"),
         [first, .., last] => {
             let median = errors[errors.len() / 2];
             println!(
-                "  estimates told: {}; signed {first} to {last} ms after them, median {median} ms",
+                "  stated estimates: {}; signed {first} to {last} ms after them, median {median} ms",
                 errors.len()
             );
         }
-        [one] => println!("  estimates told: 1; signed {one} ms after it"),
+        [one] => println!("  stated estimates: 1; signed {one} ms after it"),
     }
 }

@@ -56,7 +56,7 @@ async fn each_taxpayer_is_notified_once(backend: Backend) {
         assert_gapless(&subscriber.events().await);
     }
     deployment.intact_events().await;
-    println!("{backend:?}: {SUBSCRIBERS} taxpayers told of one outage, {} kills meanwhile", 2 * KILLS);
+    println!("{backend:?}: {SUBSCRIBERS} taxpayers notified of one outage, {} kills meanwhile", 2 * KILLS);
 }
 
 /// Kills the process when the first have been notified, and some more times soon after each start.
@@ -66,7 +66,7 @@ async fn kill_some_times(
     name: &str,
     chance: &mut StdRng,
 ) {
-    eventually("the first taxpayer to be told", async || {
+    eventually("the first taxpayer to be notified", async || {
         outage_events(&subscribers[0]).await.iter().any(|one| one == name).then_some(())
     })
     .await;
@@ -78,7 +78,7 @@ async fn kill_some_times(
 
 async fn all_notified(subscribers: &[Client], name: &str) {
     for subscriber in subscribers {
-        eventually("every taxpayer to be told", async || {
+        eventually("every taxpayer to be notified", async || {
             outage_events(subscriber).await.iter().any(|one| one == name).then_some(())
         })
         .await;

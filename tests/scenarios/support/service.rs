@@ -156,7 +156,7 @@ impl Service {
 
     /// The key of a new integrator.
     pub(crate) fn new_integrator(&self) -> String {
-        let arguments = ["integrator", "create", "--name", "Scene", "--email", "integrator@scene.example"];
+        let arguments = ["integrator", "create", "--name", "Tests", "--email", "integrator@tests.example"];
         let done = self.call(&arguments).output().unwrap();
         let made: Value = strict_json::from_untrusted(&done.stdout).expect("a new integrator");
         made["api_key"].as_str().unwrap().to_owned()
