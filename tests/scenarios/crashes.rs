@@ -18,6 +18,8 @@ use crate::support::deployment::Deployment;
 
 /// Long enough that the answer never comes before the kill.
 const LATE: Duration = Duration::from_mins(2);
+/// A reconciliation asks the authority about every invoice, whatever the state of its run.
+const NO_RECONCILIATION: (&str, &str) = ("EINVOICE__RECONCILE__EVERY_S", "0");
 /// Longer than a lane waits that is due.
 const WHILE: Duration = Duration::from_secs(3);
 
@@ -85,7 +87,7 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
 
 #[each_database]
 async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
-    let mut deployment = Deployment::open(backend).await;
+    let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION]).await;
     let (fatal, irn) = ("FATAL2", "FATAL2-94CD90AA-20260115");
     // While it is signed, and while it is asked whether it was.
     deployment.order_late(FaultKind::Latency, Operation::Sign, irn, LATE);
