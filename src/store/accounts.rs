@@ -1,4 +1,5 @@
-//! Integrators, who act for taxpayers, and operators, who run the service.
+//! Accounts: integrators, who act for taxpayers, and operators, who run the service. Taxpayers and API keys
+//! have submodules of their own.
 
 pub mod api_key_row;
 pub mod contact_row;
@@ -22,7 +23,7 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its key. Accounts are created on the command line only.
+/// Adds an integrator with its first key. Only the command line creates accounts of this kind.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -47,7 +48,7 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Replaces an integrator's key. The old one is refused at once.
+/// Adds a new key to an integrator. The terms of the new key say when the previous keys end.
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,
@@ -59,7 +60,7 @@ pub async fn replace_integrator_key(
     tx.commit().await
 }
 
-/// A change of the keys of an account, with its author, reason and time.
+/// A change of the keys of an account: whose keys, who changes them, why and when.
 #[derive(Debug, Clone)]
 pub struct KeyChange {
     pub owner: KeyOwner,
@@ -68,7 +69,7 @@ pub struct KeyChange {
     pub now: Timestamp,
 }
 
-/// The number of revoked keys.
+/// How many keys were revoked: of the account itself, and of the taxpayers that it onboarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revocation {
     pub revoked: u64,
@@ -86,7 +87,8 @@ impl KeyChange {
     }
 }
 
-/// Rotates the key of an integrator or an operator and audits it. Returns `None` if there is no such account.
+/// Adds a new key to an integrator or an operator and records this in the audit trail. Returns `None` if the
+/// account does not exist.
 pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Result<Option<()>, StoreError> {
     let tx = store.begin().await?;
     if !lock(&tx, change.owner).await? {
@@ -99,8 +101,9 @@ pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Resul
     Ok(Some(()))
 }
 
-/// Revokes all keys of an account, optionally with those of an integrator's taxpayers, and audits it. Returns
-/// `None` if there is no such account.
+/// Revokes all keys of an integrator or an operator and records this in the audit trail. With
+/// `includes_taxpayers` it also revokes the keys of the taxpayers that the integrator onboarded. Returns `None`
+/// if the account does not exist.
 pub async fn revoke_keys(
     store: &Store,
     change: KeyChange,
@@ -124,7 +127,7 @@ pub async fn revoke_keys(
     Ok(Some(Revocation { revoked, revoked_of_taxpayers }))
 }
 
-/// Locks an account for the rest of the transaction. Returns whether it exists.
+/// Locks an account for the rest of the transaction. Returns false if the account does not exist.
 async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
     Ok(match owner.kind {
         KeyKind::Integrator => {
@@ -137,7 +140,7 @@ async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
     })
 }
 
-/// Loads a page of the accounts of a kind with their keys, by id, and the total.
+/// Loads one page of accounts of this kind with their keys, ordered by id, and the number of all such accounts.
 pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHolder>, u64), StoreError> {
     let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
         KeyKind::Operator => {
@@ -157,7 +160,7 @@ pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHo
     Ok((found, total))
 }
 
-/// The integrator with this email.
+/// Finds an integrator by email, ignoring case.
 pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<IntegratorId>, StoreError> {
     let found = integrator_row::Entity::find()
         .filter(integrator_row::Column::EmailKey.eq(caseless(email)))
@@ -166,12 +169,12 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
     Ok(found.map(|row| IntegratorId(row.id)))
 }
 
-/// True if any integrator exists; a database without one is new.
+/// True if any integrator exists. A database without integrators is new.
 pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }
 
-/// Adds an operator with its key.
+/// Adds an operator with its first key.
 pub async fn add_operator(
     store: &Store,
     email: &str,

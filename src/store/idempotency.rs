@@ -1,6 +1,6 @@
-//! Idempotency keys of processed requests. The row is written in the transaction of the change, so neither
-//! exists without the other, and its primary key decides which request was first. Nothing is written when a
-//! request begins, so a crash locks nobody out. An expired row counts as absent.
+//! Idempotency keys of processed requests. A key is written in the transaction of the request's change, so
+//! neither exists without the other. The primary key of the table decides which of two requests was first.
+//! Nothing is written when a request begins, so a crash leaves no key taken. An expired row counts as absent.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -20,7 +20,7 @@ pub struct Model {
     pub id: String,
     pub fingerprint: String,
     pub command_id: Option<String>,
-    /// Sealed; null if the response held a secret.
+    /// The sealed response; `None` if the response held a secret and was not stored.
     pub answer: Option<String>,
     pub expires_at: i64,
 }
@@ -30,24 +30,24 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// A stored idempotency key.
+/// A key that a processed request has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     pub fingerprint: String,
-    /// None if the response held a secret and was not stored.
+    /// The response for repeats of the request; `None` if it held a secret and was not stored.
     pub answer: Option<StoredResponse>,
 }
 
-/// A key taken by a command, with the response for repeats.
+/// A key to store, with the response for repeats of its request.
 #[derive(Debug, Clone)]
 pub struct KeyEntry {
     pub claim: IdempotencyClaim,
-    /// None if no taxpayer command produced it.
+    /// The command that took the key; `None` if the request needed no command of a taxpayer.
     pub command_id: Option<CommandId>,
     pub answer: Option<StoredResponse>,
 }
 
-/// Finds the key of a claim, if it is taken.
+/// Finds the stored key for a claim; `None` if no request has taken the key.
 pub async fn find(
     store: &Store,
     claim: &IdempotencyClaim,
@@ -64,7 +64,7 @@ pub async fn find(
     Ok(Some(StoredKey { fingerprint: row.fingerprint, answer }))
 }
 
-/// Returns the ids of those claims whose keys are taken.
+/// Returns the ids of the claims whose keys are taken already.
 pub(crate) async fn taken(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
@@ -83,7 +83,7 @@ pub(crate) async fn taken(
     Ok(rows.all(tx).await?)
 }
 
-/// Takes the keys of these entries. Fails with a duplicate if one was taken since.
+/// Stores the keys of these entries. Fails with `Duplicate` if another request has taken one of them.
 pub(crate) async fn keep(
     store: &Store,
     tx: &Transaction,
@@ -125,8 +125,8 @@ fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     })
 }
 
-/// Takes a key for a response without a taxpayer command. If another request took it meanwhile, that one
-/// stays.
+/// Stores the key of a request that needed no command of a taxpayer. If another request has taken the key, that
+/// request's response stays.
 pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[entry], now).await {
@@ -136,7 +136,7 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// True if one of these commands took its key. Distinguishes an interrupted commit from one that never
+/// True if one of these commands took its key. After an interrupted commit this tells whether the commit
 /// happened.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
@@ -154,7 +154,7 @@ pub(crate) async fn any_of_commands(
     Ok(found.is_some())
 }
 
-/// Deletes expired keys, oldest first, up to a limit. Returns whether there may be more.
+/// Deletes up to `limit` expired keys, oldest first. Returns true if there may be more.
 pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let mut oldest = Entity::find()
         .select_only()

@@ -1,4 +1,5 @@
-//! Invoices and their payment ledger.
+//! Invoices. The submodules hold what belongs to invoices: customers, items, batches, payments, the list and
+//! the timeline.
 
 pub mod batches;
 pub mod customer_row;
@@ -24,7 +25,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::union::union_all;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
-/// References to invoices; any of them may match.
+/// Identifiers of invoices. An invoice matches if it has any one of them.
 #[derive(Debug, Clone, Default)]
 pub struct InvoiceNames {
     pub ids: Vec<i64>,
@@ -33,7 +34,8 @@ pub struct InvoiceNames {
 }
 
 impl InvoiceNames {
-    /// Adds a `unique_no`; `None` if no invoice can have it.
+    /// Adds the identifier that a `unique_no` names. Returns `None` if the text cannot be an identifier of this
+    /// kind.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
             UniqueNoType::PortalId => self.ids.push(text.parse().ok()?),
@@ -45,7 +47,8 @@ impl InvoiceNames {
         Some(())
     }
 
-    /// The queries, each with a few identifiers of every kind.
+    /// Builds the queries. Each inner list is for one statement and has at most one query for ids, numbers and
+    /// IRNs each.
     fn finders(&self, taxpayer: TaxpayerId) -> Vec<Vec<Select<Entity>>> {
         let mut ids = portions(&self.ids);
         let mut numbers = portions(&self.numbers);
@@ -71,7 +74,7 @@ fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
     Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
 }
 
-/// Loads the invoices of a taxpayer with any of these identifiers.
+/// Loads the invoices of a taxpayer that have any of these identifiers, ordered by id.
 pub async fn owned_by_with_names(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -85,7 +88,7 @@ pub async fn owned_by_with_names(
     found.into_values().map(Invoice::try_from).collect()
 }
 
-/// One invoice by a `unique_no`.
+/// Finds an invoice of a taxpayer by a `unique_no`.
 pub async fn owned_by_with_unique_no(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -112,7 +115,7 @@ pub async fn owned_by_with_id(
         .transpose()
 }
 
-/// Writes the current state of invoices, new and changed ones alike.
+/// Writes the current state of these invoices. Inserts new invoices and updates existing ones.
 pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
     for chunk in portions(invoices) {
         let rows = chunk.iter().map(|invoice| Model::from(*invoice).into_active_model());
@@ -126,7 +129,7 @@ pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreEr
     Ok(())
 }
 
-/// The columns that an update can change. The others identify the invoice.
+/// The columns that `save` updates. The remaining columns never change after the insert.
 const CHANGING: [Column; 20] = [
     Column::Category,
     Column::InvoiceType,

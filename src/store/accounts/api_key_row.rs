@@ -1,4 +1,4 @@
-//! API keys by the SHA-256 of their text. The text itself is not stored.
+//! The table of API keys. Its primary key is the SHA-256 of the key's text; the text itself is not stored.
 
 use sea_orm::entity::prelude::*;
 
@@ -6,7 +6,7 @@ use crate::domain::access::api_key::ApiKey;
 use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
-/// Length of the hash prefix that identifies a key within its account.
+/// The length of the hash prefix that identifies a key within its account.
 const ID_CHARS: usize = 12;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]

@@ -1,4 +1,4 @@
-//! Contact persons of a taxpayer.
+//! The table of contact persons of taxpayers.
 
 use sea_orm::entity::prelude::*;
 

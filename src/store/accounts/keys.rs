@@ -1,5 +1,5 @@
-//! API keys, stored as the SHA-256 of their text. Each request is checked here, so a replaced, revoked or
-//! expired key is refused at once on every replica.
+//! API keys, stored as the SHA-256 of their text. Every request reads its key from the database, so every
+//! replica refuses a replaced, revoked or expired key at once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,20 +20,20 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
-/// A use is recorded again only after this time.
+/// The use of a key is recorded at most once in this time.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
-/// A valid key, as found for a request.
+/// The valid key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidKey {
     pub owner: KeyOwner,
     pub scope: KeyScope,
     pub hash: String,
-    /// True if this use must be recorded.
+    /// True if the caller has to record this use of the key (`note_used`).
     pub is_use_due: bool,
 }
 
-/// Finds the account of a key that is valid now.
+/// Finds a key of this kind by its text. Returns `None` if the key does not exist or has expired.
 pub async fn valid(
     store: &Store,
     kind: KeyKind,
@@ -57,14 +57,15 @@ pub async fn valid(
     }))
 }
 
-/// True if the account has a key.
+/// True if the account has any key, valid or expired.
 pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool, StoreError> {
     let found =
         Entity::find().filter(is_owned_by(KeyOwner { kind, id: owner_id })).one(store.reader()).await?;
     Ok(found.is_some())
 }
 
-/// Loads the keys of these accounts of one kind, newest first, including expired ones.
+/// Loads the keys of these accounts, by account id. The keys of an account include expired keys and are ordered
+/// newest first.
 pub async fn of_accounts(
     store: &Store,
     kind: KeyKind,
@@ -85,8 +86,8 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. Existing keys end at once or after the overlap of the terms. The caller holds
-/// the lock of the account, so a second rotation sees the key of the first.
+/// Adds a key to an account. The existing keys end now or after the overlap that the new key's terms name. The
+/// caller holds the lock of the account, so that a concurrent rotation sees this key.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -124,12 +125,12 @@ pub async fn rotate(
     Ok(())
 }
 
-/// Revokes all keys of an account. Returns their number.
+/// Revokes all keys of an account. Returns how many.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
     Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
-/// Revokes all keys of the taxpayers that an integrator onboarded. Returns their number.
+/// Revokes all keys of the taxpayers that an integrator onboarded. Returns how many.
 pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
@@ -144,7 +145,8 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
     Ok(deleted.rows_affected)
 }
 
-/// Records that these keys were used at about this time. Skips rows locked by others.
+/// Records `at` as the last use of the keys with these hashes. Skips rows that another transaction has locked:
+/// the exact time does not matter.
 pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in portions(hashes) {
@@ -198,7 +200,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Those of these keys that are valid at a moment.
+    /// Returns the keys of this list that are valid at this time.
     async fn valid_of<'k>(store: &Store, keys: &[&'k str], now: Timestamp) -> Vec<&'k str> {
         let mut found = Vec::new();
         for key in keys {
@@ -217,7 +219,7 @@ mod tests {
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
             assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
-            // The end of a replaced key is never postponed.
+            // A rotation never postpones the end of a key that was replaced before.
             rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);

@@ -1,4 +1,4 @@
-//! Operators of the service.
+//! The table of operators of the service.
 
 use sea_orm::entity::prelude::*;
 
@@ -25,7 +25,7 @@ impl ActiveModelBehavior for ActiveModel {}
 impl TryFrom<Model> for KeyHolder {
     type Error = StoreError;
 
-    /// Converts the account; its keys are rows of another table.
+    /// Converts the account without its keys, which are rows of another table.
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let created_at = RowRef { table: "operators", id: row.id }.moment(row.created_at)?;
         Ok(Self { id: row.id, name: None, email: row.email, created_at, keys: Vec::new() })

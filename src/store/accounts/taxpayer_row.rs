@@ -1,4 +1,5 @@
-//! Taxpayers. A `_key` column holds a text without case, for uniqueness. Tax numbers are unique by normal form.
+//! The table of taxpayers. A column `…_key` holds a text in lower case for a unique index. Tax numbers are
+//! unique by their normal form, `tin_normal`.
 
 use sea_orm::entity::prelude::*;
 
@@ -33,7 +34,7 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// Name, tax number and email, a line each, folded.
+    /// The name, the tax number and the email, each on its own line and folded, for the search.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,

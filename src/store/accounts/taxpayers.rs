@@ -1,4 +1,4 @@
-//! Taxpayers and their contact persons. Tax numbers are compared by their normal form only.
+//! Taxpayers and their contact persons. Tax numbers are compared in their normal form only.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer for its own actor or key.
+/// Loads a taxpayer of any integrator. The caller is the taxpayer's actor or holds the taxpayer's key.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -69,20 +69,21 @@ pub async fn owned_by_with_tin(
     owned_by(integrator).filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Loads the taxpayer with a service id of the authority, of any integrator.
+/// Finds a taxpayer of any integrator by the service id that the authority assigned.
 pub async fn with_service_id(store: &Store, service_id: &str) -> Result<Option<TaxpayerId>, StoreError> {
     let same = Column::ServiceIdKey.eq(caseless(service_id));
     Ok(Entity::find().filter(same).one(store.reader()).await?.map(|row| TaxpayerId(row.id)))
 }
 
-/// Loads the taxpayer with a tax number in any spelling, of any integrator.
+/// Finds a taxpayer of any integrator by tax number, in any spelling.
 pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, StoreError> {
     let Some(normal) = normal_form::tin(tin) else { return Ok(None) };
     let same = Column::TinNormal.eq(normal);
     Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Loads a page of an integrator's taxpayers, newest first, whose name, TIN or email contains the text.
+/// Loads one page of an integrator's taxpayers, newest first, and the number of all such taxpayers. `search`
+/// limits the list to taxpayers whose name, tax number or email contains this text.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -107,7 +108,7 @@ pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Cont
     rows.into_iter().map(Contact::try_from).collect()
 }
 
-/// Loads the contact persons of several taxpayers.
+/// Loads the contact persons of these taxpayers, ordered by id.
 pub async fn contacts_of_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -124,7 +125,8 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// Returns values that another taxpayer has already, as faults of the fields of Create Taxpayer.
+/// Checks the values that must be unique. Returns a fault for each value that another taxpayer has already; the
+/// faults name the fields of the command Create Taxpayer.
 pub async fn taken(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -167,7 +169,7 @@ fn taken_fault(field: &str) -> Fault {
     Fault::new(field, "unique", format!("The {field} has already been taken."))
 }
 
-/// Adds a taxpayer with its contact person.
+/// Adds a taxpayer and its first contact person.
 pub async fn add(
     tx: &Transaction,
     taxpayer: &Taxpayer,
@@ -178,13 +180,13 @@ pub async fn add(
     Ok(())
 }
 
-/// Writes the current state of a taxpayer. The tax number never changes.
+/// Writes the current state of a taxpayer that exists already.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
     Entity::update(Model::from(taxpayer).into_active_model().reset_all()).exec(tx).await?;
     Ok(())
 }
 
-/// The filter of the operators' list of taxpayers.
+/// The filter of the operators' list of taxpayers. `None` does not filter.
 #[derive(Debug, Default)]
 pub struct TaxpayerFilter {
     pub verification: Option<VerificationStatus>,
@@ -192,7 +194,8 @@ pub struct TaxpayerFilter {
     pub tin: Option<String>,
 }
 
-/// Loads a page of the taxpayers of all integrators, newest first.
+/// Loads one page of the taxpayers of all integrators, newest first, and the number of all that match the
+/// filter.
 pub async fn page(
     store: &Store,
     filter: TaxpayerFilter,
@@ -204,7 +207,6 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Counts the taxpayers by verification status.
 pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationStatus, i64)>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()
@@ -218,7 +220,8 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 
-/// Loads ids of all taxpayers after an id, in order, up to a limit. Used to verify logs.
+/// Loads the ids of up to `limit` taxpayers above `after`, in ascending order. The verification of the event
+/// logs walks over all taxpayers with it.
 pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()
@@ -248,7 +251,7 @@ mod tests {
     use super::*;
     use crate::store::testing::{TestStore, stores};
 
-    /// Adds taxpayers with these ids and tax numbers.
+    /// Adds taxpayers with these ids and tax numbers by SQL.
     async fn insert(test: &TestStore, rows: &[(i64, &str)]) -> Result<(), StoreError> {
         let tx = test.store.begin().await?;
         for (id, tin) in rows {

@@ -1,4 +1,5 @@
-//! Batches and the results of their items. Items are JSON; the counts are those of the items.
+//! Batches of invoices. `items` holds the results of the batch's items as JSON; `created`, `duplicates` and
+//! `failed` count them.
 
 use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;

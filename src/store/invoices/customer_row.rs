@@ -1,4 +1,4 @@
-//! Customers of a taxpayer; details are JSON.
+//! The table of the customers of taxpayers. `details` is JSON.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

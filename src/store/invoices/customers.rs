@@ -1,4 +1,4 @@
-//! Customers of a taxpayer, matched by number, then by tax number.
+//! Customers of a taxpayer. Commands find a customer first by number, then by tax number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::union::union_all;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
 
-/// Loads the customers with any of these numbers or tax numbers, oldest first.
+/// Loads the customers that have any of these numbers or tax numbers, ordered by id.
 pub async fn owned_by_with_numbers(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -27,7 +27,7 @@ pub async fn owned_by_with_numbers(
     found.into_values().map(Customer::try_from).collect()
 }
 
-/// Queries each identifier once: invoices of a batch often share a customer.
+/// Builds the queries. Duplicates are removed first, because invoices of a batch often share a customer.
 fn finders(taxpayer: TaxpayerId, numbers: Vec<String>, tins: Vec<String>) -> Vec<Vec<Select<Entity>>> {
     let once = |texts: Vec<String>| Vec::from_iter(texts.into_iter().collect::<BTreeSet<_>>());
     let (numbers, tins) = (once(numbers), once(tins));
@@ -47,7 +47,7 @@ fn finders(taxpayer: TaxpayerId, numbers: Vec<String>, tins: Vec<String>) -> Vec
     }
 }
 
-/// Writes the current state of customers, new and changed ones alike.
+/// Writes the current state of these customers. Inserts new customers and updates existing ones.
 pub async fn save(
     tx: &Transaction,
     taxpayer: TaxpayerId,

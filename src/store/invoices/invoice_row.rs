@@ -1,5 +1,5 @@
-//! Invoices; customer, lines and extras are JSON, amounts are exact text. The customer's number and the
-//! search text exist for filters: written, never read.
+//! The table of invoices. Customer, lines and extras are JSON; amounts are exact text. `customer_no` and
+//! `search_text` serve filters only: they are written, but never read back.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -121,11 +121,12 @@ impl From<&Invoice> for Model {
     }
 }
 
-/// The maximum size in bytes of a search text: an index holds it, and PostgreSQL limits an entry to 2,704
-/// bytes.
+/// The maximum size of a search text in bytes. An index holds the text, and PostgreSQL limits an index entry to
+/// 2,704 bytes.
 const SEARCH_BYTES_MAX: usize = 2_000;
 
-/// The search text of an invoice: its identifiers and its customer's, one a line, without case.
+/// Returns the text that a search looks in: the identifiers of the invoice and of its customer, each on its own
+/// line, in lower case.
 fn search_text(invoice: &Invoice) -> String {
     let customer = &invoice.customer;
     let lines = [

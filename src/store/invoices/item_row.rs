@@ -1,4 +1,4 @@
-//! Items of a taxpayer's catalog.
+//! The table of the items of taxpayers' catalogs.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

@@ -1,4 +1,5 @@
-//! Items of a taxpayer's catalog, found by id, by number, or by name where a line has no number.
+//! Items of a taxpayer's catalog. An invoice line refers to an item by id or by number, or by name if it has no
+//! number.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +13,11 @@ use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::invoices::item_row::{Column, Entity, Model};
 
-/// The maximum number of values in a query, below the bind limits of both databases. An invoice has many
-/// lines.
+/// The maximum number of values in one query, below the bind limits of both databases. An invoice can have many
+/// lines, so one load may need several queries.
 const VALUES_PER_QUERY: usize = 5_000;
 
-/// References to items; any of them may match.
+/// Identifiers of items. An item matches if it has any one of them.
 #[derive(Debug, Clone, Default)]
 pub struct ItemNames {
     pub ids: BTreeSet<ItemId>,
@@ -24,7 +25,7 @@ pub struct ItemNames {
     pub names: BTreeSet<String>,
 }
 
-/// Loads the items with any of these identifiers, oldest first.
+/// Loads the items that have any of these identifiers, ordered by id.
 pub async fn owned_by_with_names(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -60,7 +61,7 @@ async fn with_any(
     Ok(rows)
 }
 
-/// Writes the current state of items, new and changed ones alike.
+/// Writes the current state of these items. Inserts new items and updates existing ones.
 pub async fn save(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -1,6 +1,6 @@
-//! The list of a taxpayer's invoices: newest first, by page or cursor, with filters. Every filter has an
-//! index that ends with the order of the list. A page is first found in an index, so the rows before it are
-//! never read.
+//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. For each filter
+//! there is an index that ends with the order of the list. The ids of a page are found in an index first, so
+//! the rows before the page are never read.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -16,49 +16,49 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::dialect;
 use crate::store::invoices::invoice_row::{Column, Entity};
 
-/// The filter of a list; `None` does not filter.
+/// The filter of the list. `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InvoiceFilter {
     pub batch_no: Option<String>,
     pub status: Option<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
     pub category: Option<Category>,
-    /// Invoice date, both ends included.
+    /// The first invoice date to include. `date_to` is the last.
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
-    /// The customer number as sent.
+    /// The customer number as the taxpayer sent it.
     pub customer_no: Option<String>,
-    /// Part of a number, an IRN, or the customer's number, name or tax number, in any case.
+    /// A part of the invoice's number or IRN, or of the customer's number, name or tax number. Case does not
+    /// matter.
     pub q: Option<String>,
     pub updated_since: Option<Timestamp>,
 }
 
-/// A cursor: the position after an invoice. It is stable while newer invoices are added.
+/// A cursor: the position after this invoice. New invoices do not shift it, since they come before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
     pub created_at: Timestamp,
     pub id: InvoiceId,
 }
 
-/// The start of a page.
+/// Where a page starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageStart {
-    /// After this many invoices.
+    /// The page starts after this many invoices of the list.
     At(u64),
     After(ListCursor),
 }
 
-/// A page of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvoicePage {
     pub invoices: Vec<Invoice>,
-    /// The number of invoices that match the filter.
+    /// The number of all invoices that match the filter.
     pub total: u64,
-    /// The start of the next page; `None` at the end.
+    /// The cursor for the next page; `None` on the last page.
     pub next: Option<ListCursor>,
 }
 
-/// Loads a page of a taxpayer's invoices, newest first.
+/// Loads one page of a taxpayer's invoices, newest first.
 pub async fn owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -89,18 +89,18 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// A hint to the planner about the index to use. SQLite does not know the selectivity of a filter and guesses
-/// badly, but the matching rows are counted already. PostgreSQL uses its own statistics.
+/// Tells SQLite which index to use, from the number of matching rows, which is known by then. SQLite itself
+/// does not know how many rows a filter matches and guesses badly. PostgreSQL uses its own statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
-    /// Many rows match a range: walk from the newest until the page is full, since sorting them all would
-    /// be slow.
+    /// Many rows match and the filters are ranges only. Read the rows from the newest until the page is full,
+    /// since sorting all matching rows would be slow.
     is_by_order: bool,
-    /// Few rows match: sort them all, since walking from the newest would be slow.
+    /// Few rows match. Sort all of them, since reading the whole list from the newest would be slow.
     is_sorted: bool,
 }
 
-/// The maximum number of rows to sort.
+/// The query sorts the matching rows if there are at most this many.
 const SORTED_MAX: u64 = 10_000;
 
 impl IndexHint {
@@ -110,22 +110,22 @@ impl IndexHint {
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
 
-    /// Returns a column as an expression. With `is_hidden` it gets a plus sign, which keeps SQLite from using an
-    /// index on it.
+    /// Returns a column as an expression. With `is_hidden` the column gets a plus sign, which keeps SQLite from
+    /// using an index on it.
     fn column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
     }
 }
 
 impl InvoiceFilter {
-    /// True if a filter matches a single value, whose index has the order of the list.
+    /// True if a filter asks for one value of a column. The index of such a column has the order of the list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()
     }
 }
 
-/// The ids of a page, found in an index alone.
+/// Selects the ids of one page. The query reads an index only.
 fn ids(condition: Condition, start: PageStart, limit: u64, reading: IndexHint) -> SelectStatement {
     let created_at = || IndexHint::column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();

@@ -1,4 +1,5 @@
-//! The payment ledger of an invoice: one entry for each payment update, numbered by its event.
+//! The payment ledger of an invoice: one entry for each payment update. `sequence` is the sequence of the
+//! update's event.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -46,7 +47,7 @@ impl TryFrom<Model> for LedgerEntry {
 }
 
 impl Model {
-    /// The entry of a posting, numbered by its event.
+    /// Creates the ledger entry of a posting. `sequence` is the sequence of the event that reports the posting.
     pub fn of(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
         Self {
             taxpayer_id: invoice.taxpayer_id.0,
@@ -61,7 +62,7 @@ impl Model {
     }
 }
 
-/// Loads the entries of an invoice, oldest first.
+/// Loads the ledger entries of an invoice, oldest first.
 pub async fn owned_by_of_invoice(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -76,7 +77,6 @@ pub async fn owned_by_of_invoice(
     rows.into_iter().map(LedgerEntry::try_from).collect()
 }
 
-/// Appends entries to the ledger.
 pub async fn append(tx: &Transaction, entries: &[Model]) -> Result<(), StoreError> {
     for chunk in portions(entries) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);

@@ -1,5 +1,6 @@
-//! The timeline of an invoice from three logs: its events, the steps of its runs, and its delivery attempts.
-//! Only the newest entries and the small fields of events are read, so the query is bounded for any invoice.
+//! The timeline of an invoice. Its entries come from three logs: the invoice's events, the steps of its runs,
+//! and its delivery attempts. Only the newest entries and the small fields of events are read, so the effort is
+//! bounded for any invoice.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
@@ -19,10 +20,10 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// Read from each log: one more than is shown, to detect that there are more.
+/// How many entries to read from each log. It is one more than the timeline shows, so that a longer log is
+/// noticed.
 const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
 
-/// The timeline of a taxpayer's invoice.
 pub async fn owned_by_with_irn(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -34,7 +35,8 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::of(entries))
 }
 
-/// The shown fields of an event. Those from its data are JSON text.
+/// The fields of an event that the timeline shows. Fields after `at` come from the event's data and are JSON
+/// text.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,
@@ -66,7 +68,7 @@ async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ti
     rows.into_iter().rev().map(|row| entry_of_event(taxpayer, row)).collect()
 }
 
-/// A field of an event's data as JSON text. Numbers keep their digits.
+/// Selects a field of an event's data as JSON text. A number keeps all its digits.
 fn field_of_data(backend: DbBackend, name: &str) -> Expr {
     Expr::cust(dialect(backend).json_member("data", name))
 }
@@ -166,7 +168,7 @@ fn entry_of_attempt(
     })
 }
 
-/// The fields with a value.
+/// Returns the fields that have a value.
 fn known<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     said.filter(|(_, value)| !value.is_null()).collect()
