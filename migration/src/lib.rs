@@ -9,7 +9,6 @@ use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend};
 
 pub use sea_orm_migration::MigratorTrait;
 
-/// All migrations, in order.
 pub struct Migrator;
 
 impl MigratorTrait for Migrator {
@@ -18,7 +17,8 @@ impl MigratorTrait for Migrator {
     }
 }
 
-/// The names stand in the `seaql_migrations` table of every database: never change one that was released.
+/// All migrations, in the order in which they run. Every database records their names in its table
+/// `seaql_migrations`, so the name of a released migration must never change.
 const MIGRATIONS: [Script; 8] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
@@ -34,7 +34,7 @@ const MIGRATIONS: [Script; 8] = [
     },
 ];
 
-/// One migration: the statements for both databases, then those for the one at hand.
+/// One migration: the statements for both databases, followed by the statements for one of them only.
 #[derive(Clone, Copy)]
 struct Script {
     name: &'static str,
@@ -60,7 +60,8 @@ impl MigrationTrait for Script {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let sql = match manager.get_database_backend() {
             DbBackend::Postgres => format!("{}{}", self.both, self.postgres),
-            // Every `integer` of SQLite has 64 bits, and only a key of this very type is the table's own row id.
+            // SQLite's `integer` has 64 bits too. A primary key has to be declared as `integer`, and not as
+            // `bigint`, to be the table's row id.
             _ => format!("{}{}", self.both.replace("bigint", "integer"), self.sqlite),
         };
         manager.get_connection().execute_unprepared(&sql).await.map(drop)

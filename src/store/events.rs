@@ -1,4 +1,5 @@
-//! The event log: appended in the transaction of the change, read in order.
+//! The event log. Events are appended in the transaction of the change that they report, and read in the order
+//! of their sequence. There is one log for each taxpayer, without gaps.
 
 pub mod checkpoint_file;
 pub mod event_row;
@@ -23,10 +24,10 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
-/// The maximum size in bytes of the events on a page of the feed.
+/// The maximum total size of the events on one page of the feed, in bytes.
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
-/// The head of a taxpayer's log.
+/// Returns the sequence and the hash of the last event of a taxpayer's log.
 pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Result<LogHead, StoreError> {
     let last = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -36,7 +37,8 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
     Ok(last.map_or_else(LogHead::default, |event| LogHead { sequence: event.sequence, hash: event.hash }))
 }
 
-/// The heads of these taxpayers' logs, without those that have no events.
+/// Returns the sequence and the hash of the last event of each taxpayer's log. Taxpayers without events are
+/// left out.
 pub async fn heads(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -47,7 +49,8 @@ pub async fn heads(
     chain_heads(store, &given, last, json(&taxpayers)).await
 }
 
-/// Loads the present hash of one event of each taxpayer. Missing events are left out.
+/// Loads the present hash of the event at each of these sequences, one for each taxpayer. Missing events are
+/// left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -85,7 +88,7 @@ pub async fn append(tx: &Transaction, events: &[Event]) -> Result<(), StoreError
     Ok(())
 }
 
-/// Loads the events of a taxpayer after a sequence, in order.
+/// Loads up to `limit` events of a taxpayer after a sequence, in the order of their sequence.
 pub async fn owned_by_after(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -102,8 +105,8 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Loads a page of the feed: up to `limit` events after a sequence, and whether there are more. Events can be
-/// as large as their invoices, so a page may hold fewer.
+/// Loads one page of the feed: up to `limit` events after a sequence. Also returns true if there are more
+/// events. An event can be as large as its invoice, so a page may hold fewer events than `limit`.
 pub async fn part_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -126,7 +129,7 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// The number of first events that fit on a page; at least one.
+/// Returns how many of the first events fit on a page, at least one if there is one.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -136,7 +139,7 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Returns the sequence of the event at a position; for a moment after the last event, `i64::MAX`.
+/// Returns the sequence of the event at a position. For a moment after the last event it returns `i64::MAX`.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -163,7 +166,7 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns those of these IRNs, in any spelling, that have an event of this kind.
+/// Returns the IRNs of this list that have an event of this kind. The caller gives every spelling to look for.
 pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -186,8 +189,8 @@ pub async fn irns_with(
     Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// True if one of these commands has written an event. Distinguishes an interrupted commit from one that
-/// never happened.
+/// True if one of these commands has written an event. After an interrupted commit this tells whether the
+/// commit happened.
 pub async fn any_of_commands(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -15,7 +15,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::runs::run_row::{Column, Entity, Model};
 
-/// Loads a taxpayer's runs for these IRNs.
+/// Loads a taxpayer's runs for these IRN keys, ordered by the time of their last change.
 pub async fn owned_by_with_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -41,13 +41,13 @@ pub async fn owned_by_with_id(
     Entity::find_by_id((taxpayer.0, id.to_string())).one(connection).await?.map(Run::try_from).transpose()
 }
 
-/// Loads a run of any taxpayer, for operators.
+/// Loads a run of any taxpayer. Only operators may see it.
 pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Run::try_from).transpose()
 }
 
-/// The filter of runs.
+/// The filter of the operators' list of runs. `None` does not filter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter {
     pub state: Option<RunState>,
@@ -55,7 +55,7 @@ pub struct RunFilter {
     pub taxpayer_id: Option<TaxpayerId>,
 }
 
-/// Loads a page of the runs of all taxpayers, newest first, and the total.
+/// Loads one page of the runs of all taxpayers, newest first, and the number of all runs that match the filter.
 pub async fn page(store: &Store, filter: RunFilter, page: Page) -> Result<(Vec<Run>, u64), StoreError> {
     let mut found = Entity::find();
     if let Some(state) = filter.state {
@@ -70,7 +70,7 @@ pub async fn page(store: &Store, filter: RunFilter, page: Page) -> Result<(Vec<R
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Writes the current state of runs, new and changed ones alike.
+/// Writes the current state of these runs. Inserts new runs and updates existing ones.
 pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     if runs.is_empty() {
         return Ok(());
@@ -84,7 +84,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The columns that a run changes. The others identify it.
+/// The columns that `save` updates. The remaining columns never change after the insert.
 const CHANGING: [run_row::Column; 15] = [
     Column::State,
     Column::Document,
@@ -103,7 +103,7 @@ const CHANGING: [run_row::Column; 15] = [
     Column::UpdatedAt,
 ];
 
-/// Logs the beginning of a step's call.
+/// Logs that a step's call to the authority begins.
 pub async fn begin_step(
     tx: &Transaction,
     run: &Run,
@@ -126,7 +126,7 @@ pub async fn begin_step(
     Ok(())
 }
 
-/// Logs the outcome of a step's call.
+/// Logs the outcome of a step's call to the authority.
 pub async fn end_step(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -145,7 +145,7 @@ pub async fn end_step(
     Ok(())
 }
 
-/// The last call of a run, if its outcome was never recorded.
+/// Returns the attempt id of the last call of a run, if the outcome of that call was never recorded.
 pub async fn unfinished_attempt(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -162,7 +162,7 @@ pub async fn unfinished_attempt(
     unfinished.map(|row| RowRef { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
 }
 
-/// The log of a run, in the order of its calls.
+/// Loads the logged calls of a run, ordered by start time.
 pub async fn steps_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,

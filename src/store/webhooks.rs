@@ -1,5 +1,5 @@
-//! Webhook endpoints and their signing secrets. Secrets are sealed when stored and opened only to sign a
-//! delivery.
+//! Webhook endpoints and their signing secrets. Secrets are stored sealed and opened only to sign a delivery.
+//! The submodules hold deliveries, replays and ERP integrations.
 
 pub mod attempt_row;
 pub mod crashed_deliveries;
@@ -35,7 +35,8 @@ use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
-/// The maximum number of replaced secrets that still sign, since the size of a signature header is limited.
+/// The maximum number of replaced secrets that still sign. Each adds a signature to the header, whose size is
+/// limited.
 const OVERLAPPING_MAX: usize = 10;
 
 pub async fn owned_by(
@@ -45,13 +46,13 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// An endpoint with its settings and state, loaded by one query. It has no `Debug`, since the secrets are
-/// open.
+/// An endpoint with its settings and state, loaded by one query. It does not implement `Debug`, since it holds
+/// open secrets.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
-    /// The secrets that sign at present, newest first.
+    /// The secrets that sign now, newest first.
     pub secrets: Vec<String>,
-    /// The ERP settings; by default plain signed JSON.
+    /// The settings of the taxpayer's ERP. The default is plain signed JSON.
     pub integration: Integration,
     pub failure_streak: Option<FailureStreak>,
     pub is_replaying: bool,
@@ -72,7 +73,7 @@ static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads the endpoints of these taxpayers. Taxpayers without one are left out.
+/// Loads the endpoints of these taxpayers, by taxpayer id. Taxpayers without an endpoint are left out.
 pub async fn recipients(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -106,7 +107,7 @@ fn read(store: &Store, found: &QueryResult, now: Timestamp) -> Result<LoadedEndp
     })
 }
 
-/// Loads the endpoint of a taxpayer.
+/// Loads the endpoint of one taxpayer with its settings and state.
 pub async fn recipient(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -115,7 +116,7 @@ pub async fn recipient(
     Ok(recipients(store, &[taxpayer], now).await?.remove(&taxpayer))
 }
 
-/// Loads an endpoint with its failure streak.
+/// Loads the endpoint of a taxpayer with its failure streak, without opening secrets.
 pub async fn with_failing(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -130,7 +131,7 @@ fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
     row.failure_streak.as_deref().map(|text| at.json(text)).transpose()
 }
 
-/// Writes the failure streak of an endpoint, unless the endpoint changed since it was read.
+/// Writes the failure streak of an endpoint. Does nothing if the endpoint has changed since the caller read it.
 pub async fn set_failure_streak(
     tx: &Transaction,
     endpoint: &Endpoint,
@@ -145,8 +146,8 @@ pub async fn set_failure_streak(
     Ok(())
 }
 
-/// Writes the current state of an endpoint; a new one starts with this secret. Enabling an endpoint clears
-/// its failure streak.
+/// Writes the current state of an endpoint. A new endpoint gets `first_secret`. Enabling an endpoint clears its
+/// failure streak.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -186,14 +187,14 @@ pub async fn save(
     Ok(())
 }
 
-/// A replaced secret, and until when it still signs, in microseconds since 1970.
+/// A replaced secret. It still signs until `until`, in microseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
 struct ReplacedSecret {
     sealed: String,
     until: i64,
 }
 
-/// The replaced secrets that still sign, the newest first.
+/// Returns the replaced secrets that still sign, newest first.
 fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
     let at = RowRef { table: "webhooks", id: row.taxpayer_id };
     let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
@@ -201,7 +202,8 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreErr
     Ok(previous)
 }
 
-/// Seals each replaced secret with the current key; `None` if all already are.
+/// Seals each replaced secret of the list again with the current key. Returns `None` if the current key sealed
+/// all of them already.
 pub(super) fn reseal_previous(
     vault: &Vault,
     taxpayer: &str,
@@ -219,7 +221,7 @@ pub(super) fn reseal_previous(
     Ok(is_changed.then(|| json(&previous)))
 }
 
-/// A new signing secret with its public key, if any. The old secret still signs until `overlap_until`.
+/// A new signing secret and its public key, if it has one. The old secret still signs until `overlap_until`.
 #[derive(Debug)]
 pub struct SecretRotation<'a> {
     pub secret: &'a str,
@@ -228,7 +230,8 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. Secrets that were replaced earlier keep their own end.
+/// Replaces the signing secret and the public key. A secret that was replaced earlier keeps the end that it
+/// has.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

@@ -1,6 +1,6 @@
-//! The file of checkpoints. A writer locks it and first reads what others appended, so processes can share a
-//! file. Each line is on disk when `append` returns; a line that a crash cut short is removed before the next
-//! one.
+//! The file of checkpoints. Several processes can share the file: a writer locks it and first reads what other
+//! processes appended. When `append` returns, the new line is on disk. If a crash cut a line short, the next
+//! writer removes the rest of that line.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,6 @@ use crate::domain::events::checkpoint::{
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// Errors of a file of checkpoints.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointFileError {
     #[error("the file {} cannot be used", .path.display())]
@@ -25,23 +24,23 @@ pub enum CheckpointFileError {
     Line { path: PathBuf, line: u64, fault: CheckpointFault },
 }
 
-/// Reads checkpoints one by one.
+/// Reads the checkpoints of a file one by one and verifies each.
 pub struct CheckpointReader {
     path: PathBuf,
     file: BufReader<File>,
     key: CheckpointPublicKey,
     tail: CheckpointChain,
-    /// The end of the last complete line.
+    /// The offset after the last complete line, in bytes.
     end: u64,
 }
 
-/// A file that this process appends to.
+/// A checkpoint file to which this process appends.
 pub struct CheckpointFile {
     path: PathBuf,
     key: CheckpointKey,
     tail: CheckpointChain,
     end: u64,
-    /// The newest checkpointed head of each taxpayer.
+    /// The newest head of each taxpayer that a checkpoint of the file contains.
     heads: HashMap<TaxpayerId, LogHead>,
 }
 
@@ -57,8 +56,8 @@ impl CheckpointReader {
         })
     }
 
-    /// Reads the next checkpoint; `None` at the end. A last line without a line break was cut short by a
-    /// crash.
+    /// Reads the next checkpoint. Returns `None` at the end and for a last line without a line break, which a
+    /// crash cut short.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;
@@ -72,14 +71,14 @@ impl CheckpointReader {
         Ok(Some(accepted))
     }
 
-    /// The position after the last line read.
+    /// Returns the chain up to the last checkpoint that was read.
     pub fn tail(&self) -> &CheckpointChain {
         &self.tail
     }
 }
 
 impl CheckpointFile {
-    /// Opens the file on first use and creates it on the first append.
+    /// Creates the value only. The file is opened on first use, and created if it does not exist.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
@@ -92,17 +91,17 @@ impl CheckpointFile {
         self.key.public()
     }
 
-    /// The newest checkpointed head of a taxpayer.
+    /// Returns the newest head of this taxpayer that a checkpoint of the file contains.
     pub fn head(&self, taxpayer: TaxpayerId) -> Option<&LogHead> {
         self.heads.get(&taxpayer)
     }
 
-    /// Reads what was appended since the last call.
+    /// Reads the checkpoints that any process appended since the last call.
     pub fn catch_up(&mut self) -> Result<(), CheckpointFileError> {
         self.locked().map(drop)
     }
 
-    /// Appends a checkpoint of these heads.
+    /// Appends a checkpoint of these heads. The line is on disk when this returns.
     pub fn append(&mut self, at: Timestamp, heads: Vec<ChainHead>) -> Result<(), CheckpointFileError> {
         let mut file = self.locked()?;
         let mut tail = self.tail.clone();
@@ -115,7 +114,7 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// Returns the file, locked, and read to its end.
+    /// Opens and locks the file, reads all new checkpoints and removes a last line that was cut short.
     fn locked(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
         let failed = |source| unusable(&path, source);

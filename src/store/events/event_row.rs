@@ -1,4 +1,4 @@
-//! Events; data is the JSON text as hashed.
+//! The table of events. `data` is the JSON text exactly as it was hashed.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The audit of security changes and operator actions. Rows are added and read; the database refuses updates
-//! and deletes.
+//! The audit trail of security changes and operator actions. Entries are only added and read; the database
+//! refuses to change or delete them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit_row::{Column, Entity, Model};
 
-/// The filter of audit entries.
+/// The filter of the list of audit entries. `None` does not filter.
 #[derive(Debug, Default)]
 pub struct AuditFilter {
-    /// The integrator that can read the entry.
+    /// Only entries that this integrator may read.
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub actor: Option<ActorKind>,
-    /// The id of a run, a delivery, a reconciliation, a taxpayer, an integrator or an operator.
+    /// Only entries about the run, delivery, reconciliation, taxpayer, integrator or operator with this id.
     pub subject: Option<String>,
 }
 
@@ -33,7 +33,8 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     Ok(())
 }
 
-/// Loads a page of the entries that an integrator can read, newest first, and the total.
+/// Loads one page of the entries that an integrator may read, newest first, and the number of all such entries
+/// that match the filter.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -43,7 +44,7 @@ pub async fn page_owned_by(
     self::page(store, AuditFilter { integrator_id: Some(integrator), ..filter }, page).await
 }
 
-/// Loads a page of entries, newest first, and the total.
+/// Loads one page of entries, newest first, and the number of all entries that match the filter.
 pub async fn page(
     store: &Store,
     filter: AuditFilter,
@@ -65,7 +66,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Returns those of these runs whose last operator action was a pause.
+/// Returns the runs of this list that an operator holds: the last operator action on the run was a pause.
 pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {
@@ -80,7 +81,7 @@ pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, Store
     Ok(held)
 }
 
-/// The emails of these operators, by id.
+/// Loads the emails of these operators, by operator id.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
     let rows =
         operator_row::Entity::find().filter(operator_row::Column::Id.is_in(ids)).all(store.reader()).await?;

@@ -1,4 +1,4 @@
-//! Audit entries. The database refuses to change or delete a row.
+//! The table of audit entries. The database refuses to change or delete a row.
 
 use sea_orm::entity::prelude::*;
 

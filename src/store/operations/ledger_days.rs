@@ -1,5 +1,6 @@
-//! The invoices of our ledger on a day: those with an event on that day, and those with a run during it. The
-//! log holds what happened; a run can have an effect that is not known yet.
+//! The invoices that our ledger has for one day, for the reconciliation with the authority. These are the
+//! invoices with an event on that day, and the invoices with a run in progress on that day. The events tell
+//! what happened; a run may have had an effect at the authority that is not known here yet.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
 use crate::store::runs::run_row;
 
-/// The events that show that an invoice was, or was to be, sent to the authority.
+/// The kinds of events that show that an invoice or its payment was sent to the authority, or should have been.
 const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::InvoiceSubmitted,
     EventKind::InvoiceTransmitted,
@@ -25,7 +26,7 @@ const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::PaymentStatusUpdated,
 ];
 
-/// The IRN keys of a taxpayer's ledger from `start` to before `end`.
+/// Returns the IRN keys of a taxpayer's ledger from `start` to just before `end`.
 pub async fn irn_keys(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -59,7 +60,7 @@ pub async fn irn_keys(
     Ok(alive.into_iter().chain(with_event).collect())
 }
 
-/// True if a run of the taxpayer changed since this time.
+/// True if any run of the taxpayer has changed since this time.
 pub async fn has_moved_since(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,4 +1,5 @@
-//! Data of the deployment as a whole: the audit trail, outages, reconciliation, reference lists and pulled invoices.
+//! Data of the deployment as a whole: audit trail, outages, reconciliations, reference lists and pulled
+//! invoices.
 
 pub mod audit;
 pub mod audit_row;

@@ -1,4 +1,5 @@
-//! Sent outage notifications: start and end once each.
+//! The table of sent outage notifications. A taxpayer has at most one row for the start and one for the end of
+//! an outage.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Outages of the authority. `open` is null once an outage ended; a unique index on it allows one open
-//! outage.
+//! The table of the authority's outages. `open` becomes null when the outage ends. A unique index on `open`
+//! allows only one open outage.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -10,7 +10,7 @@ use crate::domain::outage::{AffectedOperation, NotificationProgress, Outage};
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::error::StoreError;
 
-/// The only value of `open`.
+/// The value of `open` while an outage is open.
 const AUTHORITY: &str = "authority";
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
@@ -32,7 +32,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// An affected operation as stored, with times in microseconds.
+/// An affected operation as stored in JSON. Times are in microseconds since 1970.
 #[derive(Debug, Serialize, Deserialize)]
 struct AffectedColumn {
     operation: String,

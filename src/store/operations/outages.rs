@@ -1,5 +1,5 @@
-//! Outages of the authority and their notifications. A writer of an outage holds its lane. A notification is
-//! recorded in the transaction of its event, so nobody is notified twice.
+//! Outages of the authority and the notifications about them. A writer of an outage holds the outage lane. A
+//! notification is recorded in the transaction of its event, so no taxpayer is notified twice.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ use crate::store::operations::outage_notice_row;
 use crate::store::operations::outage_row::{Column, Entity, Model};
 use crate::store::webhooks::webhook_row;
 
-/// The start or the end of an outage.
+/// The start or the end of an outage. Each is a reason to notify the taxpayers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OutageEvent {
     pub outage: OutageId,
     pub edge: OutageEdge,
 }
 
-/// The number of notified taxpayers for each start or end.
+/// How many taxpayers were notified, for each start and each end of an outage.
 pub type NotifiedCounts = HashMap<OutageEvent, u64>;
 
-/// The open outage, or else the last one.
+/// Loads the open outage. If no outage is open, loads the outage that ended last.
 pub async fn last(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
     let found = Entity::find().order_by_with_nulls(Column::EndedAt, Order::Desc, NullOrdering::First);
     found.one(connection).await?.map(Outage::try_from).transpose()
@@ -39,13 +39,14 @@ pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<
     Entity::find_by_id(id.to_string()).one(connection).await?.map(Outage::try_from).transpose()
 }
 
-/// The oldest outage with notifications to send, so that the end of one precedes the start of the next.
+/// Loads the oldest outage that has notifications to send. Oldest first, so that taxpayers learn of the end of
+/// an outage before the start of the next.
 pub async fn to_notify(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
     let found = Entity::find().filter(Column::Notifying.is_not_null()).order_by_asc(Column::StartedAt);
     found.one(connection).await?.map(Outage::try_from).transpose()
 }
 
-/// Writes the current state of an outage.
+/// Writes the current state of an outage, new or existing.
 pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     let changing = [
         Column::Open,
@@ -62,7 +63,8 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The next taxpayers, by id, whose enabled events include this notification and who have not received it.
+/// Returns up to `limit` ids of taxpayers above `after`, in ascending order, who want this notification and
+/// have not received it. A taxpayer wants it if the enabled events of its endpoint include it.
 pub async fn not_notified(
     store: &Store,
     event: OutageEvent,
@@ -77,7 +79,7 @@ pub async fn not_notified(
         .and_where(Expr::col("outage_id").eq(event.outage.to_string()))
         .and_where(Expr::col("edge").eq(event.edge.as_str()))
         .to_owned();
-    // Event names are the elements of a JSON list.
+    // `EnabledEvents` is a JSON list, so each event name is in quotes.
     let named = contains(&format!("\"{}\"", event.edge.event()));
     let ids: Vec<i64> = webhook_row::Entity::find()
         .select_only()
@@ -93,7 +95,7 @@ pub async fn not_notified(
     Ok(ids.into_iter().map(TaxpayerId).collect())
 }
 
-/// Returns those of these notifications that a taxpayer has received.
+/// Returns the notifications of this list that the taxpayer has received.
 pub async fn received_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -111,7 +113,7 @@ pub async fn received_by(
     rows.into_iter().map(|row| named(&row.outage_id, &row.edge)).collect()
 }
 
-/// Records notifications of a taxpayer with the sequence of their events.
+/// Records that a taxpayer was notified. Each notification comes with the sequence of its event.
 pub async fn record_notified(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -133,12 +135,12 @@ pub async fn record_notified(
     Ok(())
 }
 
-/// Loads a page of outages, newest first, and the total.
+/// Loads one page of outages, newest first, and the number of all outages.
 pub async fn page(store: &Store, page: Page) -> Result<(Vec<Outage>, u64), StoreError> {
     page::load(store, Entity::find().order_by_desc(Column::Id), page).await
 }
 
-/// Counts the notified taxpayers of these outages.
+/// Counts the notified taxpayers for the start and the end of each of these outages.
 pub async fn count_notified(store: &Store, outages: &[Outage]) -> Result<NotifiedCounts, StoreError> {
     let ids = outages.iter().map(|outage| outage.id.to_string());
     let rows: Vec<(String, String, i64)> = outage_notice_row::Entity::find()

@@ -1,5 +1,5 @@
-//! The progress of reading the authority's list of invoices in transit: one row, written by the holder of the
-//! poller's lane.
+//! How far the authority's list of invoices in transit was read. The table has one row, which the holder of the
+//! poller's lane writes.
 
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;
@@ -26,7 +26,8 @@ impl ActiveModelBehavior for ActiveModel {}
 
 const NAME: &str = "transit";
 
-/// When the list was last read completely: its recent part, and all of it.
+/// The times of the last complete reads: `pulled_at` for the recent part of the list, `swept_at` for the whole
+/// list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PullCursor {
     pub pulled_at: Option<Timestamp>,

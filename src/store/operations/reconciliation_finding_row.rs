@@ -1,4 +1,4 @@
-//! Findings of a reconciliation, numbered in their order.
+//! The table of the findings of reconciliations. The findings of one reconciliation are numbered from 1.
 
 use sea_orm::entity::prelude::*;
 

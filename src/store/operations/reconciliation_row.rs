@@ -1,4 +1,5 @@
-//! Reconciliations of taxpayers' days. The mark of the latest one of a day is written, never read back.
+//! The table of reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed one of
+//! a day; it serves queries only and is never read back.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

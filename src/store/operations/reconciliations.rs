@@ -1,6 +1,6 @@
-//! Reconciliations and their findings. The holder of the lane writes them; operators read them. A completed
-//! one replaces earlier ones of the same day: its findings are the current ones, and earlier ones by the
-//! timer without repairs are deleted.
+//! Reconciliations and their findings. The holder of the reconciliation lane writes them; operators read them.
+//! A completed reconciliation replaces the earlier ones of the same taxpayer and day: its findings become the
+//! current ones. Earlier reconciliations that the timer asked for and that repaired nothing are deleted.
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +20,7 @@ use crate::store::db::page::{self, Page};
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 
-/// The filter of reconciliations.
+/// The filter of the list of reconciliations. `None` does not filter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReconciliationFilter {
     pub taxpayer_id: Option<TaxpayerId>,
@@ -31,7 +31,7 @@ fn in_state(state: ReconciliationState) -> sea_orm::sea_query::Expr {
     Column::State.eq(state.as_str())
 }
 
-/// Writes the current state of a reconciliation.
+/// Writes the current state of a reconciliation, new or existing.
 pub async fn save(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreError> {
     Entity::insert(Model::from(one).into_active_model())
         .on_conflict(
@@ -55,7 +55,8 @@ const CHANGING: [Column; 10] = [
     Column::EndedAt,
 ];
 
-/// Writes a completed reconciliation with its findings, in place of earlier ones.
+/// Writes a completed reconciliation with its findings. It replaces the earlier reconciliations of the same
+/// taxpayer and day.
 pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
     save(tx, one).await?;
     let numbered: Vec<_> =
@@ -103,8 +104,8 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Loads the next reconciliation to process: the fewest attempts first, then the oldest. An interrupted one is
-/// retried after `rest`.
+/// Loads the next reconciliation to process: the one with the fewest attempts, and of these the oldest. An
+/// interrupted reconciliation is retried after `rest`.
 pub async fn next_open(
     store: &Store,
     now: Timestamp,
@@ -117,7 +118,7 @@ pub async fn next_open(
         .add(
             Condition::all()
                 .add(in_state(ReconciliationState::Interrupted))
-                // An interruption in the future was recorded before the clock was set back.
+                // If the interruption lies in the future, it was recorded before the clock was set back.
                 .add(
                     Condition::any()
                         .add(Column::EndedAt.lte(rested))
@@ -128,7 +129,7 @@ pub async fn next_open(
     found.one(store.reader()).await?.map(Reconciliation::try_from).transpose()
 }
 
-/// True if any is in this state.
+/// True if any reconciliation is in this state.
 pub async fn any_in(
     connection: &impl ConnectionTrait,
     state: ReconciliationState,
@@ -136,7 +137,7 @@ pub async fn any_in(
     Ok(Entity::find().filter(in_state(state)).one(connection).await?.is_some())
 }
 
-/// When the last completed one of a day began.
+/// Returns when the last completed reconciliation of this taxpayer and day began.
 pub async fn last_done(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -152,13 +153,13 @@ pub async fn last_done(
     Ok(found.map(Reconciliation::try_from).transpose()?.and_then(|one| one.started_at))
 }
 
-/// Loads a reconciliation of any taxpayer, for operators.
+/// Loads a reconciliation of any taxpayer. Only operators may see it.
 pub async fn with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Reconciliation>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Reconciliation::try_from).transpose()
 }
 
-/// Loads a page of reconciliations, newest first, and the total.
+/// Loads one page of reconciliations, newest first, and the number of all that match the filter.
 pub async fn page(
     store: &Store,
     filter: ReconciliationFilter,
@@ -180,7 +181,7 @@ fn found_by(one: &Reconciliation) -> Select<finding::Entity> {
         .filter(finding::Column::ReconciliationId.eq(one.id.to_string()))
 }
 
-/// Loads a page of the findings, in order.
+/// Loads one page of the findings of a reconciliation, ordered by their numbers.
 pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result<Vec<Finding>, StoreError> {
     let rows = found_by(one)
         .order_by_asc(finding::Column::Number)
@@ -191,7 +192,8 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// The number of listed findings of each kind, over all days.
+/// Counts the findings that operators still have to look at, by kind of finding. It counts the latest
+/// reconciliation of every day.
 pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()
@@ -209,7 +211,7 @@ pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError>
     Ok(counted.into_tuple().all(store.reader()).await?)
 }
 
-/// The time of the last completion, over all taxpayers and days.
+/// Returns when a reconciliation last completed, for any taxpayer and day.
 pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let found = Entity::find()
         .filter(in_state(ReconciliationState::Done))

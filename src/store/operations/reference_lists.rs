@@ -1,4 +1,4 @@
-//! The snapshot of the authority's reference lists; items are JSON.
+//! The stored copy of the authority's reference lists. `items` is JSON.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -24,7 +24,7 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// Stores a list as served by the authority.
+/// Stores the items of a list as the authority served them.
 pub async fn save(
     store: &Store,
     list: ReferenceList,
@@ -42,7 +42,8 @@ pub async fn save(
     tx.commit().await
 }
 
-/// Loads the catalog and the fetch time of its oldest list; `None` if a list was never fetched.
+/// Loads the catalog of all stored lists, and when the oldest of them was fetched. The time is `None` if a list
+/// was never fetched.
 pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
     let mut catalog = Catalog::default();
     let mut oldest = None;
@@ -57,7 +58,7 @@ pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreEr
     Ok((catalog, oldest.filter(|_| is_whole)))
 }
 
-/// The fetch time of the oldest list; `None` before the first fetch.
+/// Returns when the oldest stored list was fetched; `None` before the first fetch.
 pub async fn oldest(store: &Store) -> Result<Option<Timestamp>, StoreError> {
     let rows: Vec<(String, i64)> = Entity::find()
         .select_only()

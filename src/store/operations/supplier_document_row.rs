@@ -1,4 +1,4 @@
-//! Documents of supplier invoices as received; JSON.
+//! The table of the documents of supplier invoices: JSON as received from the authority.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The supplier inbox, without the documents.
+//! The table of supplier invoices, the inbox of a buyer. The documents are in `supplier_documents`.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

@@ -1,4 +1,4 @@
-//! The supplier inbox, and the documents as received.
+//! The inbox of supplier invoices that were pulled from the authority, with their documents as received.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
     Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
 }
 
-/// Loads a taxpayer's supplier invoices with these IRNs.
+/// Loads the supplier invoices of a taxpayer that have these IRN keys.
 pub async fn owned_by_with_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -44,7 +44,7 @@ pub async fn owned_by_with_irn(
     Ok(owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?.pop())
 }
 
-/// Loads a page of a taxpayer's inbox, newest first, and the total.
+/// Loads one page of a taxpayer's inbox, newest first, and the number of all invoices in that inbox.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -54,7 +54,8 @@ pub async fn page_owned_by(
     page::load(store, newest, page).await
 }
 
-/// Returns those of these IRNs that are in any inbox: an invoice has one buyer.
+/// Returns the IRN keys of this list that are in the inbox of any taxpayer. One inbox is enough, because an
+/// invoice has one buyer.
 pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSet<String>, StoreError> {
     let mut received = HashSet::new();
     for chunk in portions(irn_keys) {
@@ -70,7 +71,7 @@ pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSe
     Ok(received)
 }
 
-/// The document as received.
+/// Loads the document of a supplier invoice as received.
 pub async fn document_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -82,7 +83,7 @@ pub async fn document_owned_by(
     found.map(|row| at.json(&row.document)).transpose()
 }
 
-/// Adds an invoice with its document to its buyer's inbox.
+/// Adds a supplier invoice and its document to the inbox of its buyer.
 pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) -> Result<(), StoreError> {
     let row = Model::from(invoice);
     let document = supplier_document_row::Model {
@@ -95,7 +96,7 @@ pub async fn add(tx: &Transaction, invoice: &SupplierInvoice, document: &Value) 
     Ok(())
 }
 
-/// Records the acknowledgement of an invoice.
+/// Records when the taxpayer acknowledged a supplier invoice.
 pub async fn acknowledge(
     tx: &Transaction,
     taxpayer: TaxpayerId,

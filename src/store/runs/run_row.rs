@@ -1,4 +1,4 @@
-//! Pipeline runs; document and done are JSON.
+//! The table of pipeline runs. `document` and `done` are JSON.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

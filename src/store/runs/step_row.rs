@@ -1,4 +1,5 @@
-//! The log of a run's steps: one row for each attempt, completed when its outcome is known.
+//! The table of the calls that steps of runs make: one row for each attempt. The outcome is added when it is
+//! known.
 
 use sea_orm::entity::prelude::*;
 

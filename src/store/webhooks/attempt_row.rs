@@ -1,4 +1,4 @@
-//! The log of delivery attempts.
+//! The table of delivery attempts, one row for each attempt.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,6 @@
-//! Deliveries in flight when a process crashed. A delivery that was attempted in isolation is known.
-//! Otherwise each one that may have been in flight is counted and isolated from then on.
+//! Deliveries that were in flight when a process crashed. If the process attempted one delivery in isolation,
+//! that delivery is known. If not, every delivery that may have been in flight counts as crashed and is
+//! attempted only in isolation from then on.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
@@ -15,8 +16,9 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Counts a process crash for the delivery attempted in isolation or, without one, for the first `limit` due
-/// deliveries. Returns the delivery that this quarantines. The caller holds the lane of the endpoint.
+/// Counts a process crash. `alone` is the delivery that was attempted in isolation; without one the crash
+/// counts for the first `limit` due deliveries. Returns the delivery if this crash quarantines it. The caller
+/// holds the lane of the endpoint.
 pub async fn count_crash(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -53,7 +55,7 @@ async fn count_alone(
     Ok(Some((dead, kind)))
 }
 
-/// The attempt in which the process crashed; nothing else is known about it.
+/// The log entry of the attempt in which the process crashed. Nothing else is known about that attempt.
 fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     DeliveryAttempt {
         at: now,
@@ -65,8 +67,8 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Counts a crash for the due deliveries that have none. Those with one are attempted in isolation
-/// only, and no isolated attempt was recorded.
+/// Counts a crash for the due deliveries that have no crash yet. Deliveries with a crash are attempted only in
+/// isolation, and this process had recorded no isolated attempt, so they were not in flight.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -82,7 +84,7 @@ async fn count_due(
     Ok(())
 }
 
-/// The crash count of a replayed delivery.
+/// The crash count of a delivery after a replay: one more crash quarantines the delivery again.
 pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
@@ -124,7 +126,7 @@ mod tests {
         dead.map(|(delivery, _)| delivery.sequence)
     }
 
-    /// The crash counts of all deliveries by event, and whether each is pending.
+    /// Returns the crash count of each delivery and whether the delivery is pending, ordered by sequence.
     async fn counts(test: &TestStore) -> Vec<(i32, bool)> {
         use sea_orm::QueryOrder;
         let rows = Entity::find().order_by_asc(Column::Sequence).all(test.store.reader()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Writes deliveries and the log of their attempts.
+//! Writes deliveries and the log of their attempts. `delivery_queue` and `delivery_log` read them.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// Adds deliveries to an endpoint whose lane is locked.
+/// Adds deliveries. The caller has locked the lanes of their endpoints.
 pub async fn add(
     tx: &Transaction,
     deliveries: &[(Delivery, EventKind)],
@@ -37,7 +37,8 @@ pub async fn add(
     Ok(())
 }
 
-/// Writes the results of attempts: the deliveries, a log entry each, and the new chain heads.
+/// Writes the results of attempts: the new state of the deliveries, one log entry for each attempt, and the new
+/// chain heads.
 pub async fn record(
     tx: &Transaction,
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
@@ -89,10 +90,11 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
     }
 }
 
-/// The state is a literal, since a partial index does not serve a parameter that the plan does not know.
+/// The state is a literal in the SQL: PostgreSQL cannot use the partial index of pending deliveries if the
+/// state is a parameter.
 const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
-/// The number of pending deliveries of all taxpayers.
+/// Counts the pending deliveries of all taxpayers.
 pub async fn count_pending(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
     let statement = Statement::from_string(connection.get_database_backend(), PENDING);
     let row = connection.query_one_raw(statement).await?;

@@ -1,6 +1,7 @@
-//! Chain heads. Of the deliveries with one order key (an IRN) only the earliest pending one can be next. It
-//! is marked, so that it is found however many wait behind it. Every writer of pending deliveries holds the
-//! endpoint's lane; otherwise two writers could leave a chain without a head.
+//! Chain heads. The deliveries of a taxpayer with the same order key (an IRN) form a chain, and only the
+//! earliest pending one may be attempted next. This delivery, the head, is marked, so that a query finds it at
+//! once however many deliveries wait behind it. Every writer of pending deliveries holds the endpoint's lane;
+//! without the lane two writers could leave a chain without a head.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +16,8 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// True if a new delivery is a chain head: none pending precedes it, neither among the new ones nor in the
-/// database.
+/// The SQL condition that a new delivery is a chain head: no pending delivery comes before it in its chain,
+/// neither in the database nor among the deliveries added with it.
 pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
@@ -28,13 +29,15 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
 }
 
-/// True if an attempted delivery is still a chain head: it was, and is pending.
+/// The SQL condition that an attempted delivery stays a chain head: it was the head before, and it is still
+/// pending.
 pub(crate) fn is_first_still() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
-/// Marks the head of each of these chains, once the earlier deliveries have ended.
+/// Marks the new head of each of these chains. Call this after deliveries at the front of the chains have
+/// ended.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
@@ -53,7 +56,8 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Recomputes the heads of these chains of a taxpayer, after earlier deliveries became pending again.
+/// Recomputes the heads of these chains of a taxpayer. Call this after deliveries before the present heads
+/// became pending again.
 pub(crate) async fn recompute(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -69,8 +73,9 @@ pub(crate) async fn recompute(
     promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// Takes the order keys as a JSON list of pairs, taxpayer and order key, without duplicates. Finds and writes the head of
-/// each key on its own: an update by list may scan all deliveries (see [`Dialect::lateral_join`]), an upsert cannot.
+/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs of taxpayer id and order
+/// key, without duplicates. The statement is an upsert, which finds and writes the head of each pair by itself;
+/// an update of a list may scan all deliveries (see [`Dialect::lateral_join`]).
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {
@@ -151,7 +156,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// The sequences of the chain heads.
+    /// Returns the sequences of the taxpayer's chain heads.
     async fn first(test: &TestStore, taxpayer: TaxpayerId) -> Vec<i64> {
         let found = Entity::find()
             .filter(Column::TaxpayerId.eq(taxpayer.0))

@@ -1,4 +1,4 @@
-//! Deliveries with their attempts, as pages for integrators and operators.
+//! Lists of deliveries with their attempts, for integrators and operators.
 
 use std::collections::HashMap;
 
@@ -20,22 +20,22 @@ use crate::store::operations::supplier_invoices;
 use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// The maximum number of attempts shown of a delivery.
+/// The maximum number of attempts that a list shows for each delivery.
 const ATTEMPTS_SHOWN: i32 = 50;
 
-/// The filter of deliveries.
+/// The filter of the list of deliveries. `None` does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
-    /// The name of an event; an unknown one matches nothing.
+    /// The name of an event. An unknown name matches no delivery.
     pub event: Option<String>,
-    /// The IRN of the invoice, in any spelling; an invalid one matches nothing.
+    /// The IRN of the invoice, in any spelling. An invalid IRN matches no delivery.
     pub irn: Option<String>,
-    /// From this event on.
+    /// The sequence of the first event to include.
     pub since: Option<i64>,
 }
 
-/// A delivery with its event name and last attempts.
+/// A delivery with the kind of its event and its last attempts, oldest first.
 #[derive(Debug, Clone)]
 pub struct LoggedDelivery {
     pub delivery: Delivery,
@@ -43,7 +43,8 @@ pub struct LoggedDelivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-/// Loads a page of a taxpayer's deliveries, newest events first, and the total.
+/// Loads one page of a taxpayer's deliveries, newest events first, and the number of all deliveries that match
+/// the filter.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -67,7 +68,7 @@ pub async fn page_owned_by(
     read(store, found.order_by_desc(Column::Sequence), page).await
 }
 
-/// The text and the stored spellings of the IRN.
+/// Returns the text itself and every spelling of this IRN that is stored.
 async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
     let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
     let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
@@ -76,7 +77,8 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// The sequences of the events about these IRNs. The event log has an index for them, deliveries have none.
+/// Selects the sequences of a taxpayer's events about these IRNs. Deliveries are found through them, since the
+/// event log has an index on the IRN and the table of deliveries has none.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
@@ -89,7 +91,8 @@ pub(crate) fn sequences_about(
         .to_owned()
 }
 
-/// Loads a page of dead letters of one taxpayer or of all, newest first, and the total.
+/// Loads one page of dead letters, newest first, and the number of all of them. `None` means the dead letters
+/// of all taxpayers.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -112,7 +115,7 @@ pub async fn owned_by_with_id(
     found.map(Delivery::try_from).transpose()
 }
 
-/// A dead letter of a taxpayer.
+/// Finds a dead letter of a taxpayer by its id.
 pub async fn dead_owned_by_with_id(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -122,7 +125,7 @@ pub async fn dead_owned_by_with_id(
     Ok(found.filter(|delivery| delivery.state == DeliveryState::Dead))
 }
 
-/// Loads a dead letter of any taxpayer.
+/// Finds a dead letter of any taxpayer by its id. Only operators may see it.
 pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delivery>, StoreError> {
     let found = Entity::find()
         .filter(Column::State.eq(DeliveryState::Dead.as_str()))
@@ -149,7 +152,8 @@ async fn read(
     Ok((logged, total))
 }
 
-/// The last attempts of each delivery, in order.
+/// Loads the last attempts of each delivery, by delivery id. The attempts of a delivery are ordered oldest
+/// first.
 async fn attempts_of(
     store: &Store,
     rows: &[Model],

@@ -1,5 +1,6 @@
-//! Pending deliveries: those due now, and when the next one is due. Only chain heads (`delivery_heads`) can
-//! be next, which keeps the order. `deliveries` writes the results of attempts.
+//! The queue of pending deliveries: which deliveries are due now, and when the next one is due. Only chain
+//! heads (`delivery_heads`) count, which keeps the deliveries of an order key in order. `deliveries` writes the
+//! results of attempts.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,8 @@ use crate::store::db::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-/// Finds the due deliveries of each taxpayer with an index lookup for each, not by reading all of a taxpayer's deliveries.
+/// Selects the due deliveries of each taxpayer by an index lookup for each taxpayer. It does not read
+/// deliveries that are not due.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: Aliased { table: "deliveries", alias: "d" },
@@ -35,7 +37,8 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads the due chain heads of each taxpayer with their events, the longest due first, up to a limit each.
+/// Loads up to `limit` due chain heads of each taxpayer with their events, by taxpayer id. The delivery that
+/// has been due longest comes first.
 pub async fn due_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -66,7 +69,7 @@ fn read(row: &QueryResult) -> Result<(Delivery, Event), StoreError> {
     Ok((delivery, Event::try_from(event)?))
 }
 
-/// When the next delivery of each taxpayer is due. Taxpayers without a pending one are left out.
+/// Returns when the next delivery of each taxpayer is due. Taxpayers without a pending delivery are left out.
 pub async fn next_due_owned_by_each(
     tx: &Transaction,
     taxpayers: &[TaxpayerId],
@@ -88,7 +91,8 @@ pub async fn next_due_owned_by_each(
     Ok(found)
 }
 
-/// Returns those of these taxpayers whose endpoint is active, and whether it has a running replay.
+/// Returns the taxpayers of this list whose endpoint is active, each with true if the endpoint has a running
+/// replay.
 pub async fn in_service(
     tx: &Transaction,
     taxpayers: &[TaxpayerId],
@@ -109,7 +113,7 @@ pub async fn in_service(
         .collect()
 }
 
-/// Makes all deliveries that wait for a retry due now.
+/// Makes all deliveries of a taxpayer that wait for a retry due now.
 pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
@@ -140,7 +144,8 @@ mod tests {
         queue_of(test, ID, irns).await
     }
 
-    /// Adds events of these IRNs, each with a delivery that is due at its sequence.
+    /// Adds one event for each of these IRNs, with a delivery that is due as many seconds after 1970 as its
+    /// sequence.
     async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
         let (mut head, now) = (LogHead::default(), second(0));
         let event = |irn: &&str| {

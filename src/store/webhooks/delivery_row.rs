@@ -1,4 +1,4 @@
-//! Deliveries: events on their way to an endpoint.
+//! The table of deliveries. A delivery is an event that is to be sent to an endpoint.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -25,7 +25,7 @@ pub struct Model {
     pub created_at: i64,
     pub updated_at: i64,
     pub attempts_before: i32,
-    /// True if it is pending and the first of its order key.
+    /// True if this delivery is the chain head: the earliest pending delivery of its order key.
     pub is_first: bool,
     pub crashes: i32,
 }
@@ -56,7 +56,7 @@ impl TryFrom<Model> for Delivery {
 }
 
 impl Model {
-    /// `delivery_heads` determines whether it is a chain head.
+    /// Sets `is_first` to false. `delivery_heads` decides later whether the delivery is a chain head.
     pub fn of(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
             taxpayer_id: delivery.taxpayer_id.0,

@@ -1,4 +1,4 @@
-//! Integration settings of taxpayers' ERPs; secrets are sealed.
+//! The table of the integration settings of taxpayers' ERPs. `settings` holds the sealed credentials.
 
 use sea_orm::entity::prelude::*;
 

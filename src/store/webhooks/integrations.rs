@@ -1,5 +1,5 @@
-//! Integration settings of taxpayers' ERPs. Credentials are sealed as one text, bound to the taxpayer and
-//! their purpose. They are opened only when needed.
+//! Integration settings of taxpayers' ERPs. The credentials of a taxpayer are sealed as one text, which is
+//! bound to the taxpayer and to this purpose. They are opened only when a delivery needs them.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};
 
-/// Loads the public part of a taxpayer's integration. Nothing is opened.
+/// Loads the summary of a taxpayer's integration, which has no secrets. Nothing is unsealed.
 pub async fn kinds_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -26,7 +26,7 @@ pub async fn kinds_owned_by(
     Ok(found.map(IntegrationSummary::try_from).transpose()?.unwrap_or_default())
 }
 
-/// Loads the private networks that a taxpayer's ERP may be in.
+/// Loads the private networks in which a taxpayer's ERP may be reached.
 pub async fn networks_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -40,7 +40,7 @@ fn networks(row: &Model) -> Result<Vec<AllowedNetwork>, StoreError> {
     Ok(row.allowed_networks.as_deref().map(|text| at.json(text)).transpose()?.unwrap_or_default())
 }
 
-/// Loads a whole integration, including its secrets.
+/// Loads the complete integration of a taxpayer, with unsealed credentials.
 pub async fn owned_by(
     store: &Store,
     connection: &impl ConnectionTrait,
@@ -50,7 +50,7 @@ pub async fn owned_by(
     found.map(|row| open(store.vault(), row)).transpose()
 }
 
-/// Writes the current state of an integration.
+/// Writes the current state of a taxpayer's integration, new or existing.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -93,7 +93,7 @@ pub async fn save(
     Ok(())
 }
 
-/// Opens the integration of a row. Without authentication there is nothing to open.
+/// Converts a row and unseals its credentials. A row without authentication has nothing to unseal.
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = RowRef { table: "integrations", id: row.taxpayer_id };
     let SealedSettings { origin, auth } = match &row.settings {
@@ -116,20 +116,21 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The sealed text: credentials and their origin. They are sealed together, so that neither a caller nor a
-/// change of the database can redirect the credentials.
+/// The content of the sealed text: the credentials and the origin to which they may be sent. Both are sealed
+/// together, so that neither a request nor a change in the database can send the credentials elsewhere.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,
     auth: Auth,
 }
 
-/// Texts from before credentials had an origin hold credentials alone. They are sent nowhere.
+/// Parses an unsealed text. An older text holds credentials without an origin; such credentials are not sent
+/// anywhere.
 fn unsealed(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 
-/// The owner under which the settings of a taxpayer are sealed.
+/// Returns the owner to which the sealed settings of a taxpayer are bound.
 pub(crate) fn owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }

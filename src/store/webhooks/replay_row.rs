@@ -1,4 +1,4 @@
-//! Replays of a webhook's log.
+//! The table of replays. A replay sends past events to an endpoint again.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

@@ -1,5 +1,5 @@
-//! Replays, and the batches in which they queue deliveries. Each batch processes a bounded part of the log,
-//! in the transaction that advances the replay.
+//! Replays. A replay queues past deliveries again, batch by batch. Each batch covers a bounded part of the
+//! event log and is queued in the transaction that advances the replay.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row;
 use crate::store::webhooks::replay_row::{Column, Entity, Model};
 
-/// The number of events in a batch.
+/// The maximum number of events in one batch.
 pub const BATCH: i64 = 250;
 
 /// Loads the running replays of a taxpayer, oldest first.
@@ -41,7 +41,7 @@ pub async fn open_owned_by(
     rows.into_iter().map(Replay::try_from).collect()
 }
 
-/// Loads the newest replay.
+/// Loads the newest replay of a taxpayer, running or ended.
 pub async fn latest_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -50,7 +50,7 @@ pub async fn latest_owned_by(
     found.one(connection).await?.map(Replay::try_from).transpose()
 }
 
-/// Loads a page of replays, newest first, and the total.
+/// Loads one page of a taxpayer's replays, newest first, and the number of all of them.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -69,8 +69,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels running replays. The caller has locked the endpoint's lane first, as for a batch, so that the two
-/// cannot deadlock.
+/// Cancels the running replays with these ids. The caller has locked the endpoint's lane first. `queue` runs
+/// under the same lane, so the two cannot deadlock.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -91,7 +91,7 @@ pub async fn cancel(
     Ok(())
 }
 
-/// Writes the current state of replays, new and changed ones alike.
+/// Writes the current state of these replays. Inserts new replays and updates existing ones.
 pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError> {
     if replays.is_empty() {
         return Ok(());
@@ -106,7 +106,8 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     Ok(())
 }
 
-/// Queues the next batch of a replay and advances it. A replay that was cancelled meanwhile queues nothing.
+/// Queues the next batch of a replay and advances the replay. Queues nothing if the replay has been cancelled
+/// in the meantime.
 pub async fn queue(
     tx: &Transaction,
     replay: Replay,
@@ -133,8 +134,9 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again. Returns the last event and their number. Deliveries
-/// not attempted since they were queued stay as they are.
+/// Makes the deliveries of the next batch pending again. Skips pending deliveries that were not attempted since
+/// they were queued. Returns the sequence up to which the replay has advanced, and the number of queued
+/// deliveries.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
@@ -173,8 +175,9 @@ async fn again(
     Ok((position, rows.len()))
 }
 
-/// Adds deliveries for enabled events of the next batch that have none. Returns the last event and their
-/// number. The log has no gaps, so a range of sequences bounds the work.
+/// Adds deliveries for the events of the next batch that have no delivery and whose kind is enabled. The log
+/// has no gaps, so a range of sequences bounds the work. Returns the sequence up to which the replay has
+/// advanced, and the number of added deliveries.
 async fn missing(
     tx: &Transaction,
     replay: &Replay,
@@ -212,7 +215,8 @@ async fn missing(
     Ok((position, added.len()))
 }
 
-/// Returns those of these IRNs that have events ahead of the replay. Their newer events wait.
+/// Returns the IRNs of this list about which the replay still has events to queue. Newer events about such an
+/// IRN have to wait for the replay.
 pub async fn irns_ahead(
     connection: &impl ConnectionTrait,
     replay: &Replay,

@@ -1,4 +1,4 @@
-//! Webhook endpoints, one for each taxpayer; secrets are sealed.
+//! The table of webhook endpoints, at most one for each taxpayer. Secrets are sealed.
 
 use sea_orm::entity::prelude::*;
 
