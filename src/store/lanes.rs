@@ -87,7 +87,8 @@ pub struct LeasedLane {
 /// long.
 const CRASH_BACKOFF_US: i64 = 15_000_000;
 
-/// The `lease_until` of a lane that is to be claimed in isolation (`abandoned`): a lease that expired in 1970.
+/// The `lease_until` of a lane that must be claimed in isolation (`abandoned`). The value means a lease that
+/// expired in 1970.
 pub(super) const ABANDONED: i64 = 0;
 
 /// The `next_step` of the lane of a parked endpoint. New work does not wake such a lane before its due time.
@@ -141,8 +142,8 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
 }
 
 /// Makes a lane due now because of new work. Creates the lane if it does not exist. A parked lane keeps its due
-/// time. Returns true if the lane is held. The transaction has then locked the lane, so the holder cannot
-/// release it before it can see the new work.
+/// time. Returns true if the lane is held. The lane stays locked until this transaction commits, so the holder
+/// can release the lane only after that, and then sees the new work.
 pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
     let now = sql::now(tx.get_database_backend());
     let is_parked =
@@ -264,8 +265,8 @@ fn claim_statement(
         .to_owned()
 }
 
-/// The number of crashes of a lane after this owner claims it. If the expired lease is the owner's own, its
-/// process is alive and only lost the lease, so this adds no crash.
+/// The number of crashes of a lane after this owner claims it. An expired lease of another owner adds one
+/// crash. An expired lease of the same owner adds none: its process is alive and only lost the lease.
 fn crashes(owner: &str) -> Expr {
     let is_left = Expr::col("lease_until").is_not_null().and(Expr::col("owner").ne(owner));
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
@@ -299,7 +300,8 @@ pub async fn fence(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Extends a lease to this long from now. Does nothing if the lease is no longer held.
+/// Extends a lease, so that it ends after the duration `by` from now. Does nothing if the lease is no longer
+/// held.
 pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Result<(), StoreError> {
     let until = later(&sql::now(store.backend()), by);
     let statement = update_held(lease)

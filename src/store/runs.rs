@@ -47,7 +47,7 @@ pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError
     found.map(Run::try_from).transpose()
 }
 
-/// The filter of the operators' list of runs. `None` does not filter.
+/// The filter of the operators' list of runs. A field that is `None` does not filter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RunFilter {
     pub state: Option<RunState>,

@@ -73,7 +73,7 @@ static LOAD_ENDPOINTS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads the endpoints of these taxpayers, by taxpayer id. Taxpayers without an endpoint are left out.
+/// Loads the endpoints of these taxpayers, keyed by taxpayer id. Taxpayers without an endpoint are left out.
 pub async fn recipients(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -116,7 +116,7 @@ pub async fn recipient(
     Ok(recipients(store, &[taxpayer], now).await?.remove(&taxpayer))
 }
 
-/// Loads the endpoint of a taxpayer with its failure streak, without opening secrets.
+/// Loads the endpoint of a taxpayer and its failure streak, without its secrets.
 pub async fn with_failing(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

@@ -20,7 +20,7 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
-/// The use of a key is recorded at most once in this time.
+/// After a recorded use of a key, further uses are not recorded for this long.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
 /// The valid key of a request.
@@ -64,7 +64,7 @@ pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool,
     Ok(found.is_some())
 }
 
-/// Loads the keys of these accounts, by account id. The keys of an account include expired keys and are ordered
+/// Loads the keys of these accounts, keyed by account id. The keys of an account include expired keys and are ordered
 /// newest first.
 pub async fn of_accounts(
     store: &Store,

@@ -186,7 +186,7 @@ pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreErro
     Ok(())
 }
 
-/// The filter of the operators' list of taxpayers. `None` does not filter.
+/// The filter of the operators' list of taxpayers. A field that is `None` does not filter.
 #[derive(Debug, Default)]
 pub struct TaxpayerFilter {
     pub verification: Option<VerificationStatus>,

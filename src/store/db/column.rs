@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::store::db::error::StoreError;
 
-/// Names the row in errors about its columns.
+/// Identifies a row in error messages about a corrupt column.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRef<I: Display> {
     pub(crate) table: &'static str,

@@ -63,7 +63,7 @@ impl Store {
         Self::connect(url, settings, vault, true).await
     }
 
-    /// Opens the database at a URL. Fails if it does not exist.
+    /// Opens the database at a URL. Fails if the database does not exist.
     pub async fn open_existing(url: &str, settings: &PoolSettings, vault: Vault) -> Result<Self, StoreError> {
         Self::connect(url, settings, vault, false).await
     }

@@ -19,8 +19,8 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// A group accepts no more members after this time, so that its first members do not wait for ever more later
-/// ones.
+/// How long a commit group accepts new members. Without this limit its first members could wait for ever more
+/// later ones.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -42,8 +42,8 @@ pub(crate) struct CommitGroup {
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The number of the member that has begun and not committed. The next member first rolls back to its
-    /// savepoint.
+    /// The number of the member that has begun and not committed. Before the next member begins, the group
+    /// undoes the changes of this one.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
@@ -329,7 +329,7 @@ mod tests {
     use crate::store::db::connections::Store;
     use crate::store::testing::stores;
 
-    /// How long a transaction is tried until the group of a full disk is over.
+    /// How long the test retries while the commit group of the full disk still makes transactions fail.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 
-/// How long to wait for a free connection, for the turn in the commit group or for a locked database.
+/// How long to wait for a free connection, for the lock of the commit group or for a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
 /// How many prepared statements a connection keeps. A statement for another number of rows is another prepared
@@ -143,7 +143,7 @@ impl CallGuard {
         &self.runtime
     }
 
-    /// Awaits a call on the connection. The deadline is `most`, but at most the deadline of a call.
+    /// Awaits a call on the connection. The deadline is the shorter of `most` and the usual deadline of a call.
     pub(crate) fn call<T>(
         &self,
         most: Duration,

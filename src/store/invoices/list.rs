@@ -16,7 +16,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::dialect;
 use crate::store::invoices::invoice_row::{Column, Entity};
 
-/// The filter of the list. `None` does not filter.
+/// The filter of the list. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InvoiceFilter {
     pub batch_no: Option<String>,
@@ -125,7 +125,7 @@ impl InvoiceFilter {
     }
 }
 
-/// Selects the ids of one page. The query reads an index only.
+/// Selects the ids of one page. The query reads only an index, not the table.
 fn ids(condition: Condition, start: PageStart, limit: u64, reading: IndexHint) -> SelectStatement {
     let created_at = || IndexHint::column(Column::CreatedAt, reading.is_sorted);
     let mut ids = Query::select();

@@ -53,14 +53,14 @@ fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
 }
 
 /// Records the piece of work that is in progress on a lane; `None` clears the record. If the process crashes,
-/// the next holder knows which piece of work caused it.
+/// the next holder of the lane knows which piece of work was in progress.
 pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
     let statement = lanes::update_held(lease).value("working_on", what).to_owned();
     lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Resets the crash count of a lane and clears its work in progress. The caller has counted the crashes with
-/// that piece of work.
+/// Resets the crash count of a lane and clears the record of its work in progress. The caller has added the
+/// crashes to the crash count of that piece of work.
 pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement =
         lanes::update_held(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();

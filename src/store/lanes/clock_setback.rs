@@ -1,6 +1,6 @@
 //! Repairs stored times after the clock was set back. Due times and leases that were computed from the old
-//! clock lie too far in the future: work would wait longer by the setback. All repairs are idempotent, and
-//! several replicas may run them at once.
+//! clock lie too far in the future, so work would wait too long. All repairs are idempotent, and several
+//! replicas may run them at once.
 
 use std::time::Duration;
 

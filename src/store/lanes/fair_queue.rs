@@ -73,7 +73,7 @@ pub struct ClaimRequest<'a> {
     pub owner: &'a str,
     pub lease: Duration,
     pub limit: usize,
-    /// The id of the last taxpayer that the previous claim served. The claim starts with the next higher id.
+    /// The id of the last taxpayer that the previous claim served. This claim starts with the next higher id.
     pub after: i64,
     pub blocked: &'a [BlockedStep],
     pub share: FairShare,
@@ -84,7 +84,7 @@ pub struct ClaimRequest<'a> {
 #[derive(Debug, Clone)]
 pub struct FairShare {
     pub max: usize,
-    /// The number of lanes that the dispatcher holds now, by taxpayer id.
+    /// The number of lanes that the dispatcher holds now, keyed by taxpayer id.
     pub held: HashMap<i64, usize>,
 }
 
@@ -183,8 +183,9 @@ async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i6
     Ok(found)
 }
 
-/// Returns up to `limit` ids of taxpayers with free lanes, above `after` and up to `up_to`. The recursive query
-/// jumps from one taxpayer to the next in the index, so it reads only one lane of each.
+/// Returns up to `limit` ids of taxpayers that have free lanes. The ids are greater than `after` and at most
+/// `up_to`. The recursive query jumps from one taxpayer to the next in the index, so it reads only one lane of
+/// each.
 async fn taxpayers(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -317,7 +318,7 @@ pub async fn make_due_now(
     tx.commit().await
 }
 
-/// Counts the due lanes without a lease, by taxpayer id.
+/// Counts the due lanes without a lease, keyed by taxpayer id.
 pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
     let due = free(store.backend(), &[]);
     let sql = format!(

@@ -13,7 +13,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit_row::{Column, Entity, Model};
 
-/// The filter of the list of audit entries. `None` does not filter.
+/// The filter of the list of audit entries. A field that is `None` does not filter.
 #[derive(Debug, Default)]
 pub struct AuditFilter {
     /// Only entries that this integrator may read.
@@ -81,7 +81,7 @@ pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, Store
     Ok(held)
 }
 
-/// Loads the emails of these operators, by operator id.
+/// Loads the emails of these operators, keyed by operator id.
 pub async fn operators(store: &Store, ids: Vec<i64>) -> Result<HashMap<i64, String>, StoreError> {
     let rows =
         operator_row::Entity::find().filter(operator_row::Column::Id.is_in(ids)).all(store.reader()).await?;

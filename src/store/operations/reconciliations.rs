@@ -20,7 +20,7 @@ use crate::store::db::page::{self, Page};
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 
-/// The filter of the list of reconciliations. `None` does not filter.
+/// The filter of the list of reconciliations. A field that is `None` does not filter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReconciliationFilter {
     pub taxpayer_id: Option<TaxpayerId>,

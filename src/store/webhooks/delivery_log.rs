@@ -23,7 +23,7 @@ use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 /// The maximum number of attempts that a list shows for each delivery.
 const ATTEMPTS_SHOWN: i32 = 50;
 
-/// The filter of the list of deliveries. `None` does not filter.
+/// The filter of the list of deliveries. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryFilter {
     pub state: Option<DeliveryState>,
@@ -152,7 +152,7 @@ async fn read(
     Ok((logged, total))
 }
 
-/// Loads the last attempts of each delivery, by delivery id. The attempts of a delivery are ordered oldest
+/// Loads the last attempts of each delivery, keyed by delivery id. The attempts of a delivery are ordered oldest
 /// first.
 async fn attempts_of(
     store: &Store,

@@ -37,7 +37,7 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads up to `limit` due chain heads of each taxpayer with their events, by taxpayer id. The delivery that
+/// Loads up to `limit` due chain heads of each taxpayer with their events, keyed by taxpayer id. The delivery that
 /// has been due longest comes first.
 pub async fn due_owned_by_each(
     store: &Store,
