@@ -34,7 +34,8 @@ const MIGRATIONS: [Script; 8] = [
     },
 ];
 
-/// One migration: the statements for both databases, followed by the statements for one of them only.
+/// One migration. The statements in `both` run on each database. After them the statements in `sqlite` or
+/// `postgres` run, whichever database it is.
 #[derive(Clone, Copy)]
 struct Script {
     name: &'static str,
@@ -60,8 +61,8 @@ impl MigrationTrait for Script {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let sql = match manager.get_database_backend() {
             DbBackend::Postgres => format!("{}{}", self.both, self.postgres),
-            // SQLite's `integer` has 64 bits too. A primary key has to be declared as `integer`, and not as
-            // `bigint`, to be the table's row id.
+            // SQLite's `integer` has 64 bits, like `bigint`. A primary key of the exact type `integer` is also
+            // the table's row id, so SQLite needs no second index for it.
             _ => format!("{}{}", self.both.replace("bigint", "integer"), self.sqlite),
         };
         manager.get_connection().execute_unprepared(&sql).await.map(drop)

@@ -136,8 +136,8 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// True if one of these commands took its key. After an interrupted commit this tells whether the commit
-/// happened.
+/// True if one of these commands took one of the claimed keys. After an interrupted commit this tells whether
+/// the commit happened.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],

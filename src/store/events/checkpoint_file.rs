@@ -1,6 +1,6 @@
 //! The file of checkpoints. Several processes can share the file: a writer locks it and first reads what other
-//! processes appended. When `append` returns, the new line is on disk. If a crash cut a line short, the next
-//! writer removes the rest of that line.
+//! processes appended. When `append` returns, the new line is on disk. If a crash left an incomplete last line,
+//! the next writer removes that line.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -78,7 +78,8 @@ impl CheckpointReader {
 }
 
 impl CheckpointFile {
-    /// Creates the value only. The file is opened on first use, and created if it does not exist.
+    /// Does not touch the file yet. The first use of this value opens the file, and creates it if it does not
+    /// exist.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
