@@ -23,7 +23,8 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its first key. Only the command line creates accounts of this kind.
+/// Adds an integrator with its first key. No API call does this: only the command line and the demo accounts of
+/// a first start.
 pub async fn add_integrator(
     store: &Store,
     name: &str,

@@ -172,8 +172,8 @@ pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedL
     Ok(ClaimedLanes { leases, last: Some(last) })
 }
 
-/// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the rest
-/// from the lowest id.
+/// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the
+/// lower ids, each in ascending order.
 async fn round_robin(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<i64>, StoreError> {
     let mut found = taxpayers(store, request, request.after, i64::MAX, request.limit).await?;
     if found.len() < request.limit && request.after > START {

@@ -93,7 +93,7 @@ pub async fn save(
     Ok(())
 }
 
-/// Converts a row and unseals its credentials. A row without authentication has nothing to unseal.
+/// Converts a row and unseals its credentials. A row without authentication has no sealed text.
 pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError> {
     let at = RowRef { table: "integrations", id: row.taxpayer_id };
     let SealedSettings { origin, auth } = match &row.settings {
