@@ -478,8 +478,12 @@ mod tests {
             tx.commit().await
         };
         let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
-        assert!(before.is_err() && given_up.is_err());
-        assert!(after.is_err() || names(store).await == ["after"]);
+        assert!(given_up.is_err());
+        // On a slow machine the first group may end before the second transaction begins.
+        let stored = names(store).await;
+        for (written, name) in [(before, "before"), (after, "after")] {
+            assert_eq!(written.is_ok(), stored.contains(&name.to_owned()), "{name}");
+        }
         write(store, "next").await.unwrap();
         assert!(names(store).await.contains(&"next".to_owned()));
         let tx = store.begin().await.unwrap();

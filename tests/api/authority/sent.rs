@@ -12,6 +12,9 @@ use crate::support::supplies::{arrived, signed};
 use crate::support::world::{ALONE, World};
 
 /// Where an invoice stands: its workflow status and the authority's.
+/// A run that waits does so for longer than the test: neither its retry nor a reconciliation continues it.
+const LONG_RETRY: [(&str, &str); 2] = [("PIPELINE__RETRY_INITIAL_MS", "600000"), ("RECONCILE__EVERY_S", "0")];
+
 async fn standing(taxpayer: &Taxpayer, invoice: &Value) -> (String, String) {
     let read = taxpayer.reread(invoice).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -109,7 +112,7 @@ async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(worl
     assert_eq!(events_about(&seller, &irn).await, expected);
 }
 
-#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "600000")])]
+#[each_database(&LONG_RETRY)]
 async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn(world: &World) {
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
@@ -168,7 +171,7 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
     assert_eq!(seller.count_of("invoice.transmitted").await, 1);
 }
 
-#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "600000")])]
+#[each_database(&LONG_RETRY)]
 async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(world: &World) {
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
