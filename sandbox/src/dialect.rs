@@ -31,7 +31,7 @@ impl Dialect {
         match (self, operation, data) {
             (Self::Long, Operation::Pull, rows) => json!({ "invoices": rows }),
             (Self::Long, Operation::Lookup, Value::Object(fields)) => {
-                Value::Object(fields.into_iter().map(renamed).collect())
+                Value::Object(fields.into_iter().map(|(name, value)| renamed(&name, value)).collect())
             }
             (_, _, data) => data,
         }
@@ -43,11 +43,11 @@ impl Dialect {
     }
 }
 
-fn renamed((name, value): (String, Value)) -> (String, Value) {
-    let name = match name.as_str() {
+fn renamed(name: &str, value: Value) -> (String, Value) {
+    let name = match name {
         "supplier" => "accounting_supplier_party".to_owned(),
         "customer" => "accounting_customer_party".to_owned(),
-        _ => return (name, value),
+        _ => return (name.to_owned(), value),
     };
     let value = match value {
         Value::Object(party) => Value::Object(quiet(party)),

@@ -62,7 +62,7 @@ fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
 /// call itself.
 fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
-    call.nth = state.books.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
+    call.nth = state.ledger.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
     let moment = moment(call);
     if let Some(Err(error)) = ordered(&moment).map(|order| state.add_fault(order)) {
         tracing::warn!(error, "a magic word gave an invalid fault");
@@ -110,10 +110,10 @@ async fn apply_fault(
 
 /// Waits for a free slot, performs the operation, and returns the answer after the latency of the call.
 async fn serve(call: &Call, state: &State) -> AuthorityReply {
-    let turn = state.latencies.turn(state.seed(), &moment(call)).await;
+    let slot = state.latencies.acquire(state.seed(), &moment(call)).await;
     let reply = perform(call, state);
-    if let Some(turn) = turn {
-        turn.last().await;
+    if let Some(slot) = slot {
+        slot.last().await;
     }
     reply
 }

@@ -4,7 +4,6 @@
 //! simulator imports nothing of the relay. Deliberately absent: persistence (a stop loses all state), TLS, and any
 //! opinion on how a client should retry.
 
-mod books;
 mod call;
 mod calls;
 mod clock;
@@ -20,6 +19,7 @@ mod latencies;
 mod lists;
 mod notices;
 mod operations;
+mod records;
 mod reply;
 mod route;
 mod server;
@@ -27,12 +27,12 @@ mod spoil;
 mod state;
 mod wire;
 
-pub use books::{InvoiceSheet, PartyEnrolment};
 pub use calls::CallRecord;
 pub use control::Inbound;
 pub use dialect::Dialect;
 pub use faults::{FaultKind, FaultOrder, MAGIC_WORDS, MagicWord};
 pub use latencies::{LatencyOrder, Percentiles, Uniform};
+pub use records::{InvoiceSheet, PartyEnrolment};
 pub use route::Operation;
 pub use server::{Sandbox, Settings, start};
 pub use state::State;

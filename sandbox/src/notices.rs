@@ -65,7 +65,7 @@ impl Notices {
     }
 
     /// Queues a notice for every registered access point.
-    pub(crate) fn tell(&self, irn: &str, message: &str) {
+    pub(crate) fn notify(&self, irn: &str, message: &str) {
         let access_points = self.access_points.lock().unwrap_or_else(PoisonError::into_inner);
         for access_point in access_points.iter() {
             let notice = Notice { irn: irn.to_owned(), message: message.to_owned() };

@@ -10,18 +10,18 @@ use std::sync::{
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use crate::books::{Books, Invoice, InvoiceSheet, PartyEnrolment};
 use crate::calls::{CallLog, CallRecord};
 use crate::crypto::CryptoKeys;
 use crate::dialect::Dialect;
 use crate::faults::{FaultOrder, Faults};
 use crate::latencies::{Latencies, LatencyOrder};
 use crate::notices::Notices;
+use crate::records::{Invoice, InvoiceSheet, PartyEnrolment, SharedLedger};
 use crate::server::Settings;
 
 pub struct State {
     pub(crate) settings: Settings,
-    pub(crate) books: Books,
+    pub(crate) ledger: SharedLedger,
     seed: AtomicU64,
     dialect: Mutex<Dialect>,
     pub(crate) faults: Faults,
@@ -38,7 +38,7 @@ impl State {
             faults: Faults::default(),
             latencies: Latencies::default(),
             settings,
-            books: Books::default(),
+            ledger: SharedLedger::default(),
             calls: CallLog::default(),
             notices: Notices::new(runtime),
         }
@@ -96,21 +96,21 @@ impl State {
 
     /// Returns the record of a reference number; `None` if no call ever named this number.
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
-        let ledger = self.books.open();
+        let ledger = self.ledger.open();
         let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
         known.then(|| InvoiceSheet::of(irn, &ledger))
     }
 
     /// Returns the records of all signed invoices, ordered by time of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
-        let ledger = self.books.open();
+        let ledger = self.ledger.open();
         let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, &ledger);
         ledger.oldest_first().map(sheet).collect()
     }
 
     /// Enrols a business or a party. If it is already enrolled, changes the members that are given.
     pub fn enrol(&self, enrolment: &PartyEnrolment) -> Result<(), String> {
-        self.books.open().enrol(enrolment).map_err(str::to_owned)
+        self.ledger.open().enrol(enrolment).map_err(str::to_owned)
     }
 
     /// Registers the URL of an access point, which receives all notices from then on.
@@ -125,7 +125,7 @@ impl State {
 
     /// Sends a notice to every access point, although no invoice has changed.
     pub fn notify(&self, irn: &str, message: &str) {
-        self.notices.tell(irn, message);
+        self.notices.notify(irn, message);
     }
 
     /// Returns the keys file for QR codes: `public_key` (base64 of the PEM) and `certificate` (base64).

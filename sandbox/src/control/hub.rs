@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answer::{JsonBody, answer};
-use crate::books::PartyEnrolment;
+use crate::records::PartyEnrolment;
 use crate::state::State;
 
 #[derive(Deserialize)]

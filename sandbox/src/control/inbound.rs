@@ -44,7 +44,7 @@ impl State {
     /// Adds an invoice addressed to a tax number. Returns the reference number of the invoice.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
-        let planted = self.books.open().invoice_count();
+        let planted = self.ledger.open().invoice_count();
         let document = match &inbound.document {
             Some(document) => document.clone(),
             None => usual(inbound, today, planted),
@@ -57,11 +57,11 @@ impl State {
         if !operations::commit(self, essence, &document) {
             return Err(format!("{irn} is signed already"));
         }
-        if let Some(invoice) = self.books.open().invoice_mut(&irn) {
+        if let Some(invoice) = self.ledger.open().invoice_mut(&irn) {
             invoice.transmit()?;
         }
         if inbound.notify.unwrap_or(true) {
-            self.notices.tell(&irn, "TRANSMITTING");
+            self.notices.notify(&irn, "TRANSMITTING");
         }
         Ok(irn)
     }

@@ -19,7 +19,7 @@ struct Latency {
     order: LatencyOrder,
     checked: Checked,
     /// One permit for each concurrent call; `None` means no limit.
-    places: Option<Arc<Semaphore>>,
+    slots: Option<Arc<Semaphore>>,
     counts: Arc<Counts>,
 }
 
@@ -32,10 +32,10 @@ struct Counts {
 }
 
 #[derive(Default)]
-pub(crate) struct Latencies(Mutex<Room>);
+pub(crate) struct Latencies(Mutex<InForce>);
 
 #[derive(Default)]
-struct Room {
+struct InForce {
     last_id: u64,
     latencies: Vec<Latency>,
 }
@@ -44,45 +44,49 @@ struct Room {
 pub(crate) struct ServiceSlot {
     ms: u64,
     counts: Arc<Counts>,
-    _place: Option<OwnedSemaphorePermit>,
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Latencies {
     /// Puts a latency in force and returns its id. Replaces an earlier latency of the same operation.
     pub(crate) fn add(&self, order: LatencyOrder) -> Result<u64, String> {
         let checked = order.check()?;
-        let places = order.at_once.map(|calls| Arc::new(Semaphore::new(calls as usize)));
-        let mut room = self.lock();
-        room.last_id += 1;
-        let id = room.last_id;
-        room.latencies.retain(|known| known.checked.operation != checked.operation);
-        room.latencies.push(Latency { id, order, checked, places, counts: Arc::default() });
+        let slots = order.at_once.map(|calls| Arc::new(Semaphore::new(calls as usize)));
+        let mut state = self.lock();
+        state.last_id += 1;
+        let id = state.last_id;
+        state.latencies.retain(|known| known.checked.operation != checked.operation);
+        state.latencies.push(Latency { id, order, checked, slots, counts: Arc::default() });
         Ok(id)
     }
 
     /// Waits until the limit of concurrent calls lets this call be served. Returns `None` at once if no latency
     /// applies to the call.
-    pub(crate) async fn turn(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
-        let (ms, places, counts) = self.of(seed, moment)?;
-        let place = match places {
+    pub(crate) async fn acquire(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
+        let (ms, slots, counts) = self.find(seed, moment)?;
+        let slot = match slots {
             None => None,
-            Some(places) => match Arc::clone(&places).try_acquire_owned() {
-                Ok(place) => Some(place),
-                Err(_) => counts.wait_for(places).await,
+            Some(slots) => match Arc::clone(&slots).try_acquire_owned() {
+                Ok(slot) => Some(slot),
+                Err(_) => counts.wait_for(slots).await,
             },
         };
         counts.in_service.fetch_add(1, Ordering::Relaxed);
-        Some(ServiceSlot { ms, counts, _place: place })
+        Some(ServiceSlot { ms, counts, _slot: slot })
     }
 
     /// Returns the latency of this call in milliseconds, the permits that it must wait for, and the counters to
     /// update.
-    fn of(&self, seed: u64, moment: &FaultContext<'_>) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
-        let room = self.lock();
-        let of = |operation| room.latencies.iter().find(|known| known.checked.operation == operation);
+    fn find(
+        &self,
+        seed: u64,
+        moment: &FaultContext<'_>,
+    ) -> Option<(u64, Option<Arc<Semaphore>>, Arc<Counts>)> {
+        let state = self.lock();
+        let of = |operation| state.latencies.iter().find(|known| known.checked.operation == operation);
         let found = of(Some(moment.operation)).or_else(|| of(None))?;
         let drawn = draw(seed, &format!("latency-{}", found.id), moment);
-        Some((found.checked.spread.at(drawn), found.places.clone(), Arc::clone(&found.counts)))
+        Some((found.checked.spread.at(drawn), found.slots.clone(), Arc::clone(&found.counts)))
     }
 
     pub(crate) fn list(&self) -> Value {
@@ -90,10 +94,10 @@ impl Latencies {
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = Room::default();
+        *self.lock() = InForce::default();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Room> {
+    fn lock(&self) -> MutexGuard<'_, InForce> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,11 +117,11 @@ impl Latency {
 }
 
 impl Counts {
-    async fn wait_for(&self, places: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    async fn wait_for(&self, slots: Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
         let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
         self.waiting_max.fetch_max(waiting, Ordering::Relaxed);
         let _counted = Counted(&self.waiting);
-        places.acquire_owned().await.ok()
+        slots.acquire_owned().await.ok()
     }
 }
 
@@ -157,7 +161,7 @@ mod tests {
         let uniform_ms = Some(Uniform { min: 100, max: 900 });
         latencies.add(LatencyOrder { uniform_ms, ..LatencyOrder::default() }).unwrap();
         let moment = |nth| FaultContext { operation: Operation::Sign, irn: Some("I"), nth, at: clock::now() };
-        (1..=20).map(|nth| latencies.of(seed, &moment(nth)).unwrap().0).collect()
+        (1..=20).map(|nth| latencies.find(seed, &moment(nth)).unwrap().0).collect()
     }
 
     #[test]

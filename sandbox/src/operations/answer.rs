@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::books::Invoice;
 use crate::call::Call;
+use crate::records::Invoice;
 use crate::reply::Refusal;
 use crate::state::State;
 
@@ -29,7 +29,7 @@ pub(super) fn with_invoice<T>(
     state: &State,
     work: impl FnOnce(&mut Invoice) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
-    let mut ledger = state.books.open();
+    let mut ledger = state.ledger.open();
     let invoice = ledger.invoice_mut(call.irn().unwrap_or_default());
     work(invoice.ok_or_else(|| Refusal::new(404, "invoice not found"))?)
 }

@@ -6,9 +6,9 @@
 use serde_json::{Value, json};
 
 use super::answer::OperationResult;
-use crate::books::{Business, Ledger, ServiceId};
 use crate::call::Call;
 use crate::lists;
+use crate::records::{Business, Ledger, ServiceId};
 use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
@@ -30,9 +30,9 @@ pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::breakdown(503, "service unavailable"));
     }
     if id.starts_with(CONTRADICTING) {
-        state.books.open().business(id).tin = Some(ANOTHER_TIN.to_owned());
+        state.ledger.open().business(id).tin = Some(ANOTHER_TIN.to_owned());
     }
-    let ledger = state.books.open();
+    let ledger = state.ledger.open();
     let businesses: Vec<Value> = ledger.businesses.values().map(|business| show(business, &ledger)).collect();
     Ok(json!({ "id": id, "businesses": businesses }))
 }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::answer::{OperationResult, with_invoice};
-use crate::books::Invoice;
 use crate::call::Call;
 use crate::crypto;
+use crate::records::Invoice;
 use crate::reply::Refusal;
 use crate::state::State;
 

@@ -1,10 +1,10 @@
 //! Checks that a reference number is well formed and not yet signed.
 
 use super::answer::{OperationResult, body, ok};
-use crate::books::ServiceId;
 use crate::call::Call;
 use crate::document::{Node, check_irn};
 use crate::irn::Irn;
+use crate::records::ServiceId;
 use crate::reply::Refusal;
 use crate::state::State;
 
@@ -14,7 +14,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     let business_id = root.at("business_id").uuid().map_err(refuse)?;
     let irn = check_irn(&root.at("irn")).map_err(refuse)?;
     belongs(state, business_id, irn)?;
-    if state.books.open().invoice(irn).is_some() {
+    if state.ledger.open().invoice(irn).is_some() {
         return Err(Refusal::ambiguous(400));
     }
     Ok(ok())
@@ -23,7 +23,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
 /// Enrols the business if it is unknown. Refuses the reference number if the business was enrolled with another
 /// service id than the one in the reference number.
 pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
-    let mut ledger = state.books.open();
+    let mut ledger = state.ledger.open();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();
     let seen = || ServiceId::Seen(found.to_owned());
     match ledger.business(business_id).service_id.get_or_insert_with(seen) {

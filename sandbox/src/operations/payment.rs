@@ -1,8 +1,8 @@
 //! Changes the payment status of a signed invoice.
 
 use super::answer::{OperationResult, body, ok, with_invoice};
-use crate::books::PaymentStatus;
 use crate::call::Call;
+use crate::records::PaymentStatus;
 use crate::reply::Refusal;
 use crate::state::State;
 

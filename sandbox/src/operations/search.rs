@@ -8,9 +8,9 @@ use jiff::{Timestamp, civil::Date};
 use serde_json::{Value, json};
 
 use super::answer::OperationResult;
-use crate::books::Invoice;
 use crate::call::Call;
 use crate::clock;
+use crate::records::Invoice;
 use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
@@ -24,7 +24,7 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::unknown_route());
     };
     let business = business.to_lowercase();
-    let ledger = state.books.open();
+    let ledger = state.ledger.open();
     let found: Vec<&Invoice> = ledger
         .oldest_first()
         .rev()
@@ -66,7 +66,7 @@ pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
         from.is_none_or(|(from, _)| from <= invoice.signed_at)
             && to.is_none_or(|(_, to)| invoice.signed_at < to)
     };
-    let ledger = state.books.open();
+    let ledger = state.ledger.open();
     let rows: Vec<Value> = ledger
         .oldest_first()
         .filter(|invoice| invoice.transmitted() && invoice.delivered() == confirmed)

@@ -9,11 +9,11 @@ use super::{
     answer::{OperationResult, body, ok, with_invoice},
     irn::belongs,
 };
-use crate::books::{Invoice, PaymentStatus, Transit};
 use crate::call::Call;
 use crate::clock;
 use crate::document::{self, Essence};
 use crate::faults::is_rejected;
+use crate::records::{Invoice, PaymentStatus, Transit};
 use crate::reply::Refusal;
 use crate::state::State;
 
@@ -45,7 +45,7 @@ fn accept(document: &Value, state: &State) -> Result<Essence, Refusal> {
 /// Records a signed invoice and its parties. Returns false if the reference number is already signed.
 pub(crate) fn commit(state: &State, essence: Essence, document: &Value) -> bool {
     let document = document.to_string();
-    let mut ledger = state.books.open();
+    let mut ledger = state.ledger.open();
     ledger.party(&essence.supplier.tin, &essence.supplier.name);
     let issuer = match &essence.customer {
         Some(customer) if is_self_billed(&essence.invoice_type_code) => customer,

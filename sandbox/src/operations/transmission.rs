@@ -6,15 +6,15 @@
 use serde_json::{Value, json};
 
 use super::answer::{OperationResult, ok, with_invoice};
-use crate::books::{Invoice, Ledger};
 use crate::call::Call;
+use crate::records::{Invoice, Ledger};
 use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
 /// Returns the supplier and the customer of an invoice, or the party with a tax number, depending on the path.
 pub(super) fn lookup(call: &Call, state: &State) -> OperationResult {
-    let mut ledger = state.books.open();
+    let mut ledger = state.ledger.open();
     if let Subject::Tin(tin) = &call.subject {
         return Ok(party(&mut ledger, tin, !call.offline));
     }
@@ -40,13 +40,13 @@ fn party(ledger: &mut Ledger, tin: &str, reachable: bool) -> Value {
 pub(super) fn transmit(call: &Call, state: &State) -> OperationResult {
     let irn = call.irn().unwrap_or_default();
     {
-        let mut ledger = state.books.open();
+        let mut ledger = state.ledger.open();
         reach(&mut ledger, irn, call.offline)?;
         let invoice = ledger.invoice_mut(irn).ok_or_else(|| Refusal::new(404, "invoice not found"))?;
         invoice.transmit().map_err(|words| Refusal::new(400, words))?;
     }
-    state.notices.tell(irn, "TRANSMITTING");
-    state.notices.tell(irn, "TRANSMITTED");
+    state.notices.notify(irn, "TRANSMITTING");
+    state.notices.notify(irn, "TRANSMITTED");
     Ok(ok())
 }
 
@@ -71,6 +71,6 @@ pub(super) fn acknowledge(call: &Call, state: &State) -> OperationResult {
         return Err(Refusal::field("transmitrequest.message", "must be ACKNOWLEDGED"));
     }
     with_invoice(call, state, |invoice| invoice.acknowledge().map_err(|words| Refusal::new(400, words)))?;
-    state.notices.tell(call.irn().unwrap_or_default(), "ACKNOWLEDGED");
+    state.notices.notify(call.irn().unwrap_or_default(), "ACKNOWLEDGED");
     Ok(ok())
 }

@@ -58,23 +58,23 @@ async fn take(shared: web::Data<Shared>, notice: web::Bytes) -> HttpResponse {
     shared.0.send(notice).map_or_else(|_| HttpResponse::Gone(), |()| HttpResponse::Ok()).finish()
 }
 
-fn told(irn: &str, message: &str) -> (String, String) {
+fn notice(irn: &str, message: &str) -> (String, String) {
     (irn.into(), message.into())
 }
 
 #[actix_rt::test]
-async fn access_points_are_told_in_order_and_told_again_when_they_refuse() {
+async fn access_points_are_notified_in_order_and_again_when_they_refuse() {
     let authority = Authority::start().await;
     let mut access_point = AccessPoint::listen();
     authority.control(Method::POST, "/access-points", &json!({ "url": access_point.url })).await;
     authority.sign(IRN).await;
     authority.post(&format!("/invoice/transmit/{IRN}"), &json!({})).await;
-    assert_eq!(access_point.next().await, told(IRN, "TRANSMITTING"));
-    assert_eq!(access_point.next().await, told(IRN, "TRANSMITTED"));
+    assert_eq!(access_point.next().await, notice(IRN, "TRANSMITTING"));
+    assert_eq!(access_point.next().await, notice(IRN, "TRANSMITTED"));
     authority.patch(&format!("/invoice/transmit/{IRN}"), &json!({ "message": "ACKNOWLEDGED" })).await;
-    assert_eq!(access_point.next().await, told(IRN, "ACKNOWLEDGED"));
+    assert_eq!(access_point.next().await, notice(IRN, "ACKNOWLEDGED"));
     authority.control(Method::POST, "/notices", &json!({ "irn": "X", "message": "FAILED" })).await;
-    assert_eq!(access_point.next().await, told("X", "FAILED"));
+    assert_eq!(access_point.next().await, notice("X", "FAILED"));
 }
 
 #[actix_rt::test]
@@ -172,7 +172,7 @@ async fn an_invoice_from_elsewhere_is_told_downloaded_and_acknowledged() {
     authority.sandbox.state().register_access_point(&access_point.url).unwrap();
     let (status, body) = authority.control(Method::POST, "/inbound", &json!({ "tin": CUSTOMER_TIN })).await;
     let irn = body["irn"].as_str().unwrap();
-    assert_eq!((status, access_point.next().await), (200, told(irn, "TRANSMITTING")));
+    assert_eq!((status, access_point.next().await), (200, notice(irn, "TRANSMITTING")));
     assert_eq!(authority.get(&format!("/invoice/download/{irn}")).await.0, 200);
     let (_, body) = authority.get(&format!("/invoice/transmit/lookup/{irn}")).await;
     assert_eq!(body["data"]["customer"]["tin"], CUSTOMER_TIN);

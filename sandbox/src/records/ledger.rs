@@ -11,9 +11,9 @@ use std::{
 use super::{Business, Invoice, Party, Tally};
 
 #[derive(Default)]
-pub(crate) struct Books(Mutex<Ledger>);
+pub(crate) struct SharedLedger(Mutex<Ledger>);
 
-impl Books {
+impl SharedLedger {
     pub(crate) fn open(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ mod tally;
 
 pub use invoice::InvoiceSheet;
 pub(crate) use invoice::{Invoice, PaymentStatus, Transit};
-pub(crate) use ledger::{Books, Ledger};
+pub(crate) use ledger::{Ledger, SharedLedger};
 pub use party::PartyEnrolment;
 pub(crate) use party::{Business, Party, ServiceId};
 pub(crate) use tally::Tally;
