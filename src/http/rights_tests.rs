@@ -13,7 +13,7 @@ use crate::http::endpoint::Path;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::table;
 use crate::http::testing::{
-    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, houses, new_key,
+    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_key, start_apps,
 };
 use crate::store::accounts;
 
@@ -265,7 +265,7 @@ fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String>
     (!is_right || !is_hidden).then(said)
 }
 
-async fn keys(house: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
+async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
     let rotate = format!("{TAXPAYERS}/{TAXPAYER}/api-key/rotate");
     let rotated = ask(send(Method::POST, &rotate, INTEGRATOR_KEY, json!({}))).await.data();
     let own = rotated["api_key"].as_str().unwrap();
@@ -277,8 +277,8 @@ async fn keys(house: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
         &[Rule::Taxpayer, Rule::AccessPoint],
     );
     let former = "sik_former";
-    let now = house.state.now();
-    let store = &house.state.store;
+    let now = test_app.state.now();
+    let store = &test_app.state.store;
     let (first, second) = (new_key(former), new_key("sik_latter"));
     let integrator = accounts::add_integrator(store, "Former", "former@example.com", &first, now).await;
     accounts::replace_integrator_key(store, integrator.unwrap(), &second, now).await.unwrap();
@@ -303,8 +303,8 @@ async fn keys(house: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key> {
 
 #[actix_web::test]
 async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
-    for house in houses().await {
-        let state = house.state.clone();
+    for test_app in start_apps().await {
+        let state = test_app.state.clone();
         let app = App::new().app_data(state).wrap(from_fn(super::request_context)).configure(super::routes);
         let app = init_service(app).await;
         let ask = async |asked: Asked| seen(app.call(request(asked).to_request()).await.unwrap()).await;
@@ -312,7 +312,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         foreign.is_seen_by_itself(&ask).await;
         let before = foreign.events(&ask).await;
         let (mut faults, mut count) = (Vec::new(), 0);
-        for key in keys(&house, &ask).await {
+        for key in keys(&test_app, &ask).await {
             for path in table() {
                 // Operators may change the data of every tenant, so their keys are only tested with reads.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);

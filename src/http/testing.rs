@@ -89,29 +89,29 @@ fn settings() -> ApiSettings {
 }
 
 /// Returns an app on SQLite, without rate limits.
-pub(crate) async fn house() -> TestApp {
-    house_with(|_| ()).await
+pub(crate) async fn start_app() -> TestApp {
+    start_app_with(|_| ()).await
 }
 
 /// Returns an app on SQLite with other settings.
-pub(crate) async fn house_with(change: impl FnOnce(&mut ApiSettings)) -> TestApp {
-    house_on(sqlite_store().await, change).await
+pub(crate) async fn start_app_with(change: impl FnOnce(&mut ApiSettings)) -> TestApp {
+    start_app_on(sqlite_store().await, change).await
 }
 
 /// Returns one app for each kind of database that is available.
-pub(crate) async fn houses() -> Vec<TestApp> {
-    let mut houses = Vec::new();
+pub(crate) async fn start_apps() -> Vec<TestApp> {
+    let mut apps = Vec::new();
     for database in stores().await {
-        houses.push(house_on(database, |_| ()).await);
+        apps.push(start_app_on(database, |_| ()).await);
     }
-    houses
+    apps
 }
 
 fn reconciliations(store: &Store, clock: &SharedClock) -> Arc<ReconciliationHandle> {
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), Offset::constant(1)))
 }
 
-async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) -> TestApp {
+async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) -> TestApp {
     let mut settings = settings();
     change(&mut settings);
     let store = database.store.clone();
@@ -119,14 +119,15 @@ async fn house_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) ->
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
     let notifiers = Notifiers::default();
-    let desktop = TaxpayerDeps {
+    let taxpayer_deps = TaxpayerDeps {
         store: store.clone(),
         clock: clock.clone(),
         notifiers: notifiers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
     };
-    let taxpayers = Arc::new(TaxpayerHandle::new(desktop, &tree, &arbiters, AdmissionLimits::default()));
+    let taxpayers =
+        Arc::new(TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default()));
     let authority = unreachable_authority(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());

@@ -16,7 +16,8 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::party::ProfileChange;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::testing::{
-    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, house, house_with,
+    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, start_app,
+    start_app_with,
 };
 
 /// A response as the caller receives it.
@@ -40,9 +41,9 @@ impl Seen {
     }
 }
 
-async fn ask(house: &TestApp, request: TestRequest) -> Seen {
+async fn ask(test_app: &TestApp, request: TestRequest) -> Seen {
     let app = App::new()
-        .app_data(house.state.clone())
+        .app_data(test_app.state.clone())
         .wrap(from_fn(super::request_context))
         .configure(super::routes)
         .route("/panic", web::get().to(panicking));
@@ -84,9 +85,9 @@ const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 
 #[actix_web::test]
 async fn a_path_that_is_none_is_404_in_the_envelope() {
-    let house = house().await;
+    let test_app = start_app().await;
     for path in ["/", "/v1", "/v1/tax-payers/invoices/", "/v1/app/invoices/x/y/z"] {
-        let seen = ask(&house, get(path, TAXPAYER_KEY).insert_header(("x-request-id", "mine-1"))).await;
+        let seen = ask(&test_app, get(path, TAXPAYER_KEY).insert_header(("x-request-id", "mine-1"))).await;
         assert_eq!(seen.code(), (404, "ROUTE_NOT_FOUND".into()), "{path}");
         assert_eq!((seen.header("x-request-id"), &seen.json()["request_id"]), ("mine-1", &json!("mine-1")));
     }
@@ -94,14 +95,14 @@ async fn a_path_that_is_none_is_404_in_the_envelope() {
 
 #[actix_web::test]
 async fn a_method_that_is_not_taken_is_405_with_those_that_are() {
-    let house = house().await;
+    let test_app = start_app().await;
     for (path, allowed) in [
         (INVOICES, "GET, HEAD, POST"),
         ("/v1/tax-payers/invoices/update-status", "PATCH"),
         ("/v1/system-integrators/taxpayers/7/webhook", "GET, HEAD, PUT, PATCH, POST"),
         ("/health/live", "GET, HEAD"),
     ] {
-        let seen = ask(&house, TestRequest::default().method(Method::DELETE).uri(path)).await;
+        let seen = ask(&test_app, TestRequest::default().method(Method::DELETE).uri(path)).await;
         assert_eq!(seen.code(), (405, "METHOD_NOT_ALLOWED".into()), "{path}");
         assert_eq!(seen.headers.get(ALLOW).unwrap(), allowed);
     }
@@ -109,20 +110,20 @@ async fn a_method_that_is_not_taken_is_405_with_those_that_are() {
 
 #[actix_web::test]
 async fn a_request_id_that_is_not_safe_is_replaced() {
-    let house = house().await;
+    let test_app = start_app().await;
     for id in ["", "a b", "a\tb", &"x".repeat(129), "\u{e9}"] {
         let request = TestRequest::get().uri("/health/live").insert_header(("x-request-id", id));
-        let seen = ask(&house, request).await;
+        let seen = ask(&test_app, request).await;
         assert_eq!(seen.header("x-request-id").len(), 36, "{id:?}");
     }
     let longest = "x".repeat(128);
     let request = TestRequest::get().uri("/health/live").insert_header(("x-request-id", longest.as_str()));
-    assert_eq!(ask(&house, request).await.header("x-request-id"), longest);
+    assert_eq!(ask(&test_app, request).await.header("x-request-id"), longest);
 }
 
 #[actix_web::test]
 async fn each_surface_refuses_other_keys_in_its_own_words() {
-    let house = house().await;
+    let test_app = start_app().await;
     let run = "/v1/app/invoices/INV001-94AD90FB-20261121/run";
     for (path, key, expected) in [
         (INVOICES, "", (401, "UNAUTHENTICATED")),
@@ -138,7 +139,7 @@ async fn each_surface_refuses_other_keys_in_its_own_words() {
         ("/ops/supervision", TAXPAYER_KEY, (401, "INVALID_API_KEY")),
         ("/metrics", "", (401, "UNAUTHENTICATED")),
     ] {
-        let seen = ask(&house, get(path, key)).await;
+        let seen = ask(&test_app, get(path, key)).await;
         assert_eq!(seen.code(), (expected.0, expected.1.to_owned()), "{path} with {key:?}");
         assert!(seen.json()["data"].is_null() && seen.json()["success"] == json!(false));
     }
@@ -146,12 +147,12 @@ async fn each_surface_refuses_other_keys_in_its_own_words() {
 
 #[actix_web::test]
 async fn of_two_keys_none_is_taken() {
-    let house = house().await;
+    let test_app = start_app().await;
     for (first, second) in
         [(TAXPAYER_KEY, "tpk_two"), ("tpk_two", TAXPAYER_KEY), (TAXPAYER_KEY, TAXPAYER_KEY)]
     {
         for path in [INVOICES, "/v1/core/commons/enums"] {
-            let seen = ask(&house, get(path, first).append_header(("x-api-key", second))).await;
+            let seen = ask(&test_app, get(path, first).append_header(("x-api-key", second))).await;
             assert_eq!(seen.code(), (401, "UNAUTHENTICATED".into()), "{first}, {second}");
             assert_eq!(seen.json()["message"], "The x-api-key header must be sent once");
         }
@@ -161,9 +162,9 @@ async fn of_two_keys_none_is_taken() {
 /// The test requests arrive at the local address 127.0.0.1:8080.
 #[actix_web::test]
 async fn operators_paths_answer_on_their_listener_alone() {
-    let elsewhere = house_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;
-    let here = house_with(|settings| settings.ops_address = "127.0.0.1:8080".parse().ok()).await;
-    let everywhere = house().await;
+    let elsewhere = start_app_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;
+    let here = start_app_with(|settings| settings.ops_address = "127.0.0.1:8080".parse().ok()).await;
+    let everywhere = start_app().await;
     for (path, statuses) in [
         ("/ops/audit", [404, 200, 200]),
         ("/%6fps/audit", [404, 200, 200]),
@@ -175,14 +176,14 @@ async fn operators_paths_answer_on_their_listener_alone() {
         ("/docs/", [200, 404, 200]),
         ("/v1/core/commons/invoice-categories", [200, 404, 200]),
     ] {
-        for (house, status) in [&elsewhere, &here, &everywhere].into_iter().zip(statuses) {
-            let seen = ask(house, get(path, OPERATOR_KEY)).await;
+        for (test_app, status) in [&elsewhere, &here, &everywhere].into_iter().zip(statuses) {
+            let seen = ask(test_app, get(path, OPERATOR_KEY)).await;
             assert_eq!(
                 seen.status, status,
                 "{path} where the listener is {:?}",
-                house.state.settings.ops_address
+                test_app.state.settings.ops_address
             );
-            let seen = ask(house, TestRequest::delete().uri(path)).await;
+            let seen = ask(test_app, TestRequest::delete().uri(path)).await;
             assert_eq!(seen.status, if status == 200 { 405 } else { 404 }, "DELETE {path}");
         }
     }
@@ -190,9 +191,9 @@ async fn operators_paths_answer_on_their_listener_alone() {
 
 #[actix_web::test]
 async fn the_viewer_runs_and_loads_nothing_of_others() {
-    let house = house().await;
+    let test_app = start_app().await;
     for path in ["/docs/", "/docs/index.html", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"] {
-        let seen = ask(&house, TestRequest::get().uri(path)).await;
+        let seen = ask(&test_app, TestRequest::get().uri(path)).await;
         assert_eq!((seen.status, seen.header("x-content-type-options")), (200, "nosniff"), "{path}");
         let policy = seen.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
@@ -202,9 +203,9 @@ async fn the_viewer_runs_and_loads_nothing_of_others() {
 
 #[actix_web::test]
 async fn the_right_to_call_is_decided_before_the_body() {
-    let house = house().await;
+    let test_app = start_app().await;
     let request = TestRequest::post().uri(INVOICES).set_payload("{");
-    assert_eq!(ask(&house, request).await.code(), (401, "UNAUTHENTICATED".into()));
+    assert_eq!(ask(&test_app, request).await.code(), (401, "UNAUTHENTICATED".into()));
 }
 
 /// Sends the beginning of a request, waits until the server closes the connection, and returns the response.
@@ -219,8 +220,8 @@ fn stalled(address: SocketAddr, head: &str) -> String {
 
 #[actix_web::test]
 async fn who_stalls_in_a_body_is_told_so_and_hung_up_on() {
-    let house = house().await;
-    let state = house.state.clone();
+    let test_app = start_app().await;
+    let state = test_app.state.clone();
     let app = move || {
         App::new().app_data(state.clone()).wrap(from_fn(super::request_context)).configure(super::routes)
     };
@@ -240,10 +241,10 @@ async fn who_stalls_in_a_body_is_told_so_and_hung_up_on() {
 
 #[actix_web::test]
 async fn bodies_that_are_no_json_objects_are_told_apart() {
-    let house = house().await;
+    let test_app = start_app().await;
     let send = |body: String, kind: &'static str| {
         let request = TestRequest::post().uri(INVOICES).insert_header(("x-api-key", TAXPAYER_KEY));
-        ask(&house, request.insert_header(("content-type", kind)).set_payload(body))
+        ask(&test_app, request.insert_header(("content-type", kind)).set_payload(body))
     };
     assert_eq!(send("{".into(), "application/json").await.code(), (400, "MALFORMED_JSON".into()));
     assert_eq!(send(String::new(), "application/json").await.code(), (400, "MALFORMED_JSON".into()));
@@ -254,12 +255,12 @@ async fn bodies_that_are_no_json_objects_are_told_apart() {
 
 #[actix_web::test]
 async fn an_invoice_is_created_and_what_is_unknown_is_named() {
-    let house = house().await;
+    let test_app = start_app().await;
     let (state, country) = (Some("Lagos".into()), Some("NG".into()));
     let change = ProfileChange { state, country, ..ProfileChange::default() };
-    house.state.taxpayers.change_profile(TAXPAYER, change, Actor::CommandLine).await.unwrap();
+    test_app.state.taxpayers.change_profile(TAXPAYER, change, Actor::CommandLine).await.unwrap();
     let body = changed(&standard_invoice(), "/colour", Some(json!("red")));
-    let seen = ask(&house, post(INVOICES, TAXPAYER_KEY, &body)).await;
+    let seen = ask(&test_app, post(INVOICES, TAXPAYER_KEY, &body)).await;
     assert_eq!((seen.status, seen.header("x-system-warning")), (201, "unknown field: colour"));
     let json = seen.json();
     assert_eq!((&json["success"], &json["message"]), (&json!(true), &json!("Invoice created successfully")));
@@ -269,8 +270,8 @@ async fn an_invoice_is_created_and_what_is_unknown_is_named() {
 
 #[actix_web::test]
 async fn an_incomplete_profile_goes_before_the_faults_of_a_form() {
-    let house = house().await;
-    let seen = ask(&house, post(INVOICES, TAXPAYER_KEY, &json!({}))).await;
+    let test_app = start_app().await;
+    let seen = ask(&test_app, post(INVOICES, TAXPAYER_KEY, &json!({}))).await;
     assert_eq!(seen.code(), (403, "PROFILE_INCOMPLETE".into()));
     let errors = seen.json()["errors"].clone();
     let fields: Vec<_> = errors.as_object().unwrap().keys().cloned().collect();
@@ -279,104 +280,104 @@ async fn an_incomplete_profile_goes_before_the_faults_of_a_form() {
 
 #[actix_web::test]
 async fn who_accepts_problem_documents_gets_one() {
-    let house = house().await;
+    let test_app = start_app().await;
     let path = "/v1/tax-payers/invoices/update-status";
     let request =
         TestRequest::patch().uri(path).insert_header(("x-api-key", TAXPAYER_KEY)).set_json(json!({}));
     let seen =
-        ask(&house, request.insert_header(("accept", "application/json, application/problem+json"))).await;
+        ask(&test_app, request.insert_header(("accept", "application/json, application/problem+json"))).await;
     assert_eq!((seen.status, seen.header("content-type")), (422, "application/problem+json"));
     assert_eq!(seen.json()["errors"][0]["pointer"], "#/unique_no");
 }
 
 #[actix_web::test]
 async fn an_id_that_is_no_number_is_an_unknown_one() {
-    let house = house().await;
+    let test_app = start_app().await;
     for id in ["abc", "1.5", "-1", "007", "%2B7", "999999999999999999999", "8", "%00"] {
-        let seen = ask(&house, get(&format!("{INVOICES}/{id}"), TAXPAYER_KEY)).await;
+        let seen = ask(&test_app, get(&format!("{INVOICES}/{id}"), TAXPAYER_KEY)).await;
         assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{id}");
         assert_eq!(seen.json()["message"], "Invoice not found");
-        let seen = ask(&house, get(&format!("{TAXPAYERS}/{id}"), INTEGRATOR_KEY)).await;
+        let seen = ask(&test_app, get(&format!("{TAXPAYERS}/{id}"), INTEGRATOR_KEY)).await;
         assert_eq!(seen.json()["message"], "Taxpayer not found", "{id}");
     }
 }
 
 #[actix_web::test]
 async fn an_id_in_a_body_has_one_spelling_too() {
-    let house = house().await;
+    let test_app = start_app().await;
     let body =
         json!({ "unique_no": "007", "unique_no_type": "PORTAL_ID", "status": "approved", "remark": "Fine" });
     for path in ["update-status", "update-payment-status"] {
         let body = changed(&body, "/payment_status", Some(json!("pending")));
         let request = TestRequest::patch().uri(&format!("{INVOICES}/{path}")).set_json(body);
-        let seen = ask(&house, request.insert_header(("x-api-key", TAXPAYER_KEY))).await;
+        let seen = ask(&test_app, request.insert_header(("x-api-key", TAXPAYER_KEY))).await;
         assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{path}");
     }
 }
 
 #[actix_web::test]
 async fn a_password_is_hashed_only_where_the_names_are_free() {
-    let house = house().await;
+    let test_app = start_app().await;
     let new = json!({
         "name": "New", "email": "new@example.com", "tin_no": "99", "authority_service_id": "00000099",
         "authority_business_id": "bb99420d-d6bb-422c-b371-000000000099", "address": "1 Road",
         "contact_person":
             { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
     });
-    let all = house.state.passwords.fill().await;
+    let all = test_app.state.passwords.fill().await;
     let taken = changed(&new, "/tin_no", Some(json!("1234 5678/0001")));
-    let seen = ask(&house, post(TAXPAYERS, INTEGRATOR_KEY, &taken)).await;
+    let seen = ask(&test_app, post(TAXPAYERS, INTEGRATOR_KEY, &taken)).await;
     assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()), "nothing was to be hashed");
-    let seen = ask(&house, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await;
+    let seen = ask(&test_app, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await;
     assert_eq!(seen.code(), (503, "OVERLOADED".into()));
     assert_eq!(seen.headers.get(RETRY_AFTER).unwrap(), "1");
     drop(all);
-    assert_eq!(ask(&house, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await.status, 201);
+    assert_eq!(ask(&test_app, post(TAXPAYERS, INTEGRATOR_KEY, &new)).await.status, 201);
 }
 
 #[actix_web::test]
 async fn an_integrator_sees_its_own_taxpayers_only() {
-    let house = house().await;
-    let own = ask(&house, get("/v1/system-integrators/taxpayers/7", INTEGRATOR_KEY)).await;
+    let test_app = start_app().await;
+    let own = ask(&test_app, get("/v1/system-integrators/taxpayers/7", INTEGRATOR_KEY)).await;
     let data = own.json()["data"].clone();
     assert_eq!((own.status, &data["tin"]), (200, &json!("12345678-0001")));
     assert_eq!((data.get("tin_no"), &data["users"][0]["email"]), (None, &json!("ada@example.com")));
     assert!(!own.text.contains("hash"), "{}", own.text);
-    let others = ask(&house, get("/v1/system-integrators/taxpayers/7", OTHER_INTEGRATOR_KEY)).await;
+    let others = ask(&test_app, get("/v1/system-integrators/taxpayers/7", OTHER_INTEGRATOR_KEY)).await;
     assert_eq!(others.code(), (404, "TAXPAYER_NOT_FOUND".into()));
-    let list = ask(&house, get("/v1/system-integrators/taxpayers?search=mills", INTEGRATOR_KEY)).await;
+    let list = ask(&test_app, get("/v1/system-integrators/taxpayers?search=mills", INTEGRATOR_KEY)).await;
     assert_eq!(list.json()["data"]["per_page"], json!(15));
     assert_eq!(list.json()["data"]["data"][0], data);
-    let none = ask(&house, get(TAXPAYERS, OTHER_INTEGRATOR_KEY)).await;
+    let none = ask(&test_app, get(TAXPAYERS, OTHER_INTEGRATOR_KEY)).await;
     assert_eq!(none.json()["data"]["total"], json!(0));
 }
 
 #[actix_web::test]
 async fn a_webhook_that_was_never_set_is_not_configured() {
-    let house = house().await;
-    let seen = ask(&house, get("/v1/system-integrators/taxpayers/7/webhook", INTEGRATOR_KEY)).await;
+    let test_app = start_app().await;
+    let seen = ask(&test_app, get("/v1/system-integrators/taxpayers/7/webhook", INTEGRATOR_KEY)).await;
     assert_eq!(seen.code(), (422, "WEBHOOK_NOT_CONFIGURED".into()));
 }
 
 #[actix_web::test]
 async fn a_feed_beyond_its_end_is_empty_and_stays_where_it_is() {
-    let house = house().await;
+    let test_app = start_app().await;
     for after in [5, 99_999_999_999_i64] {
-        let seen = ask(&house, get(&format!("/v1/tax-payers/events?after={after}"), TAXPAYER_KEY)).await;
+        let seen = ask(&test_app, get(&format!("/v1/tax-payers/events?after={after}"), TAXPAYER_KEY)).await;
         assert_eq!(seen.json()["data"], json!({ "events": [], "next_after": after, "has_more": false }));
     }
-    let seen = ask(&house, get("/v1/tax-payers/events?after=&limit=-1", TAXPAYER_KEY)).await;
+    let seen = ask(&test_app, get("/v1/tax-payers/events?after=&limit=-1", TAXPAYER_KEY)).await;
     assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()));
     assert!(seen.json()["errors"]["after"].is_array() && seen.json()["errors"]["limit"].is_array());
 }
 
 #[actix_web::test]
 async fn whom_a_call_acts_for_is_checked_before_anything_is_relayed() {
-    let house = house().await;
+    let test_app = start_app().await;
     let submit = |key: &'static str, body: Value| {
         let request = post("/v1/app/invoices/submit", key, &body);
-        let house = &house;
-        async move { ask(house, request).await }
+        let test_app = &test_app;
+        async move { ask(test_app, request).await }
     };
     let elsewhere =
         changed(&submission(), "/business_id", Some(json!("00000000-0000-0000-0000-000000000001")));
@@ -388,48 +389,48 @@ async fn whom_a_call_acts_for_is_checked_before_anything_is_relayed() {
     let irn = changed(&submission(), "/irn", Some(json!("INV001-00000000-20261121")));
     assert_eq!(submit(TAXPAYER_KEY, irn).await.code(), (422, "IRN_SERVICE_ID_MISMATCH".into()));
     for irn in ["INV001-00000000-20261121", "odd"] {
-        let seen = ask(&house, get(&format!("/v1/app/invoices/{irn}/confirm"), TAXPAYER_KEY)).await;
+        let seen = ask(&test_app, get(&format!("/v1/app/invoices/{irn}/confirm"), TAXPAYER_KEY)).await;
         assert_eq!(seen.code(), (404, "INVOICE_NOT_FOUND".into()), "{irn}");
     }
 }
 
 #[actix_web::test]
 async fn an_invoice_number_may_hold_what_a_path_must_encode() {
-    let house = house().await;
+    let test_app = start_app().await;
     for no in ["A%2FB", "A%20B", "A%25", "%C3%A9-1"] {
         let seen =
-            ask(&house, get(&format!("/v1/app/invoices/{no}-94AD90FB-20261121/run"), TAXPAYER_KEY)).await;
+            ask(&test_app, get(&format!("/v1/app/invoices/{no}-94AD90FB-20261121/run"), TAXPAYER_KEY)).await;
         assert_eq!(seen.code(), (404, "RUN_NOT_FOUND".into()), "{no}");
     }
 }
 
 #[actix_web::test]
 async fn an_authority_that_is_not_there_is_said_to_be_so() {
-    let house = house().await;
-    let seen = ask(&house, get("/v1/app/invoices/INV001-94ad90fb-20261121/confirm", INTEGRATOR_KEY)).await;
+    let test_app = start_app().await;
+    let seen = ask(&test_app, get("/v1/app/invoices/INV001-94ad90fb-20261121/confirm", INTEGRATOR_KEY)).await;
     assert_eq!(seen.code(), (502, "AUTHORITY_UNAVAILABLE".into()));
     assert!(seen.headers.contains_key(RETRY_AFTER));
 }
 
 #[actix_web::test]
 async fn invoice_categories_are_public_and_list_blank() {
-    let seen = ask(&house().await, TestRequest::get().uri("/v1/core/commons/invoice-categories")).await;
+    let seen = ask(&start_app().await, TestRequest::get().uri("/v1/core/commons/invoice-categories")).await;
     let first = json!({ "label": "Blank", "value": "Blank" });
     assert_eq!((seen.status, &seen.json()["data"]["invoice_categories"][0]), (200, &first));
 }
 
 #[actix_web::test]
 async fn a_dead_authority_degrades_and_does_not_make_unready() {
-    let seen = ask(&house().await, TestRequest::get().uri("/health/ready")).await;
+    let seen = ask(&start_app().await, TestRequest::get().uri("/health/ready")).await;
     assert_eq!((seen.status, &seen.json()["status"]), (200, &json!("degraded")));
     assert_eq!(seen.json()["checks"]["database"], json!({ "status": "ok" }));
 }
 
 #[actix_web::test]
 async fn operators_read_metrics_and_the_tree() {
-    let house = house().await;
-    ask(&house, get(INVOICES, "")).await;
-    let metrics = ask(&house, get("/metrics", OPERATOR_KEY)).await;
+    let test_app = start_app().await;
+    ask(&test_app, get(INVOICES, "")).await;
+    let metrics = ask(&test_app, get("/metrics", OPERATOR_KEY)).await;
     assert_eq!(metrics.status, 200);
     for line in [
         r#"einvoice_http_requests_total{method="GET",route="/v1/tax-payers/invoices",status="4xx"} 1"#,
@@ -443,14 +444,14 @@ async fn operators_read_metrics_and_the_tree() {
     ] {
         assert!(metrics.text.contains(line), "{line} is not in\n{}", metrics.text);
     }
-    let tree = ask(&house, get("/ops/supervision", OPERATOR_KEY)).await;
+    let tree = ask(&test_app, get("/ops/supervision", OPERATOR_KEY)).await;
     assert_eq!((tree.status, &tree.json()["data"]["ready"]), (200, &json!(true)));
 }
 
 #[actix_web::test]
 async fn a_handler_that_panics_answers_500_in_the_envelope() {
     let request = TestRequest::get().uri("/panic").insert_header(("x-request-id", "mine-2"));
-    let seen = ask(&house().await, request).await;
+    let seen = ask(&start_app().await, request).await;
     assert_eq!(seen.code(), (500, "INTERNAL_ERROR".into()));
     assert_eq!((seen.header("x-request-id"), &seen.json()["request_id"]), ("mine-2", &json!("mine-2")));
     assert!(!seen.text.contains("boom"));
