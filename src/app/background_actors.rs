@@ -70,7 +70,7 @@ impl BackgroundActors {
     ) -> Self {
         let BuildContext { settings, store, clock, tree, arbiters, notifiers, .. } = context;
         let isolation = Isolation::default();
-        let duty = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
+        let config = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
             kind,
             owner: context.owner.clone(),
             lease: context.lease,
@@ -79,9 +79,9 @@ impl BackgroundActors {
             wake: Arc::clone(wake),
             isolation: isolation.clone(),
         };
-        let runs = duty(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
+        let runs = config(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
         let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(pipeline_deps), runs, tree, arbiters);
-        let endpoints = duty(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
+        let endpoints = config(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
         let (endpoint_dispatcher, endpoints) =
             delivery_pool::dispatcher(Arc::clone(delivery), endpoints, tree, arbiters);
         let key_usage = Arc::<KeyUsage>::default();

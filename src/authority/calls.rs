@@ -376,7 +376,7 @@ mod tests {
             assert_eq!(server.authority().system_healthy().await, Ok(false), "{status} {body}");
         }
         let server = Server::json(200, "<html>").await;
-        let garbled = AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } };
-        assert_eq!(server.authority().system_healthy().await, Err(garbled));
+        let malformed = AuthorityFailure::Retryable { reason: Cause::Malformed { status: 200 } };
+        assert_eq!(server.authority().system_healthy().await, Err(malformed));
     }
 }

@@ -13,6 +13,18 @@ pub(super) struct Client {
     address: SocketAddr,
 }
 
+/// The method and the path of a request.
+pub(super) struct Route<'a> {
+    method: Method,
+    path: &'a str,
+}
+
+impl<'a> Route<'a> {
+    pub(super) fn new(method: Method, path: &'a str) -> Self {
+        Self { method, path }
+    }
+}
+
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) body: Value,
@@ -27,10 +39,11 @@ impl Client {
     /// Sends a request, prints the exchange and returns the response.
     pub(super) async fn call(
         &self,
-        (method, path): (Method, &str),
+        route: Route<'_>,
         key: &SecretString,
         body: Option<&Value>,
     ) -> Result<Answer, StartError> {
+        let Route { method, path } = route;
         println!("{method} {path}");
         let url = format!("http://{}{path}", self.address);
         let mut request = self.http.request(method, url).header("x-api-key", key.expose_secret());

@@ -17,11 +17,11 @@ pub(super) struct Received {
     pub(super) body: Vec<u8>,
 }
 
-type Shelf = Arc<Mutex<Vec<Received>>>;
+type ReceivedRequests = Arc<Mutex<Vec<Received>>>;
 
 pub(super) struct Receiver {
     address: SocketAddr,
-    received: Shelf,
+    received: ReceivedRequests,
     server: ServerHandle,
 }
 
@@ -29,10 +29,10 @@ impl Receiver {
     pub(super) fn start() -> Result<Self, StartError> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let received = Shelf::default();
-        let shelf = web::Data::new(Arc::clone(&received));
+        let received = ReceivedRequests::default();
+        let requests = web::Data::new(Arc::clone(&received));
         let server =
-            HttpServer::new(move || App::new().app_data(shelf.clone()).default_service(web::to(take)))
+            HttpServer::new(move || App::new().app_data(requests.clone()).default_service(web::to(take)))
                 .workers(1)
                 .disable_signals()
                 .listen(listener)?
@@ -55,11 +55,11 @@ impl Receiver {
     }
 }
 
-async fn take(request: HttpRequest, body: web::Bytes, shelf: web::Data<Shelf>) -> HttpResponse {
+async fn take(request: HttpRequest, body: web::Bytes, requests: web::Data<ReceivedRequests>) -> HttpResponse {
     let header = |name: &str| {
         request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
     };
-    shelf.lock().unwrap_or_else(PoisonError::into_inner).push(Received {
+    requests.lock().unwrap_or_else(PoisonError::into_inner).push(Received {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp").parse().unwrap_or_default(),
         signature: header("webhook-signature"),

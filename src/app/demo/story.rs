@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::app::demo::buyer;
-use crate::app::demo::client::{Answer, Client};
+use crate::app::demo::client::{Answer, Client, Route};
 use crate::app::demo::receiver::Receiver;
 use crate::app::error::StartError;
 use crate::app::first_start::{BUSINESS_ID, DemoAccounts, SERVICE_ID, invoice};
@@ -85,28 +85,34 @@ impl Story {
         let mut events = EVENTS.to_vec();
         events.dedup();
         let body = json!({ "webhook_url": self.receiver.url(), "enabled_events": events });
-        self.integrator((Method::PUT, &path), Some(&body), 200).await?;
-        let answer = self.integrator((Method::POST, &format!("{path}/secret")), None, 200).await?;
+        self.integrator(Route::new(Method::PUT, &path), Some(&body), 200).await?;
+        let answer = self.integrator(Route::new(Method::POST, &format!("{path}/secret")), None, 200).await?;
         let text = answer.body["data"]["secret"].as_str().unwrap_or_default();
         SigningSecret::parse(text)
             .map_err(|fault| StartError::Demo(format!("the signing secret is unusable: {fault}")))
     }
 
     async fn create_and_approve(&self) -> Result<String, StartError> {
-        let created = (Method::POST, "/v1/tax-payers/invoices");
+        let created = Route::new(Method::POST, "/v1/tax-payers/invoices");
         let answer = self.taxpayer(created, Some(&invoice(INVOICE_NO)), 201).await?;
         let irn = answer.body["data"]["irn"].as_str().unwrap_or_default().to_owned();
         let body = json!({
             "unique_no": irn, "unique_no_type": "IRN", "status": "approved", "remark": "checked by accounts",
         });
-        self.taxpayer((Method::PATCH, "/v1/tax-payers/invoices/update-status"), Some(&body), 200).await?;
+        self.taxpayer(Route::new(Method::PATCH, "/v1/tax-payers/invoices/update-status"), Some(&body), 200)
+            .await?;
         Ok(irn)
     }
 
     async fn send_to_the_authority(&self, irn: &str) -> Result<(), StartError> {
-        let submit = (Method::POST, "/v1/app/invoices/submit");
+        let submit = Route::new(Method::POST, "/v1/app/invoices/submit");
         self.taxpayer(submit, Some(&submission(irn)), 200).await?;
-        self.taxpayer((Method::POST, "/v1/app/invoices/transmit"), Some(&json!({ "irn": irn })), 200).await?;
+        self.taxpayer(
+            Route::new(Method::POST, "/v1/app/invoices/transmit"),
+            Some(&json!({ "irn": irn })),
+            200,
+        )
+        .await?;
         Ok(())
     }
 
@@ -114,12 +120,14 @@ impl Story {
     /// authority refuses the repetition, and the service must still answer 200.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
-        self.taxpayer((Method::PATCH, &receipt), None, 200).await?;
-        let confirmed =
-            self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200).await?;
+        self.taxpayer(Route::new(Method::PATCH, &receipt), None, 200).await?;
+        let confirmed = self
+            .taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/confirm")), None, 200)
+            .await?;
         expect("the transmission is confirmed", confirmed.body["data"]["transmitted"] == json!(true))?;
         expect("it was delivered", confirmed.body["data"]["delivered"] == json!(true))?;
-        let run = self.taxpayer((Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200).await?;
+        let run =
+            self.taxpayer(Route::new(Method::GET, &format!("/v1/app/invoices/{irn}/run")), None, 200).await?;
         expect("the run has succeeded", run.body["data"]["state"] == json!("succeeded"))
     }
 
@@ -129,14 +137,14 @@ impl Story {
             "reference": "TRF-1", "remark": "first instalment",
         });
         let path = "/v1/tax-payers/invoices/update-payment-status";
-        let paid = self.taxpayer((Method::PATCH, path), Some(&body), 200).await?;
+        let paid = self.taxpayer(Route::new(Method::PATCH, path), Some(&body), 200).await?;
         expect("the payment is partial", paid.body["data"]["payment_status"] == json!("PARTIAL"))
     }
 
     async fn rotate_the_key(&self) -> Result<(), StartError> {
         let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", self.taxpayer_id);
-        self.integrator((Method::POST, &path), None, 200).await?;
-        self.taxpayer((Method::GET, "/v1/tax-payers/invoices"), None, 401).await?;
+        self.integrator(Route::new(Method::POST, &path), None, 200).await?;
+        self.taxpayer(Route::new(Method::GET, "/v1/tax-payers/invoices"), None, 401).await?;
         Ok(())
     }
 
@@ -184,29 +192,29 @@ impl Story {
     pub(super) async fn as_taxpayer(
         &self,
         key: &SecretString,
-        call: (Method, &str),
+        route: Route<'_>,
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        expect_status(self.client.call(call, key, body).await?, status)
+        expect_status(self.client.call(route, key, body).await?, status)
     }
 
     async fn taxpayer(
         &self,
-        call: (Method, &str),
+        route: Route<'_>,
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        self.as_taxpayer(&self.taxpayer, call, body, status).await
+        self.as_taxpayer(&self.taxpayer, route, body, status).await
     }
 
     pub(super) async fn integrator(
         &self,
-        call: (Method, &str),
+        route: Route<'_>,
         body: Option<&Value>,
         status: u16,
     ) -> Result<Answer, StartError> {
-        expect_status(self.client.call(call, &self.integrator, body).await?, status)
+        expect_status(self.client.call(route, &self.integrator, body).await?, status)
     }
 }
 

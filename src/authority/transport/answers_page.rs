@@ -105,7 +105,7 @@ fn answer(meaning: AnswerClass) -> String {
     let phrases = PHRASES.iter().filter(|phrase| phrase.meaning == meaning);
     let phrases = phrases.map(|phrase| {
         let statuses: Vec<_> = phrase.statuses.iter().map(u16::to_string).collect();
-        let whose = phrase.operation.map_or("", of);
+        let whose = phrase.operation.map_or("", from_operation);
         format!("{} with the words \u{201c}{}\u{201d}{whose}", statuses.join(", "), phrase.words)
     });
     let other =
@@ -120,7 +120,7 @@ fn answer(meaning: AnswerClass) -> String {
         .replace("; with other", " with other")
 }
 
-fn of(operation: Operation) -> &'static str {
+fn from_operation(operation: Operation) -> &'static str {
     if operation == Operation::Transmit { " from Send" } else { operation.name() }
 }
 
