@@ -98,7 +98,7 @@ async fn measure_creates(name: &str, settings: &Settings) {
 }
 
 async fn fresh_database(server: &str) -> String {
-    let name = format!("bench_{}", einvoice::domain::kernel::clock::new_id().simple());
+    let name = format!("bench_{}", einvoice::internals::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
     admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();
     admin.close().await.unwrap();

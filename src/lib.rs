@@ -4,13 +4,46 @@
 //! outside world); `actors`; `http`; `app` and `cli`. A file imports only from lower layers and its own;
 //! `tests/tidy.rs` checks this rule.
 
-pub mod actors;
+mod actors;
 pub mod app;
-pub mod authority;
+mod authority;
 pub mod cli;
 pub mod config;
-pub mod domain;
-pub mod http;
-pub mod store;
+mod domain;
+mod http;
+mod store;
 pub mod telemetry;
-pub mod webhook;
+mod webhook;
+
+/// The parts that tests, benchmarks and fuzz targets use besides `app` and `config`. Nothing else may rely on them, so
+/// that the compiler finds unused code in the modules above.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};
+    pub use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+    pub use crate::domain::access::api_key::KeyTerms;
+    pub use crate::domain::events::delivery::ScheduleChange;
+    pub use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
+    pub use crate::domain::invoice::invoice_ref::InvoiceRef;
+    pub use crate::domain::invoice::invoice_view::InvoiceObject;
+    pub use crate::domain::invoice::irn::Irn;
+    pub use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
+    pub use crate::domain::kernel::audit::Actor;
+    pub use crate::domain::kernel::clock::{Clock, SystemClock, new_id};
+    pub use crate::domain::kernel::codes::{
+        Category, DeclaredPaymentStatus, ItemType, SettableStatus, Subscription, UniqueNoType,
+    };
+    pub use crate::domain::kernel::fault::Faults;
+    pub use crate::domain::kernel::ids::{CustomerId, IntegratorId, InvoiceId, TaxpayerId};
+    pub use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer, ProfileChange};
+    pub use crate::domain::reconciliation::day::day_of;
+    pub use crate::store::accounts::add_integrator;
+    pub use crate::store::db::error::StoreError;
+    pub use crate::store::db::ids::IdKind;
+    pub use crate::store::events::{append as append_events, head as event_head};
+    pub use crate::store::invoices::save as save_invoices;
+    pub use crate::store::lanes::{LaneKind, lock as lock_lane};
+
+    #[cfg(fuzzing)]
+    pub use crate::http::fuzzing;
+}

@@ -12,14 +12,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use einvoice::app;
-use einvoice::app::StartError;
+use einvoice::app::{KeyKind, KeyOwner, StartError};
 use einvoice::cli::{
     Arguments, Call, ConfigCall, IntegratorCall, KeyCall, OperatorCall, SecretsCall, TaxpayerCall,
 };
 use einvoice::config::Settings;
-use einvoice::domain::access::api_key::KeyOwner;
-use einvoice::domain::access::caller::KeyKind;
-use einvoice::http;
 use einvoice::telemetry;
 use rustix::fs::Mode;
 use serde_json::Value;
@@ -62,7 +59,7 @@ fn print(answer: Option<String>) -> Result<(), ExitFailure> {
 
 fn run(call: Call, file: Option<&Path>) -> CallResult {
     if call == Call::Openapi {
-        return Ok(Some(http::openapi_document().to_owned()));
+        return Ok(Some(app::openapi_document().to_owned()));
     }
     let settings = Settings::load(file, environment()).map_err(|fault| unusable(&fault))?;
     if call == Call::Config(ConfigCall::Check) {
@@ -84,7 +81,7 @@ fn run(call: Call, file: Option<&Path>) -> CallResult {
 async fn dispatch(call: Call, settings: Settings) -> CallResult {
     match call {
         Call::Config(ConfigCall::Check) => Ok(Some(settings.masked())),
-        Call::Openapi => Ok(Some(http::openapi_document().to_owned())),
+        Call::Openapi => Ok(Some(app::openapi_document().to_owned())),
         Call::Serve => no_output(app::serve(settings).await),
         Call::Demo { fault } => no_output(app::demo(settings, fault).await),
         Call::Migrate => no_output(app::migrate(settings).await),

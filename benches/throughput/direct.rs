@@ -4,17 +4,11 @@ use std::time::{Duration, Instant};
 
 use einvoice::app::open_store;
 use einvoice::config::Settings;
-use einvoice::domain::events::event::{EventKind, EventStamp, NewEvent};
-use einvoice::domain::invoice::invoice_view::InvoiceObject;
-use einvoice::domain::invoice::irn::Irn;
-use einvoice::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
-use einvoice::domain::kernel::clock::{Clock, SystemClock, new_id};
-use einvoice::domain::kernel::codes::{Category, DeclaredPaymentStatus, ItemType};
-use einvoice::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
-use einvoice::domain::party::{Address, CustomerDetails, InvoiceCustomer};
-use einvoice::store::events;
-use einvoice::store::invoices;
-use einvoice::store::lanes::{self, LaneKind};
+use einvoice::internals::{
+    Address, Category, Clock, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
+    EventStamp, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn, ItemType, LaneKind,
+    Line, NewEvent, SystemClock, TaxpayerId, append_events, event_head, lock_lane, new_id, save_invoices,
+};
 
 /// An owner that no account has, so that nothing else touches its rows.
 const OWNER: TaxpayerId = TaxpayerId(1_000_000_000);
@@ -22,15 +16,15 @@ const OWNER: TaxpayerId = TaxpayerId(1_000_000_000);
 /// Creates a second, so many a commit.
 pub(crate) async fn creates_per_second(settings: &Settings, batch: i64, span: Duration) -> f64 {
     let store = open_store(settings).await.unwrap();
-    let mut head = events::head(store.reader(), OWNER).await.unwrap();
+    let mut head = event_head(store.reader(), OWNER).await.unwrap();
     let (start, first) = (Instant::now(), head.sequence);
     while start.elapsed() < span {
         let invoices: Vec<_> = (1..=batch).map(|n| invoice(head.sequence + n)).collect();
         let tx = store.begin().await.unwrap();
-        lanes::lock(&tx, LaneKind::Taxpayer, &OWNER.to_string()).await.unwrap();
+        lock_lane(&tx, LaneKind::Taxpayer, &OWNER.to_string()).await.unwrap();
         let log: Vec<_> = invoices.iter().map(|invoice| head.append(created(invoice), seal())).collect();
-        invoices::save(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
-        events::append(&tx, &log).await.unwrap();
+        save_invoices(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
+        append_events(&tx, &log).await.unwrap();
         tx.commit().await.unwrap();
     }
     let written = u32::try_from(head.sequence - first).unwrap();

@@ -7,19 +7,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use einvoice::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};
-use einvoice::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use einvoice::app::App;
-use einvoice::domain::events::delivery::ScheduleChange;
-use einvoice::domain::invoice::invoice_ref::InvoiceRef;
-use einvoice::domain::kernel::audit::Actor;
-use einvoice::domain::kernel::codes::{SettableStatus, UniqueNoType};
-use einvoice::domain::kernel::fault::Faults;
-use einvoice::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use einvoice::domain::party::ProfileChange;
-use einvoice::store::accounts;
-use einvoice::store::db::error::StoreError;
-use einvoice::store::db::ids::IdKind;
+use einvoice::internals::{
+    Actor, Faults, IdKind, IntegratorId, InvoiceRef, NewContact, Onboarding, ProfileChange, ScheduleChange,
+    SettableStatus, StoreError, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, WebhookChange,
+    add_integrator,
+};
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
 use secrecy::SecretString;
@@ -62,7 +55,7 @@ impl BenchTaxpayers {
         let (name, key) = (format!("crowd{}", endpoints.start), format!("sik_{:032}", endpoints.start));
         let email = format!("{name}@bench.example");
         let key = SecretString::from(key).into();
-        let added = accounts::add_integrator(&app.store, &name, &email, &key, app.clock.now()).await;
+        let added = add_integrator(&app.store, &name, &email, &key, app.clock.now()).await;
         let integrator = added.unwrap();
         let making = stream::iter(endpoints.clone()).map(async |number| {
             let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());

@@ -182,11 +182,6 @@ impl Application {
         self.address
     }
 
-    /// Returns the address that serves `/ops` and `/metrics`; `None` if they have no listener of their own.
-    pub fn ops_address(&self) -> Option<SocketAddr> {
-        self.ops_address
-    }
-
     pub fn app(&self) -> &App {
         &self.app
     }

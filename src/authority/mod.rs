@@ -28,18 +28,13 @@ pub(crate) mod testing;
 mod transport;
 mod wire;
 
-pub use admission::breaker::{BreakerState, BreakerView};
+pub use admission::breaker::BreakerView;
 pub use admission::call_limits::LimitView;
 pub use admission::call_origin::CallerAccount;
-pub use admission::call_stats::{CallOutcome, CallStats};
 pub use admission::open_breaker::HeldCallers;
 pub use client::{Authority, AuthorityBuildError};
-pub use crypto::download::EncryptedDocument;
 pub use crypto::keys::{CryptoError, CryptoKeys};
 pub use operation::{Operation, ResourceList};
 pub use retry::RetryPolicy;
-pub use transport::failure::{AuthorityFailure, Cause, CauseKind};
-pub use wire::{
-    Acknowledgement, Confirmation, Entity, InTransit, IrnCheck, Parties, Party, PullQuery, SearchPage,
-    SearchQuery,
-};
+pub use transport::failure::{AuthorityFailure, Cause};
+pub use wire::{Confirmation, Entity, IrnCheck, PullQuery, SearchPage, SearchQuery};

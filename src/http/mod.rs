@@ -53,13 +53,12 @@ use api::{app, authority, core, ops, system_integrators, tax_payers};
 use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
-pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, RateLimits, Rates};
+pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, Rates};
 pub use metrics::{CachedCounts, Traffic};
 pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;
 use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
-pub use respond::error::ApiError;
 
 /// The endpoints, grouped by the parts of the API. Each part lists its own endpoints with handler, policy and
 /// documentation.

@@ -34,4 +34,4 @@ pub use http::{
     AddressPolicy, ClientBuildError, GuardedClient, PhaseTimes, PostRequest, URL_CHARS_MAX, UrlFault,
 };
 pub use schedule::RetrySchedule;
-pub use signing::{SecretFault, SignedMessage, SigningSecret, VerifyFault};
+pub use signing::{SecretFault, SignedMessage, SigningSecret};

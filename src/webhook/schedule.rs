@@ -26,11 +26,6 @@ impl RetrySchedule {
         Cow::Owned(Self(delays.collect()))
     }
 
-    /// Returns the number of attempts that a delivery gets.
-    pub fn attempts(&self) -> usize {
-        self.0.len()
-    }
-
     /// Returns the delay before the next attempt, if `attempts_made` attempts were made. `None` if no attempt is left.
     ///
     /// `jitter` is a random number over the whole range of u32; it lengthens the delay by up to a tenth. If
@@ -62,8 +57,8 @@ mod tests {
         let delays: Vec<_> =
             (0..5).map(|made| schedule.next(made, None, 0).map(|delay| delay.as_secs())).collect();
         assert_eq!(delays, [Some(0), Some(1), Some(2), None, None]);
-        assert_eq!(schedule.attempts(), 3);
-        assert_eq!(RetrySchedule::default().attempts(), 10);
+        assert_eq!(schedule.0.len(), 3);
+        assert_eq!(RetrySchedule::default().0.len(), 10);
         assert_eq!(RetrySchedule::new(Vec::new()).next(0, None, 0), None);
     }
 
@@ -72,7 +67,7 @@ mod tests {
         let shared = RetrySchedule::default();
         assert_eq!(*RetrySchedule::for_endpoint(&shared, None), shared);
         let own = RetrySchedule::for_endpoint(&shared, Some(&[0, 60]));
-        assert_eq!((own.attempts(), own.next(1, None, 0)), (2, Some(Duration::from_mins(1))));
+        assert_eq!((own.0.len(), own.next(1, None, 0)), (2, Some(Duration::from_mins(1))));
         assert_eq!(own.next(2, None, 0), None);
     }
 

@@ -3,8 +3,7 @@
 use std::process::Output;
 use std::time::Duration;
 
-use einvoice::domain::kernel::clock::{Clock, SystemClock};
-use einvoice::domain::reconciliation::day::day_of;
+use einvoice::internals::{Clock, SystemClock, day_of};
 use jiff::tz::Offset;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};

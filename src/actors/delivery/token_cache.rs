@@ -156,7 +156,7 @@ impl TokenRefresh {
         self.store_rotated(slot).await?;
         let mut found = self.settings_for(request).await?;
         let mut fetched = self.ask(&found).await;
-        if fetched.as_ref().is_err_and(AuthFault::is_invalid_grant) {
+        if fetched.as_ref().is_err_and(|fault| fault.is_invalid_grant()) {
             let spent = found.auth.refresh_token().cloned();
             found = self.settings_for(request).await?;
             if found.auth.refresh_token().zip(spent.as_ref()).is_some_and(|(now, spent)| !now.is_same(spent))

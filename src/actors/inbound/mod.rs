@@ -15,5 +15,5 @@ mod notice;
 mod transit_poller;
 
 pub use addressee::{Inbound, NoticeError};
-pub use inbox::{InboxDocument, InboxError};
+pub use inbox::InboxError;
 pub use transit_poller::{PollSchedule, TransitPoller, TransitPollerActor};

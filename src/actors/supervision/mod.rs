@@ -38,14 +38,12 @@ mod tests;
 pub mod tree;
 pub mod watchdog;
 
-pub use admission::{Admission, AdmissionLimits, Permit};
+pub use admission::{Admission, AdmissionLimits};
 pub use arbiters::Arbiters;
-pub use batch_actor::{BatchActor, Worker};
+pub use batch_actor::Worker;
 pub use guard::supervise;
-pub use node::{Node, NodeState};
 pub use panics::{assert_unwinding, install_hook};
 pub use policy::RestartPolicy;
-pub use queue::{CommandBatch, Task, WorkQueue};
-pub use registry::{Mailbox, Passivate, Registry, RegistrySettings, SendError, StartContext};
-pub use reply::{CommandOutcome, Envelope};
+pub use queue::{CommandBatch, Task};
+pub use registry::{Registry, RegistrySettings, SendError};
 pub use tree::{NodeKind, Tree};

@@ -211,7 +211,7 @@ where
                     counters.commands_quarantined.up();
                     return Err(SendError::Quarantined { reference });
                 }
-                Ok(CommandOutcome::Interrupted(_)) | Err(_) => {
+                Ok(CommandOutcome::Interrupted) | Err(_) => {
                     counters.commands_interrupted.up();
                     return Err(SendError::Interrupted { command_id });
                 }

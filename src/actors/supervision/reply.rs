@@ -20,9 +20,9 @@ pub enum CommandOutcome<C, R> {
         command: C,
         permit: Permit,
     },
-    /// Work on the command started and its effect is unknown. The sender must look up this id before it sends the
+    /// Work on the command started and its effect is unknown. The sender must look up its id before it sends the
     /// command again.
-    Interrupted(CommandId),
+    Interrupted,
     /// The command panicked twice and was quarantined. `reference` is the id of the command.
     Quarantined {
         reference: CommandId,
@@ -88,8 +88,7 @@ impl<C, R> Envelope<C, R> {
     }
 
     pub fn interrupt(self) {
-        let id = self.id;
-        self.send(CommandOutcome::Interrupted(id));
+        self.send(CommandOutcome::Interrupted);
     }
 
     pub fn quarantine(self) {
@@ -117,7 +116,7 @@ impl<C, R> Drop for Envelope<C, R> {
             CommandOutcome::NotStarted { command, permit }
         } else {
             drop(permit);
-            CommandOutcome::Interrupted(self.id)
+            CommandOutcome::Interrupted
         };
         let _ = outcome.send(result);
     }
@@ -154,10 +153,9 @@ mod tests {
     fn an_envelope_dropped_after_its_work_started_is_interrupted() {
         let admission = admission();
         let (mut envelope, mut answer) = envelope(&admission);
-        let id = envelope.id();
         envelope.mark_started();
         drop(envelope);
-        assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted(same)) if same == id));
+        assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted)));
         assert_eq!(admission.in_use(), 0);
     }
 
@@ -168,7 +166,7 @@ mod tests {
         let shared = envelope.command();
         drop(envelope);
         assert!(shared.is_some());
-        assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted(_))));
+        assert!(matches!(answer.try_recv(), Ok(CommandOutcome::Interrupted)));
     }
 
     #[test]

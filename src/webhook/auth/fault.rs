@@ -46,7 +46,7 @@ pub enum AuthFault {
 
 impl AuthFault {
     /// Returns true if the server says that the refresh token is no longer valid.
-    pub fn is_invalid_grant(&self) -> bool {
+    pub fn is_invalid_grant(self) -> bool {
         matches!(self, Self::TokenRefused { error: TokenError::InvalidGrant, .. })
     }
 }

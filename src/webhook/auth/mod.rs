@@ -15,7 +15,9 @@ mod ntlm;
 mod token;
 
 pub use credentials::{Credentials, HEADER_DEFAULT, is_free_header};
-pub use fault::{AuthFault, TokenError};
+pub use fault::AuthFault;
+#[cfg(test)]
+pub use fault::TokenError;
 pub use handshake::NtlmConnections;
 pub use nlmp::Freshness;
 pub use ntlm::NtlmLogin;

@@ -4,4 +4,4 @@ mod secret;
 mod signature;
 
 pub use secret::{SecretFault, SigningSecret};
-pub use signature::{SignedMessage, VerifyFault};
+pub use signature::SignedMessage;

@@ -1,6 +1,6 @@
 //! GET /ops/integrators and /ops/operators, and the rotation and revocation of their keys.
 
-use einvoice::domain::kernel::clock::{Clock as _, SystemClock};
+use einvoice::internals::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::documents::{self, number};

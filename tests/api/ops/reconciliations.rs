@@ -1,8 +1,7 @@
 //! /ops/reconciliations: our ledger beside the authority's. Most cases need an authority that tells nothing by
 //! itself, so that only the comparison can.
 
-use einvoice::domain::kernel::clock::{Clock, SystemClock};
-use einvoice::domain::reconciliation::day::day_of;
+use einvoice::internals::{Clock, SystemClock, day_of};
 use jiff::tz::Offset;
 use sandbox::{CallRecord, FaultKind, FaultOrder, Inbound, Operation};
 use serde_json::{Value, json};

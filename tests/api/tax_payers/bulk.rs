@@ -5,7 +5,7 @@ mod junk;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use einvoice::domain::kernel::codes::Subscription;
+use einvoice::internals::Subscription;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use testkit::answer::Answer;

@@ -115,7 +115,7 @@ async fn what_names_no_invoice_of_the_account_is_not_found(world: &World) {
 async fn an_account_that_may_not_create_may_still_correct(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    world.set_subscription(taxpayer.id, einvoice::domain::kernel::codes::Subscription::Inactive);
+    world.set_subscription(taxpayer.id, einvoice::internals::Subscription::Inactive);
     taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
 }
 

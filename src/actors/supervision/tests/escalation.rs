@@ -2,7 +2,8 @@
 
 use actix::{Actor, Context, Handler, Message, Supervised};
 
-use super::super::{Node, NodeState, supervise};
+use super::super::node::{Node, NodeState};
+use super::super::supervise;
 use super::*;
 
 #[actix::test]

@@ -2,7 +2,9 @@
 
 use actix::{Actor, ActorContext, Arbiter, Context, Handler, Supervised};
 
-use super::super::{Envelope, Passivate, StartContext, supervise};
+use super::super::registry::{Passivate, StartContext};
+use super::super::reply::Envelope;
+use super::super::supervise;
 use super::*;
 
 #[actix::test]

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::super::janitor;
+use super::super::node::NodeState;
 use super::super::watchdog::{self, WatchdogScan};
-use super::super::{NodeState, janitor};
 use super::*;
 
 const LIMITS: watchdog::WatchdogLimits =

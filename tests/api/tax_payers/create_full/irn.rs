@@ -1,6 +1,6 @@
 //! Which IRNs are taken.
 
-use einvoice::domain::kernel::clock::{Clock, SystemClock};
+use einvoice::internals::{Clock, SystemClock};
 use jiff::ToSpan;
 use jiff::tz::Offset;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Who may create invoices.
 
-use einvoice::domain::kernel::codes::Subscription;
+use einvoice::internals::Subscription;
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
