@@ -105,8 +105,7 @@ impl Authority {
         .await
     }
 
-    /// `PATCH /invoice/transmit/{irn}`: confirms that the invoice was received. To confirm it a second time is no
-    /// failure.
+    /// `PATCH /invoice/transmit/{irn}`: confirms that the invoice was received. Confirming it again is not a failure.
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
         let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
@@ -180,7 +179,8 @@ impl Authority {
     }
 }
 
-/// Encodes text as one path segment. Text that cannot be a segment is no IRN, so it gives `NotFound` without a call.
+/// Encodes text as one path segment. Text that cannot be a segment cannot be an IRN, so it gives `NotFound` without a
+/// call.
 fn path_part(text: &str) -> Result<String, AuthorityFailure> {
     path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),

@@ -1,8 +1,8 @@
 //! The client of the authority, and the one path that every call takes: admission, HTTP exchange, classification,
 //! counters, log line.
 //!
-//! The client follows no redirects and uses no proxy of the system. Secrets are in sensitive headers and nowhere
-//! else.
+//! The client follows no redirects and uses no proxy of the system. Secrets are sent only in headers that are marked as
+//! sensitive, so that they do not appear in logs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl Authority {
         self.inner.admission.limit_views()
     }
 
-    /// Returns the number of calls and their total duration for each operation and outcome, even where no call was
-    /// made.
+    /// Returns the number of calls and their total duration for each operation and outcome, including those without
+    /// calls.
     pub fn call_stats(&self) -> Vec<CallStats> {
         self.inner.call_counters.all()
     }

@@ -29,10 +29,9 @@ pub struct RetryPolicy {
 impl RetryPolicy {
     /// Returns the delay after `attempts` failed tries, or `None` if the time is used up.
     ///
-    /// `elapsed` is the time since the first try. `jitter` is a random number of the whole range of u32, which is
-    /// scaled to the range from zero to the interval and gives the delay. If `retry_after` is given, the delay is
-    /// `retry_after` plus a random part of `initial`, so that callers with the same `retry_after` do not all call at
-    /// the same moment.
+    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32; it selects a
+    /// delay between zero and the current interval. If `retry_after` is given, the delay is `retry_after` plus a random
+    /// part of `initial`, so that callers with the same `retry_after` do not all call at the same moment.
     pub fn delay(
         &self,
         attempts: u32,

@@ -223,7 +223,7 @@ pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
     (hex::encode(iv.as_ref()), bytes)
 }
 
-/// A certificate in the form in which key files contain it.
+/// A certificate, encoded as in a key file.
 pub(crate) const CERTIFICATE: &str = "bEF0V3pYc0RGc2h0b1NvZE5sTGtqQT09";
 
 /// The public key of a key pair that only tests use, as `SubjectPublicKeyInfo`.

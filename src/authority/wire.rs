@@ -1,5 +1,5 @@
-//! The shapes of the authority's data, with the authority's field names. If a field that is not an `Option` is
-//! missing, the whole answer is unreadable, because callers would take a guessed value for the authority's word.
+//! The shapes of the authority's data, with the authority's field names. If a field that is not an `Option` is missing,
+//! the whole answer is unreadable: callers could not distinguish a default value from a value that the authority sent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub struct Party {
 pub struct Acknowledgement {
     /// The message of the authority's answer.
     pub message: String,
-    /// True if the invoice had been acknowledged before. The authority then refuses, which does no harm.
+    /// True if the invoice had been acknowledged before. The call then succeeds even if the authority refuses it.
     pub already: bool,
 }
 

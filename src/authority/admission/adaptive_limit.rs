@@ -1,11 +1,12 @@
 //! The limit of concurrent calls of one operation, as a pure state machine: methods take the time as an
 //! argument, and nothing waits here.
 //!
-//! The limit grows by one after `limit` good answers if it was reached in that time. It falls to seven tenths when
-//! the authority signals overload, or when answers take clearly longer than they do under little load. The response
-//! time under little load is measured again and again. Therefore a delay that our own calls cause never becomes the
-//! normal time, and an authority that has become slower for good does not count as overloaded. Calls that started
-//! before a fall do not affect the limit after it, so a burst of failures counts once.
+//! The limit grows by one after `limit` good answers if it was reached in that time. It falls to seven tenths when the
+//! authority signals overload, or when answers take clearly longer than they do under little load. To know the response
+//! time under little load, a measurement now and then allows only few concurrent calls. Because of these measurements,
+//! a delay that our own calls cause is never taken for the normal response time, and an authority that has become
+//! slower for good is not taken for overloaded. Calls that started before the limit fell do not affect it afterwards,
+//! so a burst of failures counts once.
 
 use std::time::Duration;
 
@@ -13,20 +14,20 @@ use jiff::Timestamp;
 
 /// The limit of concurrent calls when a process starts.
 const START: u32 = 16;
-/// Up to this many concurrent calls our load does not slow the authority down, so slowness alone never lowers the
-/// limit below it.
+/// With at most this many concurrent calls, our load cannot be what slows the authority down. Therefore slow or failed
+/// calls never lower the limit below this number; only an HTTP 429 does.
 const UNLOADED_CALLS: u32 = 4;
-/// The smallest number of successful calls from which a mean response time is computed, except in a measurement.
+/// Outside a measurement, a mean response time is computed from at least this many successful calls.
 const SAMPLES_MIN: u32 = 16;
-/// The number of successful calls from which a measurement computes the response time under little load. It is small
-/// because a measurement allows only few concurrent calls.
+/// A measurement computes the mean response time after this many successful calls. The number is small because a
+/// measurement allows only few concurrent calls.
 const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEASURE_EVERY: u32 = 64;
-/// A mean response time counts as too slow only if it exceeds twice the usual time by more than this, in
-/// microseconds, because very short times vary by more than half.
+/// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
+/// margin, a response time of a few milliseconds would often count as too long by chance.
 const SLACK_US: u64 = 50_000;
 /// The longest pause that one answer can impose on all calls of the operation.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
@@ -69,8 +70,8 @@ pub(crate) struct AdaptiveLimit {
     in_flight: u32,
     /// Grows when the limit falls and when a measurement starts. Calls from an earlier epoch do not affect the limit.
     epoch: u64,
-    /// The number of good answers since the limit last changed or could have grown, and whether the limit was reached
-    /// since then.
+    /// The number of good answers that count towards the next growth of the limit, and whether the limit was reached
+    /// while they were counted.
     good: u32,
     reached: bool,
     window: SampleWindow,
@@ -172,7 +173,7 @@ impl AdaptiveLimit {
         self.window = SampleWindow { peak, ..SampleWindow::default() };
     }
 
-    /// Counts a good answer. The limit grows only if it was reached by enough concurrent calls.
+    /// Counts a good answer. When enough answers are counted, the limit grows, but only if it was reached meanwhile.
     fn on_success(&mut self) {
         if self.measuring.is_some() {
             return self.measured();

@@ -59,7 +59,8 @@ impl BreakerState {
 pub struct BreakerView {
     pub operation: Operation,
     pub state: BreakerState,
-    /// The callers whose calls the breaker would reject now. While a probe is due, it rejects nobody.
+    /// The callers whose calls the breaker would reject now. While a probe is due, it rejects nobody, because the next
+    /// call becomes the probe.
     pub held: HeldCallers,
     /// True if the breaker is open for everybody: the authority fails, and not only for some documents.
     pub is_outage: bool,

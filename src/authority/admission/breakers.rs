@@ -128,8 +128,8 @@ impl Drop for BreakerPermit {
     }
 }
 
-/// A refusal counts as an answer, and so does the message that the customer's access point is offline. Throttling and
-/// ambiguous words say nothing about the authority's health.
+/// Derives the breaker's verdict from the result of a call. A refusal counts as an answer, and so does the message that
+/// the customer's access point is offline. Throttling and ambiguous answers say nothing about the authority's health.
 fn verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
     match result {
         Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {

@@ -200,7 +200,8 @@ impl Drop for AdmissionSlot {
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
         for (account, sender) in served {
-            // If the receiver is gone, `send` returns the slot. Dropping that slot runs this function again.
+            // If the queued call was cancelled, `send` returns the slot. It is dropped here, which runs this function
+            // again and frees the slot for the next call.
             drop(sender.send(self.limits.new_slot(self.operation, account)));
         }
     }
@@ -212,10 +213,11 @@ impl Drop for QueuedCall {
     }
 }
 
-/// A refusal counts as success, and so does the message that the customer's access point is offline. "Busy" counts as
-/// overload only for reads. For claims and effects "busy" may also mean duplicate, and a wave of duplicates after a
-/// restart must not throttle the calls that resolve them. A request that never arrived, an unreadable answer, a
-/// refused key and a redirect say nothing about load; the breaker judges these.
+/// Derives from the result of a call what it says about the authority's load. A refusal counts as success, and so does
+/// the message that the customer's access point is offline. "Busy" counts as overload only for reads. For claims and
+/// effects "busy" may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
+/// resolve them. A request that never arrived, an unreadable answer, a refused key and a redirect say nothing about
+/// load; the breaker judges these.
 fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadSignal {
     let reason = match result {
         Ok(_) => return LoadSignal::Succeeded(took),

@@ -14,8 +14,8 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// How much longer a call waits before it may become a probe if its document has already failed. Calls about other
-/// documents then probe first.
+/// A call about a document that has already failed may become a probe only this much later, so that calls about other
+/// documents probe first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -143,7 +143,8 @@ impl OpenBreaker {
 }
 
 impl EarlyProbes {
-    /// Returns `None` if many accounts failed, because then the authority is certainly at fault.
+    /// Starts the early probes, or returns `None` if many accounts failed: then the authority is certainly at fault,
+    /// and early probes would only add load.
     pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }

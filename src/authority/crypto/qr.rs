@@ -17,8 +17,8 @@ struct PlainText<'a> {
 }
 
 impl CryptoKeys {
-    /// Returns the base64 text that is printed as QR code: RSA PKCS#1 v1.5 over `{"irn":"<irn>.<unix
-    /// seconds>","certificate":"…"}`.
+    /// Returns the base64 text that is printed as a QR code. It is `{"irn":"<irn>.<unix seconds>","certificate":"…"}`,
+    /// encrypted with RSA PKCS#1 v1.5.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
         let plain = PlainText { irn: &stamped, certificate: self.certificate() };

@@ -212,7 +212,7 @@ mod tests {
         cause.map_or_else(|| class.to_owned(), |kind| format!("{class} {kind:?}"))
     }
 
-    /// Returns the failures of a read, a claim and an effect, called on a server that behaves like this.
+    /// Makes a read, a claim and an effect on a server with this behaviour. Returns the failure of each.
     async fn classes(reaction: Behaviour) -> [String; 3] {
         let stalls = matches!(reaction, Behaviour::Stall | Behaviour::BytesThenStall(_));
         let server = Server::start(reaction).await;

@@ -25,8 +25,8 @@ pub(crate) struct RawResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends the request and reads the whole response. `timeout` is the timeout that the client applies; here it only
-/// goes into the cause.
+/// Sends the request and reads the whole response. The client enforces `timeout`; here it is only reported in the cause
+/// of a failed exchange.
 pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,

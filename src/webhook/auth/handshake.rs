@@ -78,8 +78,8 @@ async fn sign_in(
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // The first message has no body. If the endpoint accepts or aborts the first message, the notification itself
-        // was neither accepted nor aborted, so the attempt fails because NTLM was not asked for.
+        // The first message does not contain the notification, so an endpoint that accepts or aborts this message has
+        // not received the notification. The attempt fails because the endpoint did not ask for NTLM.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,

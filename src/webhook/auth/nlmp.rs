@@ -29,7 +29,7 @@ const AV_TIMESTAMP: u16 = 7;
 /// The bit of the attribute `MsvAvFlags` that says that the message has an integrity code.
 const HAS_MIC: u32 = 2;
 
-/// The length of the fixed part of a CHALLENGE, before the payload. The next constant is the same for our AUTHENTICATE.
+/// The lengths of the fixed parts, before the payload, of a CHALLENGE and of our AUTHENTICATE.
 const CHALLENGE_HEAD: usize = 48;
 const AUTHENTICATE_HEAD: usize = 88;
 const MIC_AT: std::ops::Range<usize> = 72..88;

@@ -1,5 +1,5 @@
 //! GraphQL over HTTP: a mutation whose variable `event` is the notification. A server may report errors with status
-//! 200. <https://graphql.github.io/graphql-over-http/draft/>
+//! 200, so the body is read too. <https://graphql.github.io/graphql-over-http/draft/>
 
 use serde_json::Value;
 

@@ -26,13 +26,13 @@ use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept open. Each open connection costs a file descriptor here and at the receiver.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// The number of idle connections that are kept for one endpoint: the default of
+/// The largest number of idle connections that are kept for one endpoint: the default of
 /// `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// The number of cached clients. There is one for each different list of allowed networks, and operators set few
-/// different lists.
+/// The largest number of cached clients. There is one for each different list of allowed networks, and operators set
+/// few different lists.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
-/// The number of receivers whose connections are kept open at the same time.
+/// The largest number of receivers whose connections are kept open at the same time.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
 /// The name and the value of the response header with which a receiver asks not to get this message again.
 const ABORT_HEADER: (&str, &str) = ("webhook-delivery", "abort-message");
