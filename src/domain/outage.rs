@@ -17,8 +17,8 @@ use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 /// If an affected operation has had no call for this long, the authority is probed. The probe comes sooner if
 /// another operation is answered again.
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// A timestamp that is further in the future than this was recorded before the clock was set back. The clocks of
-/// replicas differ by less than this.
+/// The clocks of two replicas differ by less than this. A timestamp that is further in the future was therefore
+/// recorded before a clock was set back.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the start or the end of the outage. A later notification
 /// would be useless.
@@ -67,8 +67,8 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the state of the operation; `None` if there was no call. While the breaker is closed, a failure
-    /// counts only if no call was answered recently, since single calls fail at any time.
+    /// Returns the state of the operation; `None` if there was no call. Single calls fail at any time, so while
+    /// the breaker is closed, a failure counts only if no call was answered recently.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -188,8 +188,8 @@ impl Observation<'_> {
         }
     }
 
-    /// True if an open outage needs a health probe: none of the operations that are still unanswered had a recent
-    /// call.
+    /// True if an open outage needs a health probe: some affected operations have not been answered again, and
+    /// none of these had a recent call.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -246,8 +246,8 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // `abs`: a failure in the future was recorded before the clock was set back. It must not keep the outage
-        // open.
+        // `abs` is used because a failure in the future was recorded before the clock was set back. It must not
+        // keep the outage open.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -261,8 +261,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Replaces timestamps from before the clock was set back by `now`, so that the outage ends like any other
-    /// outage.
+    /// Replaces each timestamp in the future with `now`, because it was recorded before the clock was set back.
+    /// Otherwise it could delay the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -306,9 +306,9 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records that a batch of taxpayers was notified. If a taxpayer was missed and `NOTIFY_FOR` has not passed,
-    /// all batches are repeated after the last one. If they are not repeated and the outage has ended, the end of
-    /// the outage is notified next.
+    /// Records that a batch of taxpayers was notified. When no taxpayer is left, all taxpayers are notified
+    /// again if one was missed and `NOTIFY_FOR` has not passed. If none was missed or that time has passed, the
+    /// notifications of the start are complete, and those of the end follow once the outage has ended.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

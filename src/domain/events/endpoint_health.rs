@@ -1,6 +1,7 @@
-//! The health of an endpoint as a circuit breaker. An endpoint that has only failed for some time is parked: its
-//! due deliveries wait, and from time to time one of them is sent as a probe. The first success closes the
-//! circuit. An endpoint that has only failed for days is disabled. Deliveries keep their own retry schedules.
+//! The health of an endpoint as a circuit breaker. If all attempts have failed for some time, the endpoint is
+//! parked: its due deliveries wait, and from time to time one of them is sent as a probe. The first success
+//! closes the circuit. If all attempts have failed for days, the endpoint is disabled. Deliveries keep their
+//! own retry schedules.
 
 use std::time::Duration;
 
@@ -9,19 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::kernel::jitter::upper_half;
 
-/// An endpoint with fewer failures in its streak is not parked or disabled, however long the streak lasts.
+/// An endpoint is parked or disabled only after at least this many failures in a row.
 const FAILURES_MIN: u32 = 5;
 /// The wait before the first probe. The wait doubles with each failed probe.
 const PARK_MIN: Duration = Duration::from_secs(5);
-/// An endpoint can request a wait with its response. The wait that it gets is at most this long.
+/// The maximum wait that an endpoint can request in its response. If the endpoint requests more, this wait
+/// applies.
 const ASKED_MAX: Duration = Duration::from_hours(24);
 /// If there was no attempt for this long, the next failure starts a new streak. This time is longer than any wait
 /// of the default retry schedule.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
-/// The limits of the circuit breaker. An endpoint that has only failed for `open_after` is parked. A wait before a
-/// probe is at most `probe_interval_max`, unless the endpoint requests a longer wait. An endpoint that has only
-/// failed for `disable_after` is disabled.
+/// The limits of the circuit breaker. An endpoint is parked after it has failed for `open_after` without a
+/// success, and disabled after it has failed for `disable_after` without a success. The wait before a probe is
+/// at most `probe_interval_max`, unless the endpoint requests a longer wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
     pub open_after: Duration,
@@ -30,7 +32,8 @@ pub struct CircuitPolicy {
 }
 
 impl Default for CircuitPolicy {
-    /// Parks after one minute, probes every five minutes or sooner, and disables after five days.
+    /// An endpoint is parked after one minute of failures and disabled after five days. The wait before a probe
+    /// is at most five minutes.
     fn default() -> Self {
         Self {
             open_after: Duration::from_mins(1),

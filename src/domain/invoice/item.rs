@@ -64,8 +64,8 @@ impl Items {
         self.known.get(&id)
     }
 
-    /// Finds the item of a line by the line's item id. A line without an item id is matched by its item number,
-    /// and a line without both by its name and type.
+    /// Finds the item of a line by the line's item id. If the line has no item id, the item number is used. If
+    /// it has neither, its name and type are used.
     pub fn of_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,

@@ -11,7 +11,7 @@ pub fn of_document(document: &Value) -> String {
 }
 
 /// Returns the document with each number in its canonical spelling: 1075.0, 1.075e3 and 1075 become equal. The
-/// keys are already ordered.
+/// keys need no sorting, since a `serde_json` map keeps them sorted.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(one_spelling(number)),

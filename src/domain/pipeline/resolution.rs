@@ -1,20 +1,20 @@
-//! The way in which the outcome of a call became known. `ResolvedBy::after` combines the ways of all steps into
-//! one for the run.
+//! How the outcome of a call became known. `ResolvedBy::after` combines the results of all steps into one
+//! result for the run.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};
 
 words! {
-    /// The way in which an outcome became known: from the answer to the call, from a later query (`confirm`, or a
-    /// search if `confirm` gave no answer), or by comparing the authority's copy of the document with the document
-    /// that was sent.
+    /// How an outcome became known: from the answer to the call, from a later query (`confirm`, or a search if
+    /// `confirm` gave no answer), or by comparing the authority's copy of the document with the document that
+    /// was sent.
     ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 
 impl ResolvedBy {
-    /// Returns how a run counts as resolved after a step that was resolved by `self`. A query takes precedence
-    /// over an answer. Of two queries, the later one counts if its step has an effect; if not, the earlier one
-    /// counts.
+    /// Returns how the outcome of the whole run became known. `self` is the value for `step`, and `before` is
+    /// the value for the steps before it. A query takes precedence over an answer. If both are queries, `self`
+    /// counts if `step` has an effect; otherwise `before` counts.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

@@ -110,8 +110,8 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Returns the SHA-256 of the document, in hexadecimal. Two reports have the same digest if they differ only
-    /// in the spelling of numbers, although the authority takes these numbers as texts.
+    /// Returns the SHA-256 of the document, in hexadecimal. In a report, the numbers are texts. They are hashed
+    /// as numbers, so that `5` and `5.00` give the same digest.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
             return digest::of_document(&self.document);
@@ -172,8 +172,9 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// True if the document can still be replaced: no step with an effect succeeded, and none has an unknown
-    /// outcome. If the operation can be repeated, a step that succeeded in an ended run does not count.
+    /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown
+    /// outcome. If the operation can be repeated, steps that succeeded do not prevent a replacement once the
+    /// run has ended or is paused.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());

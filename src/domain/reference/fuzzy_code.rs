@@ -9,16 +9,17 @@ use strsim::osa_distance;
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 
-/// A text of more bytes is neither a code nor a name.
+/// The maximum length of a text, in bytes. There is no guess for a longer text.
 const TEXT_BYTES_MAX: usize = 128;
-/// A word of at least this many letters may have two typos.
+/// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// For a word of at least this many letters, every other code must be more than one typo further away than the
-/// match.
+/// A word of at least this many letters matches a code only if the next-nearest code is at least two typos
+/// further away than the match.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Two words whose lengths differ by more bytes than this cannot match, so their distance is not computed. Two
-/// typos and a margin of one (`MARGIN_LETTERS_MIN`) are three letters of at most four bytes each.
+/// The maximum difference between the lengths of two words, in bytes, for which their distance is computed. A
+/// word that differs by more can be neither a match nor about as near as the match: at most three typos (two,
+/// and the margin of one) are of interest, and a letter has at most four bytes.
 const BYTES_APART_MAX: usize = 12;
 
 /// The way in which a text matched a code.
@@ -65,7 +66,8 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // A short word is within two typos of many codes by chance, so that with a margin it would never match.
+    // Shorter words get no margin. By chance many codes are near to a short word, so with a margin it would
+    // never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)

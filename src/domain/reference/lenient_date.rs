@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 
-/// A date with a year outside this range is more likely a typo.
+/// The accepted years. Any other year is more likely a typo.
 const YEARS: std::ops::RangeInclusive<i16> = 1970..=2099;
-/// A text of more bytes is not a date.
+/// The maximum length of a text, in bytes. A longer text is not a date.
 const TEXT_BYTES_MAX: usize = 64;
 const MONTHS: [&str; 12] = [
     "january",

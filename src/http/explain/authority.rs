@@ -71,7 +71,7 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let path = callers_path(name, document)?;
     let what = translated(what.trim_end_matches('.'), document);
     let found = meaning(&what);
-    // The first word is a plain word and could also be no field. It counts as a field only if the rest of the sentence
+    // A plain first word may not be the name of a field at all. It counts as a field only if the rest of the sentence
     // has a known meaning or a colon follows the word.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
         return None;
@@ -87,8 +87,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// Returns where the caller's field is in the document sent to the authority. Only the invoice category has another
-/// name there.
+/// Returns the path of the caller's field in the document sent to the authority. The paths differ only for the invoice
+/// category.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }

@@ -8,7 +8,7 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
 
-/// Upper bound of the faults that get an explanation. Further faults appear only in the `errors` of the response.
+/// The maximum number of faults that get an explanation. Further faults appear only in the `errors` of the response.
 const EXPLAINED_MAX: usize = 100;
 
 /// Returns the error for a body in which a form found these faults, with an explanation of each.

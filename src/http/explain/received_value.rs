@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::json_pointer;
 
-/// Upper bound of the displayed part of a text, in characters.
+/// The maximum number of characters shown of a text.
 const CHARS_SHOWN_MAX: usize = 64;
-/// Upper bound of the displayed part of a number, in characters.
+/// The maximum number of characters shown of a number.
 const DIGITS_SHOWN_MAX: usize = 40;
 /// If the name of a field contains one of these words, the value of the field may be secret and is not shown.
 const SECRETS: [&str; 6] = ["password", "secret", "token", "key", "credential", "authorization"];

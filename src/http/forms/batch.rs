@@ -12,10 +12,10 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::standard_invoice;
 
-/// Upper bound of the invoices whose warnings are shown. Further invoices with warnings are only counted.
+/// The maximum number of invoices whose warnings are shown. Further invoices with warnings are only counted.
 const WARNED_MAX: usize = 10;
-/// Upper bound of one invoice's warnings, in characters. The warnings of all shown invoices must fit in the response
-/// headers.
+/// The maximum length of one invoice's warnings, in characters. The warnings of all shown invoices must fit in the
+/// response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {

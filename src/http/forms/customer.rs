@@ -5,7 +5,7 @@ use crate::domain::party::{Address, CustomerDetails};
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// Lower bound of the description of a customer's business, in characters.
+/// The minimum length of the description of a customer's business, in characters.
 pub(crate) const DESCRIPTION_MIN: usize = 5;
 
 /// Reads a customer. If the invoice category is for a business or a government body, a tax number and a description are

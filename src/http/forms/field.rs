@@ -19,14 +19,14 @@ use crate::http::forms::reader::{JsonPath, Reader, is_blank};
 use crate::http::forms::report::{self, Accepted, Report};
 use crate::http::forms::text_checks::{self, chars, is_letters, line, listed, matches_pattern};
 
-/// Upper bound of a text for which the specification gives no limit, in characters.
+/// The maximum length, in characters, of a text for which the specification gives no limit.
 pub(crate) const TEXT_MAX: usize = 255;
-/// Upper bound of a long text for which the specification gives no limit, in characters.
+/// The maximum length, in characters, of a long text for which the specification gives no limit.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
-/// Upper bound of an IRN, in characters. An IRN consists of an invoice number, a service id and a date.
+/// The maximum length of an IRN, in characters. An IRN consists of an invoice number, a service id and a date.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
-/// Upper bound of the items of a list for which the specification gives no limit.
+/// The maximum number of items in a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
 
 /// A field that a form has requested from a `Reader` but has not read yet.
@@ -331,7 +331,7 @@ impl<'f> Field<'f> {
         self
     }
 
-    /// Trims the text before it is checked.
+    /// Reads a text. The text is trimmed before it is checked.
     fn checked<T>(self, check: impl FnOnce(&'f str) -> Result<T, FieldRule>) -> Option<T> {
         self.checked_as_sent(|text| check(text.trim()))
     }

@@ -24,7 +24,7 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
-/// The inputs of the checks that come from neither the body nor the authority's lists.
+/// What the form's checks need in addition to the body and the authority's lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account<'a> {
     /// The latest allowed issue date.

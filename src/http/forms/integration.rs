@@ -18,11 +18,11 @@ use crate::webhook::AddressPolicy;
 use crate::webhook::auth::{HEADER_DEFAULT, is_free_header};
 use crate::webhook::format::{default_action, is_method_name};
 
-/// Upper bound of a secret, in characters. It leaves room for long access tokens.
+/// The maximum length of a secret, in characters. It leaves room for long access tokens.
 const SECRET_MAX: usize = 4_096;
 const NETWORKS: &str = "allowed_networks";
 const NETWORKS_MAX: usize = 20;
-/// Upper bound of the text of a GraphQL mutation, in characters.
+/// The maximum length of the text of a GraphQL mutation, in characters.
 const MUTATION_MAX: usize = 10_000;
 const NAMESPACE: &str = "urn:einvoice:notifications";
 const SOAP_METHOD: &str = "Notify";

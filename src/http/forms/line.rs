@@ -10,7 +10,7 @@ use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// Upper bound of the code of a unit of quantity, in characters.
+/// The maximum length of the code of a unit of quantity, in characters.
 const UNIT_MAX: usize = 3;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {

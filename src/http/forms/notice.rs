@@ -4,8 +4,8 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::http::forms::reader::Reader;
 
-/// Upper bound of the body, in bytes. A notice is two short texts, and anyone who knows the token in the path can send
-/// one.
+/// The maximum size of the body, in bytes. A notice is two short texts, and anyone who knows the token in the path can
+/// send one.
 pub(crate) const BYTES_MAX: usize = 4_096;
 
 /// The response repeats this notice. The notice is not trusted: the invoice's state is read from the authority again.

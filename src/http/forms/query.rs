@@ -17,7 +17,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::forms::text_checks;
 use crate::store::db::page::Page;
 
-/// Upper bound of the items on one page of a list.
+/// The maximum number of items on one page of a list.
 const PER_PAGE_MAX: u64 = 100;
 
 /// The decoded name-value pairs of a query string, in their original order.

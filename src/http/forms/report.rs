@@ -10,9 +10,9 @@ use crate::domain::kernel::fault::{FAULTS_MAX, Fault, Faults};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
 use crate::http::forms::reader::{JsonPath, Reader};
 
-/// Upper bound of the unknown fields that a warning names. Further unknown fields are only counted.
+/// The maximum number of unknown fields that a warning names. Further unknown fields are only counted.
 const UNKNOWN_NAMED_MAX: usize = 20;
-/// Upper bound of the path of an unknown field in a warning, in characters.
+/// The maximum number of characters that a warning shows of the path of an unknown field.
 const PATH_SHOWN_MAX: usize = 100;
 
 pub(crate) struct Report<'c> {

@@ -30,8 +30,8 @@ pub(crate) struct StandardInvoice {
     pub(crate) original: Option<InvoiceRef>,
 }
 
-/// The endpoint that receives the invoice: Create Invoice (Standard) or Create Invoices (Bulk). Some fields have other
-/// rules in a batch.
+/// The endpoint that receives the invoice: Create Invoice (Standard) or Create Invoices (Bulk). The rules of some
+/// fields differ between the two.
 #[derive(Debug, Clone, Copy)]
 enum Terms {
     Alone,

@@ -8,11 +8,11 @@ use crate::domain::party::normal_form;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
 
-/// Upper bound of a tax number, in characters.
+/// The maximum length of a tax number, in characters.
 const TIN_MAX: usize = 20;
-/// Upper bound of the description of a taxpayer's business, in characters.
+/// The maximum length of the description of a taxpayer's business, in characters.
 pub(crate) const NATURE_MAX: usize = 500;
-/// Lower bound of a password, in characters.
+/// The minimum length of a password, in characters.
 const PASSWORD_MIN: usize = 12;
 
 #[derive(Debug)]

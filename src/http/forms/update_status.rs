@@ -6,7 +6,7 @@ use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::unique_no;
 
-/// Lower bound of a remark, in characters.
+/// The minimum length of a remark, in characters.
 pub(crate) const REMARK_MIN: usize = 3;
 
 #[derive(Debug, PartialEq, Eq)]

@@ -22,8 +22,8 @@ use crate::http::forms::report::{self, Accepted};
 
 const SUPPLIER: &str = "accounting_supplier_party";
 const CUSTOMER: &str = "accounting_customer_party";
-/// Sent to the authority in place of an invalid email address, so that the authority does not stop there and checks the
-/// other fields.
+/// Sent to the authority in place of an invalid email address. Otherwise the authority would stop at the address and
+/// not check the other fields.
 const NO_ADDRESS: &str = "not-checked@example.invalid";
 
 /// A document that the authority is asked to validate.
@@ -33,7 +33,7 @@ pub(crate) struct Validation {
     pub(crate) document: Value,
 }
 
-/// The IRN, and the two values that are named differently in the authority's documents.
+/// The IRN, and the two fields whose names differ in the authority's documents.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,
@@ -114,8 +114,8 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// Removes an invalid telephone and replaces an invalid email, which Validate allows. The authority would refuse the
-/// document because of them and check nothing else.
+/// Removes an invalid telephone and replaces an invalid email. Validate accepts both, but the authority would refuse
+/// the document because of them and check nothing else.
 fn leave_formats_open(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));

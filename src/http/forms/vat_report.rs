@@ -14,9 +14,9 @@ use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_letters;
 
-/// Upper bound of a tax number, in characters.
+/// The maximum length of a tax number, in characters.
 const TIN_MAX: usize = 50;
-/// Upper bound of an IRN and of the integrator's service id, in characters.
+/// The maximum length of an IRN and of the integrator's service id, in characters.
 const ID_MAX: usize = 100;
 
 /// Reads a report. `is_of_another` is true if the body's `integrator_service_id` is the service id of another taxpayer.

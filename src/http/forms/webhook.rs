@@ -13,12 +13,12 @@ use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
 const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
-/// Upper bound of the event names of one webhook, whether known or unknown. All names are loaded with every read of due
-/// deliveries, so the list must stay short.
+/// The maximum number of event names of one webhook, whether known or unknown. All names are loaded with every read of
+/// due deliveries, so the list must stay short.
 const NAMES_MAX: usize = 100;
-/// Upper bound of the number of delays in a retry schedule. The log shows at most this many attempts of one delivery.
+/// The maximum number of delays in a retry schedule. The log shows at most this many attempts of one delivery.
 const ATTEMPTS_MAX: usize = 50;
-/// Upper bound of one delay between attempts, in seconds: a month (31 days), as for the schedule in the settings.
+/// The maximum delay between attempts, in seconds: a month (31 days), as for the schedule in the settings.
 const DELAY_S_MAX: u32 = 2_678_400;
 
 #[derive(Debug, PartialEq, Eq)]
