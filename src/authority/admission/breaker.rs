@@ -305,7 +305,7 @@ mod tests {
         CallerAccount::Taxpayer(TaxpayerId(i64::from(taxpayer)))
     }
 
-    /// Returns a call of this taxpayer about a document that no other call concerns.
+    /// Returns a call of this taxpayer about a new document.
     fn fresh(taxpayer: u32) -> CallOrigin {
         let irn = format!("INV{}", IRNS.fetch_add(1, Ordering::Relaxed));
         CallOrigin::new(account(taxpayer), Some(&irn))
@@ -322,7 +322,7 @@ mod tests {
         decision
     }
 
-    /// Makes `calls` calls, each about another document. The taxpayers take turns.
+    /// Makes `calls` calls, each about a different document. The taxpayers take turns.
     fn run_of(taxpayers: u32, breaker: &mut Breaker, calls: u32, verdict: CallVerdict, now: Timestamp) {
         for number in 0..calls {
             call(breaker, &fresh(number % taxpayers), verdict, now);

@@ -135,8 +135,8 @@ impl LimitState {
         Self { limit: AdaptiveLimit::new(max), queue: WaitQueue::new(), used: 0, used_by: HashMap::new() }
     }
 
-    /// Takes a free slot, unless the account has its full share. If calls are queued although a slot is free, then
-    /// their accounts have their full share, so this call overtakes nobody.
+    /// Takes a free slot, unless the account has its full share. The call need not wait behind queued calls: if calls
+    /// are queued although a slot is free, their accounts already have their full share.
     fn try_acquire(&mut self, account: CallerAccount) -> bool {
         let used = self.used_by.get(&account).copied().unwrap_or_default();
         if self.used >= self.limit.capacity() || used >= self.limit.share() {

@@ -117,7 +117,7 @@ mod tests {
         CallerAccount::Taxpayer(TaxpayerId(id))
     }
 
-    /// Serves the whole queue and returns the waiters in the order in which they were served. No account has a slot.
+    /// Serves the whole queue as if no account had a slot. Returns the waiters in the order in which they were served.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| queue.next(|_| Some(0))).map(|(_, waiter)| waiter).collect()
     }

@@ -1,6 +1,6 @@
 //! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority.
 //!
-//! The padding is random, so each encryption gives another text. Callers therefore make the text once and store it.
+//! The padding is random, so each encryption gives a different text. Callers therefore make the text once and store it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -42,8 +42,8 @@ impl<'n> FormattedRequest<'n> {
         }
     }
 
-    /// Returns how many bytes of the response body `interpret` must get, if the caller wants to keep the first `keep`
-    /// bytes.
+    /// Returns how many bytes of the response body must be read: enough for `interpret` to find the result, and at
+    /// least `keep`.
     pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
         if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
     }
