@@ -11,7 +11,7 @@ use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.
 const AT_ONCE: usize = 2;
-/// The number of hashes that run or wait. With this many, the last hash waits about a second.
+/// The largest number of hashes that run or wait. With this many hashes, the last one waits less than a second.
 const ADMITTED_MAX: usize = 32;
 
 /// Hashes passwords. All requests of the process share one queue.

@@ -96,8 +96,8 @@ pub struct ApiSettings {
 }
 
 impl ApiState {
-    /// Returns the present day in UTC or in the authority's time zone, whichever is later. Later days are in the
-    /// future.
+    /// Returns the present day in UTC or in the authority's time zone, whichever is later. Only days after this day
+    /// count as future.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }

@@ -1,5 +1,5 @@
 //! `/v1/core`: option lists, and the authority's reference lists. A reference list is fetched live and returned
-//! unmodified; it is never stored. The checks that a code is on a list use a separate snapshot.
+//! unmodified; it is never stored. The forms check codes against a separate snapshot of the lists.
 
 use std::future::{Ready, ready};
 
@@ -56,8 +56,8 @@ async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, Api
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
-/// Returns the option with this value. The label is the value in upper case with spaces; two values have a special
-/// label.
+/// Returns the option with this value. The label is the value in upper case, with spaces instead of underscores. Two
+/// values have a special label.
 fn choice(value: &str) -> Choice {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),

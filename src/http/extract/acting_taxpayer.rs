@@ -95,7 +95,7 @@ async fn named(
 }
 
 /// Returns true if a taxpayer's own key sends the service id of another taxpayer. An integrator may send any service
-/// id, since it may have one of its own.
+/// id, because the id may be the integrator's own.
 pub(crate) async fn names_another(
     state: &ApiState,
     caller: Caller,
@@ -122,7 +122,7 @@ enum Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Returns the first name, in the order of this module's documentation, that is present and well formed.
+    /// Returns the first name that is present and well formed. The module's documentation gives the order of the names.
     fn of(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);

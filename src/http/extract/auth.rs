@@ -132,7 +132,7 @@ fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
     }
 }
 
-/// Logs a failed authentication, at a limited rate. Of the key, the line contains only the kind.
+/// Logs a failed authentication, at a limited rate. The line names the kind of the key, never the key itself.
 fn log_failure(request: &HttpRequest, state: &ApiState) {
     let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
     let known = request
@@ -180,7 +180,8 @@ fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     }
 }
 
-/// Implements the extractor of a caller from a surface and a conversion of the account into the caller.
+/// Makes `$caller` an extractor: the surface checks the request's key, then `$make` converts the account of the key
+/// into the caller.
 macro_rules! caller {
     ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {

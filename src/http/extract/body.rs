@@ -35,7 +35,8 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// The body was read earlier, because the idempotency key covers it.
+    /// The body was read before the handler ran, to compare it with the body of an earlier request with the same
+    /// idempotency key.
     Read(BodyText),
 }
 

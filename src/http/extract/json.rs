@@ -17,7 +17,8 @@ use crate::http::respond::error::ApiError;
 const WHOLE_BODY: &str = "body";
 /// The largest number of forbidden keys that are reported.
 const KEY_FAULTS_MAX: usize = 20;
-/// How much of a key, and of the path to it, is shown. A key may be as long as the body.
+/// A fault shows at most this many bytes of a forbidden key, and of the path to the key. A key may be as long as the
+/// body.
 const KEY_BYTES_SHOWN: usize = 100;
 const PATH_BYTES_SHOWN: usize = 300;
 /// The field with the items of a batch. Each item is accepted or refused separately.
@@ -27,7 +28,7 @@ const ITEMS: &str = "invoices";
 #[derive(Debug)]
 pub(crate) struct BatchBody {
     pub(crate) object: Map<String, Value>,
-    /// The forbidden keys of the items, by the index of the item. Their paths begin at the item.
+    /// The faults for forbidden keys within items, by the index of the item. The path of a fault begins at the item.
     pub(crate) key_faults: BTreeMap<usize, Faults>,
 }
 

@@ -29,8 +29,8 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes one command and shows its reply. `send` must send exactly one command, through the handle that it
-    /// receives.
+    /// Executes one command and renders its reply with `show`. `send` must send exactly one command, through the handle
+    /// that it receives.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,

@@ -22,7 +22,7 @@ pub(crate) struct InProgressGuard {
 /// The reason for a refusal: another request with the same key is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InProgress {
-    /// True if the request in progress is the same request, and not only one with the same key.
+    /// True if the two requests are equal; false if they only have the same key.
     pub(crate) by_twin: bool,
 }
 

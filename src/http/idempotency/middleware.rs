@@ -1,6 +1,6 @@
-//! Handles a request with an idempotency key. Its body is read first, because the key stands for the body too. If a
-//! response is stored for the key, that response is returned. If none is stored, the request is executed and its
-//! response stored.
+//! Handles a request with an idempotency key. The body is read before the handler runs, because a repeated key is only
+//! accepted with the same body. If a response is stored for the key, that response is returned. If none is stored, the
+//! request is executed and its response stored.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -31,7 +31,8 @@ enum KeyStatus {
     Repeated(HttpResponse),
 }
 
-/// Answers a write of an account that may call the path. The body may have at most `bytes_max` bytes.
+/// Answers a write. The account has already been found to have the right to call the path. The body may have at most
+/// `bytes_max` bytes.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     (account, bytes_max): (KeyOwner, usize),
@@ -107,8 +108,8 @@ fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, 
     taken.answer.map(stored_response::shown_again).ok_or_else(shown_once)
 }
 
-/// Returns the response of the first request with a key. Stores the response if it is to be stored and was not stored
-/// with the change already.
+/// Returns the response of the first request with a key. Stores the response, unless it must not be stored or was
+/// already stored together with the change.
 async fn settled(
     state: &ApiState,
     claim: IdempotencyClaim,
@@ -117,8 +118,8 @@ async fn settled(
 ) -> Result<HttpResponse, ApiError> {
     let error = answer.error().and_then(|error| error.as_error::<ApiError>());
     match error {
-        // Another request with the same key was first after all: on another replica, or in this process after its
-        // caller had left.
+        // Another request with the same key was first: on another replica, or in this process, where its command went
+        // on after its caller had disconnected.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
                 Some(taken) => repeated(&claim, taken),

@@ -38,7 +38,7 @@ pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
     answer
 }
 
-/// Marks a response that is already stored, because the transaction of its change included it.
+/// Marks a response that was already stored, in the same transaction as the change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AlreadyStored;
 

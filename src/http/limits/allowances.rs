@@ -47,7 +47,7 @@ enum BucketKey {
     FailureLines,
 }
 
-/// The limit of log lines about failed authentications: lines per second, and lines at once.
+/// The limit of log lines about failed authentications: the lines per second, and the lines in one burst.
 const FAILURE_LINES: (u32, u32) = (10, 50);
 
 #[derive(Debug)]

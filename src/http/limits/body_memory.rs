@@ -139,8 +139,8 @@ fn process_is_full() -> ApiError {
 }
 
 /// Returns the most bytes that the values of a text take when parsed. Each value but the first comes after one of the
-/// characters counted here. Such characters within strings make the estimate too high, which does no harm. The JSON
-/// reader refuses a text that would take more than `memory_max`.
+/// characters counted here. Such characters within strings make the estimate too high, which does no harm. The estimate
+/// is never above `memory_max`, because the JSON reader refuses a text that would take more.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,

@@ -28,7 +28,7 @@ pub struct ConcurrentCalls {
 }
 
 impl ConcurrentCalls {
-    /// Allows for each account `brief_max` reads, `brief_max` writes and `relays_max` relayed calls at the same time.
+    /// Allows each account `brief_max` reads, `brief_max` writes and `relays_max` relayed calls at the same time.
     pub fn new(brief_max: usize, relays_max: usize) -> Self {
         Self { brief: KeyedSemaphores::new(brief_max), relays: KeyedSemaphores::new(relays_max) }
     }

@@ -22,7 +22,7 @@ const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
-/// What the access log needs of a request, and the time at which the request arrived.
+/// What the access log needs to know about a request, and the time at which the request arrived.
 pub(crate) struct RequestTimer {
     method: Method,
     started: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct RequestTimer {
     user_agent: Option<String>,
 }
 
-/// What the access log needs of a response.
+/// What the access log needs to know about a response.
 pub(crate) struct AccessRecord {
     route: Option<String>,
     status: StatusCode,
@@ -53,7 +53,7 @@ impl AccessRecord {
         }
     }
 
-    /// Returns the record of a request that failed without a response.
+    /// Returns the record of a request that failed without a response, for example by a panic.
     pub(crate) fn lost(error: &ApiError) -> Self {
         let failure = Some(error.into());
         Self { route: None, status: error.status, account: None, failure, path: None }
@@ -110,7 +110,8 @@ fn shown_path(path: &str) -> String {
 }
 
 fn percent_decoded(path: &str) -> String {
-    // In a path a plus sign means a plus sign and not a space.
+    // The form decoder turns a plus sign into a space, but a plus sign in a path is only a plus sign. So it is encoded
+    // before decoding.
     let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }

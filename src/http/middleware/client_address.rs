@@ -11,7 +11,7 @@ use ipnet::IpNet;
 const HOPS_MAX: usize = 32;
 
 /// The header in which the trusted proxies forward addresses. Only this header is read: a proxy that sets one of the
-/// two headers passes the other header on as the caller wrote it.
+/// two headers passes on the other header as the caller wrote it, so the other header may be forged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     #[default]

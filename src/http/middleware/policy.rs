@@ -149,8 +149,8 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// Returns true if this path is served only on another listener than the one that received the request. If the
-    /// settings give operators' paths a listener of their own, health probes are served on both listeners.
+    /// Returns true if the request arrived on a listener that does not serve this path. If the settings give operators'
+    /// paths a listener of their own, health probes are served on both listeners.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
         let is_probe = self.pattern.starts_with("/health/");

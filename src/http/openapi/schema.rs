@@ -164,7 +164,8 @@ fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     }
 }
 
-/// Returns the limit of a number. It may be a floating-point number, since nothing is calculated with it.
+/// Converts an amount into a limit of a number in a schema. The limit may be a floating-point number, since nothing is
+/// calculated with it.
 fn limit(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);

@@ -17,8 +17,8 @@ pub(crate) const EINVOICE: &str = "einvoice";
 pub(crate) struct Explanation {
     /// Dotted path of the field, from the root of the body; `None` if the reason does not concern a field.
     pub(crate) path: Option<String>,
-    /// Id of the violated rule, as the forms name it, or `authority` if the sentence's meaning is unknown. Ids never
-    /// change.
+    /// Id of the violated rule, as the forms name it, or `authority` if the meaning of the authority's sentence is
+    /// unknown. Ids never change.
     pub(crate) rule: &'static str,
     pub(crate) expected: Option<String>,
     /// The received value, shortened; null if no value was received.

@@ -12,10 +12,10 @@ use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 use crate::http::suggest_patch::totals;
 
-/// Upper bound of the rounds of check and change. A later round is needed only for faults that an earlier unreadable
-/// field has hidden, so a few rounds suffice.
+/// The largest number of rounds. Each round checks the body and then changes it. Another round is needed only if an
+/// unreadable field hid further faults from the check, so a few rounds suffice.
 const ROUNDS_MAX: usize = 6;
-/// Upper bound of the operations in a patch. A caller whose body needs more had better rewrite the body.
+/// The largest number of operations in a patch. A caller whose body needs more had better rewrite the body.
 const OPERATIONS_MAX: usize = 500;
 
 /// A field of the body, and the rule that the field violates.

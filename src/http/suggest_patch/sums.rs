@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::domain::money::Amount;
 
-/// Returns the amount at a JSON Pointer; `None` if there is no number or the number is negative.
+/// Returns the amount at a JSON Pointer; `None` if the value there is missing, is not a number or is negative.
 pub(super) fn amount(value: &Value, pointer: &str) -> Option<Amount> {
     match value.pointer(pointer)? {
         Value::Number(number) => {

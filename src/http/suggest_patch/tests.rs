@@ -167,7 +167,7 @@ fn sold() -> impl Strategy<Value = Vec<Sold>> {
     prop::collection::vec((1..50_u32, 100..1_000_000_u32, any::<bool>()), 1..4)
 }
 
-/// Puts each fault into the body. The second number of the pair selects the invalid text.
+/// Puts each fault into the body. The number next to a fault selects one of its invalid texts.
 fn broken(base: Value, breaks: &[(Break, usize)]) -> Value {
     breaks.iter().fold(base, |body, ((pointer, texts), which)| {
         changed(&body, pointer, Some(json!(texts[which % texts.len()])))

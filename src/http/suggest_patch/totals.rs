@@ -23,8 +23,8 @@ pub(super) fn is_about(wrong: &Violation) -> bool {
     wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
 }
 
-/// Returns a violation if the total with tax is not the total without tax plus the taxes. The authority checks this;
-/// the forms do not.
+/// Returns a violation if the total with tax differs from the sum of the total without tax and the taxes. The authority
+/// checks this; the forms do not.
 pub(super) fn wrong(body: &Value) -> Option<Violation> {
     let taxes: Option<Vec<Amount>> =
         items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();

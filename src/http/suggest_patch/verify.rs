@@ -10,7 +10,7 @@ use crate::http::forms::validation;
 use crate::http::respond::explanation::Patch;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
-/// Upper bound of the calls to the authority for one refused body.
+/// The largest number of calls to the authority for one refused body.
 const QUESTIONS_MAX: usize = 3;
 
 /// Returns the patch of a refused body. The patch also says, if this is known, whether the patched body is valid.

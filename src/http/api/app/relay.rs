@@ -27,7 +27,7 @@ use crate::store::runs;
 
 /// The methods that each path of an update accepts.
 const UPDATE: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
-/// Error codes that every call can get if it waits for the authority.
+/// Error codes of every call that waits for the authority.
 const RELAYED: [ErrorCode; 2] = [ErrorCode::AuthorityUnavailable, ErrorCode::AuthorityTimeout];
 
 pub(crate) fn endpoints() -> Vec<Path> {

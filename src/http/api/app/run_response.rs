@@ -1,5 +1,5 @@
-//! Responses for a pipeline run: the result, the refusal, or the time after which the caller may ask again. Each
-//! operation has other failure statuses (docs/contract.md, "The authority pipeline").
+//! Responses for a pipeline run: the result, the refusal, or the time after which the caller may ask again. The status
+//! of a failure depends on the operation (docs/contract.md, "The authority pipeline").
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionRe
 use crate::store::invoices;
 use crate::store::runs;
 
-/// Upper bound of the `Retry-After` of a run that has not ended.
+/// The longest `Retry-After` in the response for a run that has not ended.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 /// Returns the response of Submit. A success has the result under `message` and a sentence under `data`.
@@ -115,7 +115,8 @@ pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueVie
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 
-/// Adds to the failure of an unfinished run when to ask again, and the run's position in the queue.
+/// Adds two facts to the failure of an unfinished run: how long to wait before asking again, and the run's position in
+/// the queue.
 async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
     Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
 }
@@ -139,8 +140,8 @@ fn cancelled() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
-/// Returns the failure of a refused run. The message is the reason of the authority or of this service, as a sentence.
-/// Faults name the fields as the caller sent them.
+/// Returns the error for a refused run. The message is the reason that the authority or this service gave, as a
+/// sentence. Faults use the caller's names of the fields.
 fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
@@ -148,8 +149,8 @@ fn refused(run: &Run) -> ApiError {
     rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
 }
 
-/// Returns the failure for a document that the authority refused. `words` is the reason of the refusal. Validate uses
-/// this without a run.
+/// Returns the error for a document that the authority refused. `words` is the authority's reason. Validate also uses
+/// this function, although it has no run.
 pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
     let explanations = authority::explained(words, document);
     // A reason may begin with the authority's path of a field. Such a path is not capitalized.

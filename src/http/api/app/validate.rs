@@ -84,7 +84,8 @@ async fn check(
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| local_faults::refused(faults, &body));
-    // Only a patch needs the body later. Without one, the memory of the body is freed before the call to the authority.
+    // The body is kept only if the caller requested a patch. If not, the memory of the body is freed before the call to
+    // the authority.
     let mended = explain.map(|ExplainMode| body);
     let refused = match judge(state, taxpayer.as_ref(), form).await {
         Err(refused) if refused.explained.is_some() => refused,

@@ -100,7 +100,7 @@ async fn list(
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
-// POST /ops/integrators/{id}/api-key/rotate returns a new key, which is shown only there. POST
+// POST /ops/integrators/{id}/api-key/rotate returns a new key, which no other response shows. POST
 // /ops/integrators/{id}/api-key/revoke revokes the keys of the account. The same paths exist under /ops/operators. Both
 // calls take effect at once on every replica.
 

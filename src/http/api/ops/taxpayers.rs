@@ -63,8 +63,8 @@ fn set_integration_doc() -> OperationDoc {
         .fails(&[ErrorCode::TaxpayerNotFound])
 }
 
-// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. Operators use it to find the taxpayers for
-// which they have to act.
+// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. In this list operators find the taxpayers
+// for which they have to act.
 
 const PER_PAGE_DEFAULT: u64 = 15;
 

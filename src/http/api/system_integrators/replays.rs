@@ -136,7 +136,7 @@ async fn find_replay(
     Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
 }
 
-/// Returns the replay whose id `text` holds. The replay must belong to this taxpayer.
+/// Parses `text` as the id of a replay and returns the replay. The replay must belong to this taxpayer.
 async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;

@@ -1,6 +1,6 @@
 //! Create Invoice (Standard), Create Invoice (Full) and Create Invoices (Bulk). If the invoice number or the IRN
-//! already exists, the existing invoice is returned unchanged, without an error. In a batch, a fault of an invoice
-//! fails only this invoice. A batch is stored with all invoices or not at all.
+//! already exists, the existing invoice is returned unchanged, without an error. In a batch, an invoice with a fault is
+//! refused alone. All other invoices of the batch are stored in one transaction.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
@@ -95,8 +95,8 @@ pub(super) async fn create_full_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). A fault of an invoice fails only this invoice. The batch
-/// is stored with all invoices or not at all.
+/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). An invoice with a fault is refused alone. All other
+/// invoices of the batch are stored in one transaction.
 pub(super) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
