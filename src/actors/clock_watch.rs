@@ -37,7 +37,7 @@ struct ClockReading {
 
 impl ClockReading {
     /// Returns a lower bound of the time by which the clock was set back since the reading `last`. Returns None if the
-    /// clock may simply have run on.
+    /// clock was not set back by more than `TOLERANCE`.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -175,7 +175,8 @@ mod tests {
     async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-            // The repair at the start sleeps for half a lease.
+            // A lease of one second gives the test time to set the clock back during the first repair, which sleeps for
+            // half a lease.
             let lease = Duration::from_secs(1);
             let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
             have_a_lane_wait(&test.store).await;

@@ -36,7 +36,8 @@ use crate::store::lanes::{self, LaneKind, Lease};
 
 /// The dispatcher claims at this interval if no notification arrives.
 const POLL: Duration = Duration::from_millis(250);
-/// After a claim that found lanes, the dispatcher pauses for at most this long.
+/// After a claim that found lanes, the dispatcher pauses for at most this long, so that the next claim takes several
+/// lanes at once.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// A lane that its actor could not finish is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);

@@ -107,8 +107,9 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // With a single tracing dispatcher, a log statement that another thread without a subscriber reaches first may
-        // be disabled for all threads. A second dispatcher prevents that.
+        // If only one tracing subscriber exists, the first thread that reaches a log statement decides for all threads
+        // whether the statement is enabled. A thread of another test has no subscriber and would disable it. A second
+        // subscriber prevents this.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

@@ -16,8 +16,8 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// The maximum number of recorded keys. When this number is reached, a used key is not recorded until one of its later
-/// uses.
+/// The maximum number of recorded keys. While it is reached, the uses of further keys are not recorded; such a key is
+/// recorded at a later use.
 const WAITING_MAX: usize = 65_536;
 
 /// The hashes of the recorded keys that are not written yet.

@@ -15,9 +15,9 @@ use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries;
 
-/// The deliveries in flight at a crash were the longest due ones, apart from deliveries that waited for an earlier
-/// delivery of the same IRN. So the crash is counted for the longest due deliveries, up to this many times the maximum
-/// number of deliveries in flight.
+/// After a crash it is not known which deliveries were in flight. So the crash is counted for the deliveries that have
+/// been due for the longest time, although some of them may only have waited for an earlier delivery of the same IRN.
+/// For this reason the crash is counted for up to this many times the maximum number of deliveries in flight.
 const MARGIN: usize = 2;
 
 impl DeliveryDeps {

@@ -53,8 +53,8 @@ pub(super) struct InFlight {
     epoch: i64,
 }
 
-/// Returns the maximum number of deliveries in flight. Attempts of `slots` deliveries may run while the same number of
-/// deliveries waits for the write of their outcomes.
+/// Returns the maximum number of deliveries in flight. This is twice `slots`: up to `slots` attempts run, and as many
+/// finished attempts may wait until their outcomes are written.
 pub(super) fn max_held(slots: usize) -> usize {
     slots.saturating_mul(2)
 }

@@ -16,7 +16,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// The maximum number of notices processed concurrently. Further notices are refused, and the authority sends them
-/// again. The limit also bounds the calls that a holder of the notification token can cause.
+/// again. The limit also bounds how many calls to the authority a holder of the notification token can cause at once.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.

@@ -29,7 +29,8 @@ struct OutgoingInvoice {
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the invoice is recorded as transmitted and no transmit run ended without sending it.
+    /// True if the invoice is recorded as transmitted. False if a transmit run has stopped before it recorded that the
+    /// invoice was sent: such a run still has to be completed.
     is_transmitted: bool,
     is_acknowledged: bool,
     /// True if our call to transmit the invoice has no outcome yet.
@@ -61,7 +62,7 @@ impl Inbound {
     }
 
     /// Processes a line of the authority's list of invoices in transit. The line already contains the transmission
-    /// status.
+    /// status, so the authority is not asked for it.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };

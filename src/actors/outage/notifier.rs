@@ -33,7 +33,8 @@ pub struct OutageNotifier {
 }
 
 impl OutageNotifier {
-    /// Notifies one batch of taxpayers if an outage is to be notified. Returns true if another batch is due at once.
+    /// Notifies one batch of taxpayers if a notification of an outage is due. Returns true if another batch is due at
+    /// once.
     pub async fn notify_due(&self) -> Result<bool, StoreError> {
         if !lanes::any_due(&self.store, LaneKind::Outage).await? {
             return Ok(false);

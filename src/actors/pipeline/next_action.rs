@@ -9,7 +9,8 @@ use crate::actors::pipeline::step_executor::{ExecutedStep, ExecutionResult, Step
 use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
-/// Turns the outcome of the run's present step into the step's result.
+/// Decides what the run does after this outcome of its present step: continue, retry, wait, pause or end with a
+/// refusal.
 pub(super) fn next_action(
     outcome: ExecutionResult,
     run: &Run,

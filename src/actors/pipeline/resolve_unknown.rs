@@ -9,11 +9,12 @@ use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
-/// Says how it became known that the effect of a call happened; None if the effect did not happen.
+/// How we learnt that a call took effect; `None` if the call did not take effect.
 pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {
-    /// Asks the authority for the state of the run's invoice. `happened` decides whether that state shows the effect.
+    /// Asks the authority for the state of the run's invoice. `happened` decides whether that state shows that the call
+    /// took effect.
     pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&RemoteStatus) -> bool) -> Resolution {
         let status = self.probe_status(run, happened).await.map_err(StepError::Call)?;
         Ok(status.map(|status| status.by))
@@ -64,8 +65,9 @@ fn unreadable(reason: &str) -> StepError {
     ))
 }
 
-/// Returns how the outcome of a call became known. If the effect did not happen, or if that is still not known, returns
-/// the failure of the call: the authority is asked again before the next call.
+/// Returns how we learnt that a call without an answer took effect. If the call did not take effect, or if this is
+/// still not known, returns `unknown`, the failure of the call. The authority is then asked again before the call is
+/// repeated.
 pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
     match known {
         Ok(Some(by)) => Ok(by),

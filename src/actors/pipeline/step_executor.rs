@@ -81,9 +81,9 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Checks the IRN. The authority gives the same answer for a signed IRN as for a busy moment. So after this answer
-    /// the authority is asked whether it has signed this document, which an earlier attempt of the run may have sent.
-    /// The steps after this one learn from `resolved_by` that the document is signed.
+    /// Checks the IRN. For an IRN that is already signed the authority gives the same answer as when it is busy. After
+    /// this answer we therefore ask whether the authority has signed this document, which an earlier attempt of the run
+    /// may have sent. If so, `resolved_by` tells the later steps that the document is signed.
     async fn irn_check(&self, run: &Run) -> ExecutionResult {
         let text =
             |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -133,7 +133,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Asks first whether the transmission has happened. If so, the reachability of the receiver no longer matters.
+    /// Asks the authority first whether the invoice was transmitted. If it was, it no longer matters whether the
+    /// receiver can be reached.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.happened(run, was_sent).await? {
             Some(by) => Ok(known(by)),

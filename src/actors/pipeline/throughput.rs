@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 const WINDOW_S: i64 = 5;
-/// The number of windows that are kept: ten minutes if a run ended in each of them.
+/// The number of windows that are kept. They cover ten minutes if a run ended in every window.
 const WINDOWS_MAX: usize = 120;
 /// The assumed number of ended runs per window before the first run has ended: ten runs a second.
 const AT_FIRST: u64 = 50;

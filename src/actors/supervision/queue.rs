@@ -59,7 +59,7 @@ struct InFlightBatch<C, R> {
     committing: Arc<AtomicBool>,
 }
 
-/// The number of commands that `recover` treated in each way.
+/// How many commands `recover` put back as suspects, answered as interrupted, and quarantined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub suspects: usize,

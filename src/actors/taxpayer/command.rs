@@ -157,8 +157,8 @@ pub struct Onboarding {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// One fault for each unique value that another taxpayer already has. If there is a fault, the caller has not
-    /// hashed the password, and the command is refused.
+    /// One fault for each unique value that another taxpayer already has. If there is a fault, the command is refused,
+    /// so the caller has not spent time on hashing the password.
     pub conflicts: Faults,
 }
 

@@ -84,8 +84,9 @@ pub(super) fn revise(
     Ok(CommandReply::Revised(Box::new(Revised { invoice, withdrawn })))
 }
 
-/// Returns the submission that has not ended and would sign the previous content. Refuses the update if something was
-/// or may have been signed. This also holds if the invoice was stored only after its submission.
+/// Returns the invoice's submission if it has not ended, because it would sign the previous content; the caller cancels
+/// it. Refuses the update if the authority has signed or may have signed the invoice. The submission is found by IRN,
+/// so this also works if the invoice was stored only after its submission.
 fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
     let Some(run) = uow.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
     if !run.is_replaceable() {
@@ -95,7 +96,7 @@ fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run
     Ok((!has_ended).then(|| run.clone()))
 }
 
-/// Returns the new lines and the new payment, or all faults that only the stored data reveals.
+/// Makes the checks that need stored data. Returns the new lines and the new payment, or all faults found.
 fn check(uow: &UnitOfWork, before: &Invoice, revision: &Revision) -> Result<(Vec<Line>, Payment), Refusal> {
     let mut faults = Faults::default();
     let mut add = |fault: Option<Fault>| fault.into_iter().for_each(|fault| faults.push(fault));
