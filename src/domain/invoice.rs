@@ -48,8 +48,8 @@ pub struct Invoice {
     pub authority: AuthorityState,
     pub batch_no: Option<String>,
     pub extras: Map<String, Value>,
-    /// SHA-256 of the draft, in hexadecimal. It tells a repeated create request from a request with the same
-    /// invoice number and other content.
+    /// SHA-256 of the draft, in hexadecimal. It shows whether a create request with the same invoice number is
+    /// a repetition or has other content.
     pub content_digest: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

@@ -91,7 +91,8 @@ impl Step {
         matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
-    /// True if the step must be repeated each time the run continues, since its answer holds only for the moment.
+    /// True if the step must be repeated each time the run continues, because an earlier answer may be
+    /// outdated.
     pub fn is_momentary(self) -> bool {
         matches!(self, Self::Health | Self::AccessPoints)
     }

@@ -76,8 +76,8 @@ pub struct KeyHolder {
 }
 
 impl From<SecretString> for NewKey {
-    /// Creates a key without expiry. The key replaces all other keys of the account at once and keeps the scope of
-    /// the newest one.
+    /// Creates a key without expiry that replaces all other keys of the account at once. The new key has the
+    /// scope of the newest replaced key.
     fn from(text: SecretString) -> Self {
         Self { text, terms: KeyTerms::default() }
     }

@@ -66,7 +66,8 @@ pub enum CircuitState {
 }
 
 /// One failed attempt: the time of its end, the wait that the endpoint requested, and a random number from the
-/// whole range of u32. The random number selects a wait between half of the computed wait and all of it.
+/// whole range of u32. The random number determines the wait before the next probe, between half of the
+/// computed wait and all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,

@@ -87,8 +87,8 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// True for a network that nobody may allow: it overlaps the link-local range or is a single metadata address. A
-/// wider network may contain a metadata address, and calls to that address stay blocked.
+/// True for a network that cannot be allowed: it overlaps the link-local range or is a single metadata address.
+/// A wider network may contain a metadata address, and calls to that address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();

@@ -30,7 +30,7 @@ impl RetryAfter {
         }
     }
 
-    /// Returns the time to wait from `now` on, which is the time of our own clock.
+    /// Returns the time to wait. `now` is the present time of our own clock.
     pub fn wait(self, now: Timestamp) -> Duration {
         match self {
             Self::Wait(wait) => wait,

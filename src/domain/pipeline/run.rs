@@ -234,8 +234,8 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. If the outcome of a step with an effect is unknown, the run keeps that
-    /// intent while it calls a momentary step (`is_momentary`).
+    /// Records the intent to call a step. If the outcome of an earlier step with an effect is still unknown, a
+    /// momentary step (`is_momentary`) does not replace the intent of the earlier step.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));

@@ -14,7 +14,8 @@ use crate::http::forms::transmit;
 use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
-/// The authority's name and the caller's name of the invoice category, the only field whose names really differ.
+/// The authority's name and the caller's name of the invoice category. For all other fields, the two names differ only
+/// in case and underscores.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
 /// The field names of the forms of `/v1/app`. The key is the name in lower case without underscores.

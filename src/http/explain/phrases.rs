@@ -165,7 +165,7 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
 }
 
 /// Matches a text with a phrase. Returns the part of the text that the first `*` matches; `None` if the phrase does not
-/// match. Upper and lower case are equal in the words before the first `*`. After a second `*`, any text may follow.
+/// match. The case of the words before the first `*` is ignored. After a second `*`, any text may follow.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

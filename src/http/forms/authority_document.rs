@@ -25,7 +25,7 @@ pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value 
     document
 }
 
-/// Renames the invoice category and the payment status as the authority names these fields and values.
+/// Gives the invoice category and the payment status the names and values that the authority uses.
 pub(crate) fn rename(
     fields: &mut Map<String, Value>,
     category: Option<Category>,

@@ -84,7 +84,7 @@ pub(crate) fn lines_sum_rule() -> FieldRule {
     FieldRule::expecting("sum", sentence, "items that add up to legal_monetary_total.line_extension_amount")
 }
 
-/// Reads a line of Submit. Returns the line's amount, from which the caller computes the sum of the lines.
+/// Reads a line of Submit. Returns the line's amount, which is added to the sum of the lines.
 pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
     line_of(reader, true)
 }

@@ -352,7 +352,7 @@ impl<'f> Field<'f> {
     }
 
     /// Returns the value of a field that is not a text. A blank text in an optional field does not count as absent, so
-    /// that the caller reports a value of the wrong type.
+    /// that it is reported as a value of the wrong type.
     fn given(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }

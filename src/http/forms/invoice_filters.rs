@@ -121,7 +121,8 @@ fn short(text: &str) -> Result<String, FieldRule> {
 }
 
 /// Reads one of three formats: RFC 3339, the format in which the Invoice object shows times, or a day. A time without
-/// an offset is UTC. If a caller does not percent-encode a plus sign, it arrives as a blank and is restored.
+/// an offset is UTC. A plus sign that the caller did not percent-encode arrives as a blank, which is read as a plus
+/// sign.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);

@@ -23,7 +23,7 @@ pub(crate) struct KeyRotation {
 /// An operator's request to revoke keys. The audit log stores the reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyRevocation {
-    /// True to revoke the keys of all taxpayers that the integrator onboarded, too.
+    /// True if the keys of all taxpayers that the integrator onboarded are revoked too.
     pub(crate) includes_taxpayers: bool,
     pub(crate) reason: Option<String>,
 }

@@ -31,7 +31,8 @@ pub(crate) struct Submission {
     tax_total: Option<Value>,
 }
 
-/// Reads a submission. `taxpayer` is `None` if an integrator names no taxpayer; the caller then uses only the faults.
+/// Reads a submission. `taxpayer` is `None` if an integrator names no taxpayer. In this case only the faults are used,
+/// not the result.
 pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
