@@ -126,7 +126,7 @@ pub enum AuthorityMode {
 pub struct AuthoritySettings {
     pub mode: AuthorityMode,
     pub allow_remote_in_development: bool,
-    /// Always present if `mode` is remote.
+    /// The address of the remote authority; always present if `mode` is `remote`.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::url_or_nothing")]
     pub base_url: Option<Url>,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]

@@ -17,7 +17,7 @@ use crate::reply::{AuthorityReply, Refusal};
 
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
-/// Returns the answer of a fault that prevents the operation; `None` if the fault does not answer in its place.
+/// Returns the refusal that a fault sends instead of performing the operation; `None` if the fault sends no refusal.
 pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {

@@ -30,8 +30,8 @@ const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// The largest number of lanes that one claim takes. A claim of runs takes them in turns from the taxpayers, and each
-/// taxpayer adds a part to the SQL statement, so the number for runs is the smaller one.
+/// The largest number of lanes that one claim takes. It is smaller for runs: a claim of runs takes lanes from each
+/// taxpayer in turn, and every taxpayer adds a part to the SQL statement.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
@@ -158,8 +158,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns the janitor's tasks. One passivates idle actors and, after a pause, lets actors that have given up start
-/// again. The other reports actors that spend too long on one batch.
+/// Returns the janitor's two tasks. The first passivates idle actors and, after a pause, allows actors that have
+/// used up their restarts to start again. The second reports actors that spend too long on one batch.
 fn janitor_tasks(
     context: &BuildContext<'_>,
     runs: &Arc<PipelineActors>,

@@ -7,8 +7,8 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};
 
-/// The result of a resealing. The older encryption keys must be kept until all counts of left and unopened secrets
-/// are 0.
+/// The result of a resealing. Keep the older encryption keys until the counts `left` and `unopened` are 0 for every
+/// kind of secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,
@@ -16,7 +16,7 @@ pub struct Resealing {
 }
 
 impl Resealing {
-    /// Fails if the current encryption key does not open every secret in the database.
+    /// Fails if at least one secret in the database could not be resealed with the current encryption key.
     pub fn check(&self) -> Result<(), StartError> {
         let unopened = self.kinds.iter().map(|kind| kind.unopened).sum();
         let left = self.kinds.iter().map(|kind| kind.left).sum::<u64>() + unopened;

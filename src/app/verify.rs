@@ -30,8 +30,8 @@ pub struct CheckpointSource {
     pub public_key: Option<String>,
 }
 
-/// How a chain differs from a checkpoint. `number` is the number of the checkpoint, `sequence` the event that it
-/// signs.
+/// How a chain differs from a checkpoint. `number` is the number of the checkpoint, and `sequence` is the sequence
+/// of the event that the checkpoint signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChainDifference {
     /// The chain has an event with this sequence, but its hash differs from the one in the checkpoint.
@@ -137,8 +137,8 @@ async fn report(
     reader: Option<CheckpointReader>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
-        // A taxpayer that was deleted from the database may still have checkpoints, so it is compared and not
-        // refused.
+        // A taxpayer that was deleted from the database may still have checkpoints. So an unknown id is an error
+        // only if there are no checkpoints to compare with.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if reader.is_some() => Vec::new(),

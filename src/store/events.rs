@@ -129,7 +129,7 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// Returns how many of the first events fit on a page, at least one if there is one.
+/// Returns how many of the first events fit on a page. The first event counts as fitting even if it is too large.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -139,7 +139,8 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Returns the sequence of the event at a position. For a moment after the last event it returns `i64::MAX`.
+/// Returns the sequence at a position. For a moment this is the sequence of the first event at or after the
+/// moment, or `i64::MAX` if there is no such event.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,

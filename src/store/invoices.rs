@@ -47,8 +47,8 @@ impl InvoiceNames {
         Some(())
     }
 
-    /// Builds the queries. Each inner list is for one statement and has at most one query for ids, numbers and
-    /// IRNs each.
+    /// Builds the queries that find the invoices. Each inner list becomes one statement; it has at most one query
+    /// by ids, one by numbers and one by IRNs.
     fn finders(&self, taxpayer: TaxpayerId) -> Vec<Vec<Select<Entity>>> {
         let mut ids = portions(&self.ids);
         let mut numbers = portions(&self.numbers);

@@ -1,7 +1,7 @@
-//! Lanes: one row for each thing whose work must run one at a time, such as a taxpayer, a pipeline run or a
-//! webhook endpoint. A writer either locks the row or holds a lease on it and checks the epoch of that lease.
-//! Leases use the database's clock only, so replicas need not agree on the time. The code here does not know
-//! what the work of a lane is.
+//! Lanes. A lane is a row that makes sure that only one worker at a time acts on something, such as a taxpayer, a
+//! pipeline run or a webhook endpoint. A writer either locks the row or holds a lease on it and checks the epoch of
+//! that lease. Leases use the database's clock only, so replicas need not agree on the time. The code here does
+//! not know what the work of a lane is.
 //!
 //! A released lane has no `lease_until`. An expired lease means that the process that held the lane crashed;
 //! the next claim adds one to the lane's `crashes`.

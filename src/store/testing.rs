@@ -30,7 +30,8 @@ pub(crate) async fn stores() -> Vec<TestStore> {
         stores.push(open(Some(&server)).await);
     } else {
         SKIPPED.call_once(|| {
-            // The test harness captures `eprintln!`, but not a direct write to stderr.
+            // Write to stderr directly, so that the line is always shown: the test harness hides the output of
+            // `eprintln!`.
             let line = "SKIPPED: the PostgreSQL half of the tests of the store: EINVOICE_TEST_POSTGRES names no server\n";
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });

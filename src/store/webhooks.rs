@@ -230,8 +230,8 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. A secret that was replaced earlier keeps the end that it
-/// has.
+/// Replaces the signing secret and the public key. A secret that was replaced earlier still signs until the time
+/// that was set when it was replaced.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

@@ -32,7 +32,8 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// Requires one of two members: the one for services, or else the one for products.
+/// Requires the member for services or the member for products. If both are present, only the one for services is
+/// checked.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

@@ -144,20 +144,22 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the fault for all calls that this call starts; `None` unless it is the first `sign` of an invoice with
-/// such a word.
+/// Returns the fault that this call starts and that then applies to calls about any invoice. Only the first `sign`
+/// of an invoice with such a word starts a fault; for any other call the result is `None`.
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
 }
 
-/// Returns true if the invoice number contains the word SBXOFFLINE: its customer is never online.
+/// Returns true if the invoice number contains the word SBXOFFLINE, so that the customer of the invoice is never
+/// online.
 pub(crate) fn is_offline(irn: &str) -> bool {
     does(irn) == Some(Offline)
 }
 
-/// Returns true if the invoice number contains the word SBXREJECT: its document is never valid.
+/// Returns true if the invoice number contains the word SBXREJECT, so that the document of the invoice is never
+/// valid.
 pub(crate) fn is_rejected(irn: &str) -> bool {
     does(irn) == Some(Reject)
 }

@@ -16,7 +16,8 @@ pub enum FaultKind {
     ServerError,
     /// Answers 429 with Retry-After and does not perform the operation.
     Throttled,
-    /// Answers 400 (or another status) in words that also stand for a duplicate, and does not perform the operation.
+    /// Answers 400 (or the given status) with the message that a duplicate also gets, and does not perform the
+    /// operation.
     Busy,
     /// Performs the operation and closes the connection without an answer.
     CommitThenDrop,

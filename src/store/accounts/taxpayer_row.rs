@@ -34,7 +34,8 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// The name, the tax number and the email, each on its own line and folded, for the search.
+    /// The text that a search looks in: the name, the tax number and the email, each on its own line. The text is
+    /// in the form of `normal_form::folded`, so that a search ignores case.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,

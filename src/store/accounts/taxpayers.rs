@@ -24,7 +24,8 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer of any integrator. The caller is the taxpayer's actor or holds the taxpayer's key.
+/// Loads a taxpayer without checking which integrator it belongs to. So the id must come from a trusted source, such
+/// as the taxpayer's own API key.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -220,8 +221,8 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 
-/// Loads the ids of up to `limit` taxpayers above `after`, in ascending order. The verification of the event
-/// logs walks over all taxpayers with it.
+/// Loads up to `limit` ids of taxpayers that are greater than `after`, in ascending order. Verification calls this
+/// repeatedly to visit all taxpayers.
 pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()

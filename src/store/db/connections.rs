@@ -19,8 +19,8 @@ pub use crate::store::db::pool::{Pool, PoolSettings};
 /// The maximum number of rows in one statement. It keeps the number of bound values below the limits of both
 /// databases.
 const ROWS_PER_STATEMENT: usize = 256;
-/// Statements with more rows than this have a multiple of this number of rows. Each number of rows is a
-/// prepared statement of its own on each connection, and a statement with many rows takes much memory.
+/// A statement with more rows than this has a multiple of this number of rows. This saves memory, because a
+/// connection keeps a separate prepared statement for each number of rows.
 const ROWS_STEP: usize = 64;
 
 /// Splits rows or keys into slices, one for each statement.

@@ -159,7 +159,8 @@ impl Liveness {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
-    /// True if the deadline is so late that a live database would have ended the call before.
+    /// True if a live database would always answer or end the call before this deadline, so that a missed deadline
+    /// means that the connections are dead.
     pub(crate) tells_silence: bool,
 }
 

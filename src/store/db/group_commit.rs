@@ -42,8 +42,8 @@ pub(crate) struct CommitGroup {
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The number of the member that has begun and not committed. Before the next member begins, the group
-    /// undoes the changes of this one.
+    /// The number of the member that has begun and not yet committed. If this is set when the next member begins,
+    /// the group first undoes the changes of the uncommitted member.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
@@ -204,7 +204,7 @@ impl Transaction {
         Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
     }
 
-    /// Replaces the deadlines by a day, since migrations may take long.
+    /// Sets all deadlines to one day, because a migration may take long.
     pub(crate) fn unlimited(self) -> Self {
         let forever = Duration::from_hours(24);
         let deadlines = Deadlines { call: forever, transaction: forever };
@@ -329,7 +329,8 @@ mod tests {
     use crate::store::db::connections::Store;
     use crate::store::testing::stores;
 
-    /// How long the test retries while the commit group of the full disk still makes transactions fail.
+    /// How long the test retries to begin a transaction. Transactions fail until the commit group that met the
+    /// full disk has ended.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {
@@ -479,7 +480,8 @@ mod tests {
         };
         let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
         assert!(given_up.is_err());
-        // On a slow machine the first group may end before the second transaction begins.
+        // On a slow machine the transactions may fall into different commit groups, so either may succeed. A
+        // transaction must succeed exactly if its name is stored.
         let stored = names(store).await;
         for (written, name) in [(before, "before"), (after, "after")] {
             assert_eq!(written.is_ok(), stored.contains(&name.to_owned()), "{name}");

@@ -24,8 +24,8 @@ use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 /// How long to wait for a free connection, for the lock of the commit group or for a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
-/// How many prepared statements a connection keeps. A statement for another number of rows is another prepared
-/// statement.
+/// How many prepared statements a connection keeps. The same SQL with a different number of rows counts as a
+/// separate prepared statement.
 const STATEMENTS_KEPT: usize = 256;
 /// How long we wait beyond PostgreSQL's own statement timeout. After that the connection counts as dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);

@@ -18,7 +18,7 @@ const ROWS: i64 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The maximum number of passes over one table. A further pass is needed if rows changed during the last one.
 const PASSES_MAX: u32 = 5;
-/// How many owners of unreadable texts a report names at most.
+/// The maximum number of owners of unreadable texts that a report names.
 const NAMED_MAX: usize = 20;
 
 /// A table column that holds sealed texts.

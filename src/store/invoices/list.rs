@@ -1,6 +1,6 @@
-//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. For each filter
-//! there is an index that ends with the order of the list. The ids of a page are found in an index first, so
-//! the rows before the page are never read.
+//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. The index of each
+//! filter has the filtered column first and then `created_at` and `id`, the sort columns of the list. The ids of a
+//! page are found in an index first, so the rows before the page are never read.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -89,8 +89,8 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// Tells SQLite which index to use, from the number of matching rows, which is known by then. SQLite itself
-/// does not know how many rows a filter matches and guesses badly. PostgreSQL uses its own statistics.
+/// Tells SQLite which index to use. The choice depends on the number of matching rows, which has been counted
+/// before; SQLite itself guesses this number badly. PostgreSQL needs no hint, because it has statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
     /// Many rows match and the filters are ranges only. Read the rows from the newest until the page is full,
@@ -118,7 +118,8 @@ impl IndexHint {
 }
 
 impl InvoiceFilter {
-    /// True if a filter asks for one value of a column. The index of such a column has the order of the list.
+    /// True if a filter asks for exactly one value of a column. In the index of that column, the rows with this
+    /// value are already in the order of the list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()

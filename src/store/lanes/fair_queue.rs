@@ -213,8 +213,8 @@ async fn taxpayers(
     rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
 }
 
-/// Returns the taxpayer id and key of the most urgent lanes. It reads so many lanes of each taxpayer that
-/// together they fill the limit, but not more than the taxpayer may hold.
+/// Returns the taxpayer id and key of the most urgent lanes. It reads an equal share of the limit from each
+/// taxpayer, but not more lanes than the taxpayer may still hold.
 async fn most_urgent(
     store: &Store,
     request: &ClaimRequest<'_>,
@@ -293,8 +293,8 @@ fn statement(store: &Store, sql: String, values: impl IntoIterator<Item = Value>
     Statement::from_sql_and_values(store.backend(), sql, values)
 }
 
-/// Makes the lanes that wait for one of these steps due now. Lanes for which a step in `blocked` is still
-/// blocked keep their due time.
+/// Makes the lanes that wait for one of these steps due now. A lane keeps its due time if `blocked` says that its
+/// step is still blocked for its taxpayer.
 pub async fn make_due_now(
     store: &Store,
     kind: LaneKind,

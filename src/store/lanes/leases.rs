@@ -94,7 +94,7 @@ pub struct LaneCount {
     pub kind: LaneKind,
     pub due: i64,
     pub leased: i64,
-    /// Lanes whose holders crashed so often that the lane is quarantined.
+    /// The number of lanes that are quarantined, because their holders crashed too often.
     pub held_back: i64,
 }
 

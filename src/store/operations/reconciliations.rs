@@ -105,7 +105,7 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
 }
 
 /// Loads the next reconciliation to process: the one with the fewest attempts, and of these the oldest. An
-/// interrupted reconciliation is retried after `rest`.
+/// interrupted reconciliation is retried when the time `rest` has passed since the interruption.
 pub async fn next_open(
     store: &Store,
     now: Timestamp,
@@ -118,7 +118,8 @@ pub async fn next_open(
         .add(
             Condition::all()
                 .add(in_state(ReconciliationState::Interrupted))
-                // If the interruption lies in the future, it was recorded before the clock was set back.
+                // An interruption in the future was recorded before the clock was set back. It does not delay the
+                // retry.
                 .add(
                     Condition::any()
                         .add(Column::EndedAt.lte(rested))

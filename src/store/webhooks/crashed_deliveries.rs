@@ -16,7 +16,7 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Counts a process crash. `alone` is the delivery that was attempted in isolation; without one the crash
+/// Counts a process crash. `alone` is the delivery that was attempted in isolation. If it is `None`, the crash
 /// counts for the first `limit` due deliveries. Returns the delivery if this crash quarantines it. The caller
 /// holds the lane of the endpoint.
 pub async fn count_crash(

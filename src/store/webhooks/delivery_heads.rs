@@ -73,9 +73,9 @@ pub(crate) async fn recompute(
     promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs of taxpayer id and order
-/// key, without duplicates. The statement is an upsert, which finds and writes the head of each pair by itself;
-/// an update of a list may scan all deliveries (see [`Dialect::lateral_join`]).
+/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs of taxpayer id and order key,
+/// without duplicates. The statement is an upsert, because an upsert looks up the head of each pair by an index;
+/// an update may scan all deliveries (see [`Dialect::lateral_join`]).
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {

@@ -69,8 +69,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels the running replays with these ids. The caller has locked the endpoint's lane first. `queue` runs
-/// under the same lane, so the two cannot deadlock.
+/// Cancels the running replays with these ids. The caller must hold the endpoint's lane. The caller of `queue`
+/// holds the same lane, so `cancel` and `queue` cannot deadlock.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
