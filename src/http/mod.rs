@@ -1,6 +1,6 @@
-//! The JSON API. The table of endpoints joins the families of `api`. Each family lists its paths with methods,
-//! handlers, policy (reads, effect, public, relayed, rate limit) and documentation. A server mounts the table with
-//! `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
+//! The JSON API. The table of endpoints consists of the endpoints of all modules in `api`. Each of these modules lists
+//! its paths with methods, handlers, policy (reads, effect, public, relayed, rate limit) and documentation. A server
+//! mounts the table with `App::new().app_data(state).wrap(from_fn(http::request_context)).configure(http::routes)`.
 //!
 //! A module imports only modules below its own line of this table; `tests/tidy.rs` checks this.
 //!

@@ -80,7 +80,7 @@ pub struct ApiSettings {
     pub body_timeout: Duration,
     /// The authority's time zone. A new day may begin there before it begins in UTC.
     pub utc_offset: Offset,
-    /// What a taxpayer may do that the authority has not confirmed: `accounts.verification`.
+    /// What a taxpayer may do whose identity the authority has not confirmed: `accounts.verification`.
     pub verification: VerificationPolicy,
     /// The ERP systems that the settings for notifying an ERP may name: `options.erp_systems`.
     pub erp_systems: Vec<String>,

@@ -218,7 +218,8 @@ mod tests {
         ] {
             assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
         }
-        // Every item that a batch may have can have such a fault. Faults of further items are not stored.
+        // The body has more items than a batch may have, each with a fault. Only the faults of the first `INVOICES_MAX`
+        // items are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
         let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
         assert_eq!(body.key_faults.len(), INVOICES_MAX);

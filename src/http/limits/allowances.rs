@@ -133,8 +133,8 @@ impl RateLimits {
         self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
     }
 
-    /// Counts a Create Taxpayer that was refused because a name is taken. Without this limit, an integrator could
-    /// find out the names of other integrators' taxpayers.
+    /// Counts a Create Taxpayer that was refused because a unique value, such as the tax number, is already taken.
+    /// Without this limit, an integrator could find out such values of other integrators' taxpayers.
     pub(crate) fn refused_create(
         &self,
         integrator: IntegratorId,

@@ -28,7 +28,7 @@ const VALUE_BYTES: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
 
-/// The number of bytes that the request bodies of the process, and those of one account, may take.
+/// The most bytes that all request bodies of the process may take, and the most that those of one account may take.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyMemoryLimits {
     pub process_max: usize,
@@ -74,7 +74,7 @@ impl BodyMemory {
         self.texts.take(account, bytes).await
     }
 
-    /// Reserves memory for the parsed values of this text. Waits and fails as for a text.
+    /// Reserves memory for the parsed values of this text. Waits and fails like `text`.
     pub(crate) async fn values(
         &self,
         account: Option<KeyOwner>,

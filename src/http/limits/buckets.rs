@@ -1,5 +1,5 @@
-//! The buckets of the rate limits. A full bucket is the same as no bucket and is dropped, so that only recent callers
-//! take memory.
+//! The buckets of the rate limits. A full bucket limits no more than a new bucket would, so full buckets are dropped.
+//! Thus only recent callers take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -33,7 +33,7 @@ use crate::domain::reconciliation::FindingKind;
 use crate::domain::reconciliation::day::{AskedBy, FindingAction, ReconciliationState};
 use crate::http::openapi::schema::component;
 
-/// Declares the schema of each of these enumerations: a text that is one of the enumeration's words.
+/// Declares a schema for each listed enumeration: a string that is one of the enumeration's values.
 macro_rules! words {
     ($($name:ty),+ $(,)?) => {$(
         impl PartialSchema for $name {
@@ -54,7 +54,7 @@ words! {
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }
 
-/// Declares the schema of each of these ids: a whole number. The text after the type describes the id.
+/// Declares a schema for each listed id type: a whole number. The text after the type describes the id.
 macro_rules! ids {
     ($($name:ty: $what:literal,)+) => {$(
         impl PartialSchema for $name {

@@ -1,6 +1,7 @@
 //! Writes the section of the API document about inputs that make the simulator fail.
 //!
-//! The words come from the simulator's own table, so the section names only what the simulator really does.
+//! The table of these inputs is the simulator's own (`MAGIC_WORDS`), so the section names only what the simulator
+//! really does.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 

@@ -12,14 +12,14 @@ use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 const GOODS: [&str; 2] = ["hsn_code", "product_category"];
 const SERVICES: [&str; 2] = ["isic_code", "service_category"];
 
-/// The kind of sale, which follows from the format of a code.
+/// What a line sells. The format of a code shows which of the two it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SoldKind {
     Goods,
     Service,
 }
 
-/// Returns the operations that move each code of a line to the field for the kind of sale.
+/// Returns the operations that move the codes of a line from the fields for the wrong kind of sale to the right fields.
 pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
     let is_code = GOODS.contains(&name) || SERVICES.contains(&name);

@@ -75,8 +75,8 @@ async fn list_events(
 
 const PER_PAGE_DEFAULT: u64 = 10;
 
-/// GET /v1/tax-payers/webhook/dead-letters: lists the taxpayer's dead letters. Each names the reason of the failure and
-/// what to do about it.
+/// GET /v1/tax-payers/webhook/dead-letters: lists the taxpayer's dead letters. Each dead letter names the reason of the
+/// failure and what to do about it.
 async fn list_own_dead_letters(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

@@ -49,8 +49,8 @@ pub(super) async fn create_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// Returns a warning if the account does not have the invoice that a credit note refers to. This is no error, since
-/// that invoice may be older than this service.
+/// Returns a warning if the account does not have the invoice that a credit note refers to. A missing invoice is no
+/// error, since it may be older than this service.
 async fn unresolved(
     state: &ApiState,
     id: TaxpayerId,
