@@ -1,7 +1,8 @@
 //! Delivers the due events of one endpoint: the first pending event of each IRN, and several IRNs concurrently. A round
 //! loads due deliveries, starts attempts while slots are free, waits for a finished attempt or new work, and writes the
 //! outcomes. If the process dies during a round, the events of that round are delivered again. While the endpoint is
-//! healthy, new attempts start during the write. Slots that stay free are used to queue the next part of a replay.
+//! healthy, new attempts start even while outcomes are being written. Slots that stay free are used to queue the next
+//! part of a replay.
 
 use std::collections::VecDeque;
 use std::pin::pin;

@@ -82,8 +82,8 @@ impl QueueEstimator {
     }
 }
 
-/// Returns the position of a run that waits for `own` more urgent runs of the same taxpayer. Each other taxpayer adds
-/// at most one run for each round until then.
+/// Returns the position of a run that waits for `own` more urgent runs of the same taxpayer. The run is claimed in
+/// round `own + 1`, and each other taxpayer adds at most one run in each of these rounds.
 fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
     let turns = own + 1;
     due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))

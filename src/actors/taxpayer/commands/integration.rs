@@ -76,7 +76,7 @@ pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) ->
 }
 
 /// Returns the refusal for secrets that were not sent and whose stored values may not be kept. `other` is the origin
-/// for which the stored values were set, if it differs.
+/// for which the stored values were set, if it differs from the new origin.
 fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
     let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
     let fault = |name: &&str| {

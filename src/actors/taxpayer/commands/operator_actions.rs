@@ -1,5 +1,5 @@
 //! An operator's actions on a run. The taxpayer actor decides both the action and the outcome of a call in flight, one
-//! after the other, so whichever is decided second sees the first.
+//! after the other, so the second decision takes the first into account.
 
 use crate::actors::taxpayer::command::{CommandReply, OperatorActionRequest};
 use crate::actors::taxpayer::commands::payment;
