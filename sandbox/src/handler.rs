@@ -2,7 +2,8 @@
 //! slot, and performs the operation.
 //!
 //! Only this module applies a fault to a call. The operations do not know faults; they see only conditions of the
-//! call, such as an access point that is offline. A call whose operation a fault prevents does not wait for a slot.
+//! call, such as an access point that is offline. If a fault prevents the operation, the call does not wait for a
+//! slot.
 
 use std::time::Duration;
 

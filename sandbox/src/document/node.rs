@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::decimal;
 
-/// A path and the rule that its value breaks, as one text.
+/// The path of a value and the rule that the value breaks, as one text.
 pub(crate) type Fault = String;
 
 static NULL: Value = Value::Null;

@@ -6,7 +6,8 @@ use super::order::Percentiles;
 
 const ALL: u64 = 1_000_000;
 
-/// The points (millionths of the calls, milliseconds), in ascending order from no calls to all calls.
+/// The points (millionths of the calls, milliseconds), in ascending order. The first point is for 0 millionths of
+/// the calls, the last point for 1,000,000.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spread(Vec<(u64, u64)>);
 

@@ -24,8 +24,8 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer without checking which integrator it belongs to. So the id must come from a trusted source, such
-/// as the taxpayer's own API key.
+/// Loads a taxpayer without checking which integrator it belongs to. For an id that an
+/// integrator's request names, use `owned_by_with_id`.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,

@@ -405,7 +405,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_on_a_full_disk_is_never_reported_as_done() {
-        // SQLite only: PostgreSQL has no limit of pages.
+        // SQLite only: a limit of database pages stands for the full disk, and PostgreSQL has no such limit.
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
@@ -441,7 +441,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_after_a_statement_that_failed_is_refused() {
-        // PostgreSQL only: it reports success for such a commit although it rolled back.
+        // PostgreSQL only: after a failed statement it rolls back on commit, but reports the commit as successful.
         for test in stores().await.into_iter().skip(1) {
             let tx = test.store.begin().await.unwrap();
             add(&tx, "lost").await.unwrap();

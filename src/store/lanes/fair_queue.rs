@@ -41,8 +41,8 @@ pub struct BlockedStep {
 }
 
 impl BlockedStep {
-    /// True if `now`, the present list of blocked steps, no longer blocks this step for at least one of its
-    /// taxpayers.
+    /// True if this step is no longer blocked for at least one of the taxpayers that it was blocked for. `now` is
+    /// the present list of blocked steps.
     pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {
         let Some(now) = now.iter().find(|other| other.step == self.step) else { return true };
         match (&self.taxpayers, &now.taxpayers) {
