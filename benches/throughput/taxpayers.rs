@@ -52,15 +52,9 @@ impl BenchTaxpayers {
         endpoints: Range<usize>,
         invoices_each: usize,
     ) -> Self {
-        let (name, key) = (format!("crowd{}", endpoints.start), format!("sik_{:032}", endpoints.start));
-        let email = format!("{name}@bench.example");
-        let key = SecretString::from(key).into();
-        let added = add_integrator(&app.store, &name, &email, &key, app.clock.now()).await;
-        let integrator = added.unwrap();
+        let integrator = integrator(app, endpoints.start).await;
         let making = stream::iter(endpoints.clone()).map(async |number| {
-            let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());
-            app.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
-            app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await.unwrap();
+            let id = taxpayer(app, integrator, number).await;
             let change = WebhookChange {
                 url: sink.url(number),
                 enabled_events: Some(vec![EVENT.into()]),
@@ -129,6 +123,21 @@ impl BenchTaxpayers {
         let is_approved = status == SettableStatus::Approved;
         invoice.next.set(if is_approved { SettableStatus::Draft } else { SettableStatus::Approved });
     }
+}
+
+pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
+    let (name, key) = (format!("crowd{number}"), format!("sik_{number:032}"));
+    let email = format!("{name}@bench.example");
+    let key = SecretString::from(key).into();
+    add_integrator(&app.store, &name, &email, &key, app.clock.now()).await.unwrap()
+}
+
+/// Makes a taxpayer that may create invoices.
+pub(crate) async fn taxpayer(app: &App, integrator: IntegratorId, number: usize) -> TaxpayerId {
+    let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());
+    app.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
+    app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await.unwrap();
+    id
 }
 
 async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> BenchInvoice {

@@ -3,14 +3,18 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use einvoice::app::{Application, demo_accounts};
+use einvoice::app::{App, Application};
 use einvoice::config::Settings;
-use secrecy::ExposeSecret;
+use einvoice::internals::Actor;
+use futures_util::stream::{self, StreamExt};
+use secrecy::SecretString;
 use serde_json::Value;
 use testkit::documents;
+
+use crate::taxpayers;
 
 /// What the clients saw.
 pub(crate) struct Figures {
@@ -19,10 +23,20 @@ pub(crate) struct Figures {
     pub(crate) p99_ms: f64,
 }
 
-pub(crate) async fn creates(settings: &Settings, clients: usize, span: Duration) -> Figures {
+/// Taxpayers that are made at a time.
+const MADE_AT_ONCE: usize = 64;
+/// Numbers of the taxpayers, apart from those of the deliveries.
+const FIRST_NUMBER: usize = 500_000;
+
+/// Creates by so many taxpayers in turn.
+pub(crate) async fn creates(
+    settings: &Settings,
+    taxpayers: usize,
+    clients: usize,
+    span: Duration,
+) -> Figures {
     let application = Application::build(settings).await.unwrap();
-    let accounts = demo_accounts(application.app(), settings).await.unwrap().unwrap();
-    let key = accounts.taxpayer_key.expose_secret().to_owned();
+    let keys = keys(application.app(), taxpayers).await;
     let (address, handle) = (application.address(), application.handle());
     let service = actix_rt::spawn(application.run_until_stopped());
     let load = move || {
@@ -31,7 +45,7 @@ pub(crate) async fn creates(settings: &Settings, clients: usize, span: Duration)
             .enable_all()
             .build()
             .unwrap()
-            .block_on(hammer(address, key, clients, span))
+            .block_on(hammer(address, keys, clients, span))
     };
     let mut latencies = tokio::task::spawn_blocking(load).await.unwrap();
     handle.stop(true).await;
@@ -42,11 +56,28 @@ pub(crate) async fn creates(settings: &Settings, clients: usize, span: Duration)
     Figures { per_second: f64::from(count) / span.as_secs_f64(), p50_ms: at(500), p99_ms: at(990) }
 }
 
-async fn hammer(address: SocketAddr, key: String, clients: usize, span: Duration) -> Vec<Duration> {
+async fn keys(app: &App, taxpayers: usize) -> Arc<[String]> {
+    // Each measurement makes its own: numbers are taken once.
+    static NEXT: AtomicUsize = AtomicUsize::new(FIRST_NUMBER);
+    let first = NEXT.fetch_add(taxpayers, Ordering::Relaxed);
+    let integrator = taxpayers::integrator(app, first).await;
+    let making = stream::iter(first..first + taxpayers).map(async |number| {
+        let id = taxpayers::taxpayer(app, integrator, number).await;
+        let key = format!("tpk_{number:040}");
+        let new = SecretString::from(key.clone()).into();
+        app.taxpayers.rotate_key(id, new, Actor::CommandLine).await.unwrap();
+        key
+    });
+    making.buffered(MADE_AT_ONCE).collect::<Vec<_>>().await.into()
+}
+
+async fn hammer(address: SocketAddr, keys: Arc<[String]>, clients: usize, span: Duration) -> Vec<Duration> {
     let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(clients).build().unwrap();
-    let (numbers, until) = (Arc::new(AtomicU64::new(0)), Instant::now() + span);
+    let (numbers, until) = (Arc::new(AtomicUsize::new(0)), Instant::now() + span);
     let tasks: Vec<_> = (0..clients)
-        .map(|_| tokio::spawn(post_until(client.clone(), address, key.clone(), Arc::clone(&numbers), until)))
+        .map(|_| {
+            tokio::spawn(post_until(client.clone(), address, Arc::clone(&keys), Arc::clone(&numbers), until))
+        })
         .collect();
     let mut latencies = Vec::new();
     for task in tasks {
@@ -58,17 +89,19 @@ async fn hammer(address: SocketAddr, key: String, clients: usize, span: Duration
 async fn post_until(
     client: reqwest::Client,
     address: SocketAddr,
-    key: String,
-    numbers: Arc<AtomicU64>,
+    keys: Arc<[String]>,
+    numbers: Arc<AtomicUsize>,
     until: Instant,
 ) -> Vec<Duration> {
     let mut latencies = Vec::new();
     let mut invoice = documents::invoice();
     while Instant::now() < until {
-        invoice["invoice_no"] = Value::from(format!("H{}", numbers.fetch_add(1, Ordering::Relaxed)));
+        let number = numbers.fetch_add(1, Ordering::Relaxed);
+        let key = &keys[number % keys.len()];
+        invoice["invoice_no"] = Value::from(format!("H{number}"));
         let start = Instant::now();
         let request = client.post(format!("http://{address}/v1/tax-payers/invoices"));
-        let answer = request.header("x-api-key", &key).json(&invoice).send().await.unwrap();
+        let answer = request.header("x-api-key", key).json(&invoice).send().await.unwrap();
         let status = answer.status();
         answer.bytes().await.unwrap();
         assert_eq!(status, 201, "a create was refused");

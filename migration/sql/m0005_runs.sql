@@ -28,8 +28,8 @@ CREATE TABLE pipeline_runs (
     updated_at bigint NOT NULL,
     PRIMARY KEY (taxpayer_id, id)
 );
-CREATE UNIQUE INDEX pipeline_runs_by_taxpayer_id_operation_irn_key
-    ON pipeline_runs (taxpayer_id, operation, irn_key);
+CREATE UNIQUE INDEX pipeline_runs_by_taxpayer_id_irn_key_operation
+    ON pipeline_runs (taxpayer_id, irn_key, operation);
 CREATE UNIQUE INDEX pipeline_runs_by_id ON pipeline_runs (id);
 -- Lists of operators, newest first: ids grow with time.
 CREATE INDEX pipeline_runs_by_state_id ON pipeline_runs (state, id);

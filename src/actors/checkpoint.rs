@@ -86,7 +86,7 @@ impl Checkpointer {
         ids: &[TaxpayerId],
         broken: &mut Vec<TaxpayerId>,
     ) -> Result<Vec<ChainHead>, CheckpointError> {
-        let found = events::heads(&self.store, ids).await?;
+        let found = events::heads(self.store.reader(), ids).await?;
         let signed: Vec<_> = {
             let file = self.file.lock().await;
             let signed =

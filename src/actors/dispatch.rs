@@ -316,6 +316,7 @@ mod tests {
     use super::*;
     use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::fair_queue::QueuedLane;
+    use crate::store::lanes::group;
     use crate::store::testing::stores;
 
     /// This lease duration is long enough for a slow test machine to renew a lease in time.
@@ -410,9 +411,10 @@ mod tests {
             let (dispatcher, mut lanes_seen) = endless(store, &handover);
             let place = handover.reserve_slot().unwrap();
             let tx = store.begin().await.unwrap();
+            let (owner, lease) = (place.owner(), place.lease());
+            let keys = ["7".to_owned()];
             let taken =
-                lanes::claim_if_idle(&tx, LaneKind::Endpoint, "7", place.owner(), place.lease()).await;
-            let taken = taken.unwrap().unwrap();
+                group::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease).await.unwrap().remove(0);
             tx.commit().await.unwrap();
             let (_address, arbiters) = start(dispatcher);
             place.hand_over(taken.clone());

@@ -4,6 +4,7 @@
 pub mod checkpoint_file;
 pub mod event_row;
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
@@ -40,13 +41,13 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
 /// Returns the sequence and the hash of the last event of each taxpayer's log. Taxpayers without events are
 /// left out.
 pub async fn heads(
-    store: &Store,
+    connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let last = "e.taxpayer_id = given.value AND e.sequence = \
         (SELECT MAX(x.sequence) FROM events AS x WHERE x.taxpayer_id = given.value)";
-    let given = format!("{} AS given", dialect(store.backend()).json_numbers("$1"));
-    chain_heads(store, &given, last, json(&taxpayers)).await
+    let given = format!("{} AS given", dialect(connection.get_database_backend()).json_numbers("$1"));
+    chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
 /// Loads the present hash of the event at each of these sequences, one for each taxpayer. Missing events are
@@ -59,20 +60,21 @@ pub async fn hashes_at(
         AND e.sequence = CAST(given.value ->> 1 AS BIGINT)";
     let given = dialect(store.backend()).json_elements("$1", "given");
     let wanted: Vec<_> = wanted.iter().map(|one| (one.taxpayer_id, one.head.sequence)).collect();
-    chain_heads(store, &given, condition, json(&wanted)).await
+    chain_heads(store.reader(), &given, condition, json(&wanted)).await
 }
 
 async fn chain_heads(
-    store: &Store,
+    connection: &impl ConnectionTrait,
     given: &str,
     condition: &str,
     list: String,
 ) -> Result<HashMap<TaxpayerId, LogHead>, StoreError> {
     let events = Aliased { table: "events", alias: "e" };
-    let joined = dialect(store.backend()).lateral_join(Join::Inner, events, condition);
+    let backend = connection.get_database_backend();
+    let joined = dialect(backend).lateral_join(Join::Inner, events, condition);
     let sql = format!("SELECT e.taxpayer_id, e.sequence, e.hash FROM {given} {joined}");
-    let statement = Statement::from_sql_and_values(store.backend(), sql, [list.into()]);
-    let rows = store.reader().query_all_raw(statement).await?;
+    let statement = Statement::from_sql_and_values(backend, sql, [list.into()]);
+    let rows = connection.query_all_raw(statement).await?;
     let read = |row: &QueryResult| {
         let head = LogHead { sequence: row.try_get("", "sequence")?, hash: row.try_get("", "hash")? };
         Ok((TaxpayerId(row.try_get("", "taxpayer_id")?), head))
@@ -80,9 +82,9 @@ async fn chain_heads(
     rows.iter().map(read).collect()
 }
 
-pub async fn append(tx: &Transaction, events: &[Event]) -> Result<(), StoreError> {
+pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<(), StoreError> {
     for chunk in portions(events) {
-        let rows = chunk.iter().map(|event| Model::from(event).into_active_model());
+        let rows = chunk.iter().map(|event| Model::from(event.borrow()).into_active_model());
         Entity::insert_many(rows).exec_without_returning(tx).await?;
     }
     Ok(())

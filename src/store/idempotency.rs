@@ -87,7 +87,7 @@ pub(crate) async fn taken(
 pub(crate) async fn keep(
     store: &Store,
     tx: &Transaction,
-    entries: &[KeyEntry],
+    entries: &[&KeyEntry],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     for chunk in portions(entries) {
@@ -129,7 +129,7 @@ fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
 /// request's response stays.
 pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    match keep(store, &tx, &[entry], now).await {
+    match keep(store, &tx, &[&entry], now).await {
         Ok(()) => tx.commit().await,
         Err(StoreError::Duplicate(_)) => tx.rollback().await,
         Err(error) => Err(error),
@@ -205,7 +205,7 @@ mod tests {
 
     async fn keep_one(store: &Store, entry: &KeyEntry, now: Timestamp) -> Result<(), StoreError> {
         let tx = store.begin().await.unwrap();
-        keep(store, &tx, std::slice::from_ref(entry), now).await?;
+        keep(store, &tx, &[entry], now).await?;
         tx.commit().await
     }
 

@@ -22,7 +22,8 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
-use crate::store::db::union::union_all;
+use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
+use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
 /// Identifiers of invoices. An invoice matches if it has any one of them.
@@ -46,46 +47,44 @@ impl InvoiceNames {
         }
         Some(())
     }
-
-    /// Builds the queries that find the invoices. Each inner list becomes one statement; it has at most one query
-    /// by ids, one by numbers and one by IRNs.
-    fn finders(&self, taxpayer: TaxpayerId) -> Vec<Vec<Select<Entity>>> {
-        let mut ids = portions(&self.ids);
-        let mut numbers = portions(&self.numbers);
-        let mut irn_keys = portions(&self.irn_keys);
-        let mut all = Vec::new();
-        loop {
-            let any = [
-                ids.next().map(|some| Column::Id.is_in(some.iter().copied())),
-                numbers.next().map(|some| Column::InvoiceNo.is_in(some)),
-                irn_keys.next().map(|some| Column::IrnKey.is_in(some)),
-            ];
-            let finders: Vec<_> =
-                any.into_iter().flatten().map(|named| owned_by(taxpayer).filter(named)).collect();
-            if finders.is_empty() {
-                return all;
-            }
-            all.push(finders);
-        }
-    }
 }
 
 fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
     Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
 }
 
-/// Loads the invoices of a taxpayer that have any of these identifiers, ordered by id.
+pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
+    let columns = [NameColumn::Number("id"), NameColumn::Text("invoice_no"), NameColumn::Text("irn_key")];
+    lookup_sql(dialect, "invoices", &columns)
+});
+
+/// Loads the invoices of each taxpayer with any of its identifiers.
+pub async fn with_names(
+    connection: &impl ConnectionTrait,
+    wanted: impl IntoIterator<Item = (TaxpayerId, InvoiceNames)>,
+) -> Result<Vec<Invoice>, StoreError> {
+    let (mut ids, mut numbers, mut irn_keys) =
+        (NameList::default(), NameList::default(), NameList::default());
+    for (taxpayer, names) in wanted {
+        ids.extend(taxpayer, names.ids);
+        numbers.extend(taxpayer, names.numbers);
+        irn_keys.extend(taxpayer, names.irn_keys);
+    }
+    if ids.is_empty() && numbers.is_empty() && irn_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<Model> = find(connection, &LOOKUP, [ids.json(), numbers.json(), irn_keys.json()]).await?;
+    let found: BTreeMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
+    found.into_values().map(Invoice::try_from).collect()
+}
+
+/// Loads the invoices of a taxpayer with any of these identifiers.
 pub async fn owned_by_with_names(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     names: InvoiceNames,
 ) -> Result<Vec<Invoice>, StoreError> {
-    let mut found = BTreeMap::new();
-    for finders in names.finders(taxpayer) {
-        let rows = union_all(connection, finders).await?;
-        found.extend(rows.into_iter().map(|row| (row.id, row)));
-    }
-    found.into_values().map(Invoice::try_from).collect()
+    with_names(connection, [(taxpayer, names)]).await
 }
 
 /// Finds an invoice of a taxpayer by a `unique_no`.

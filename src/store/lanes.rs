@@ -9,6 +9,7 @@
 pub mod abandoned;
 pub mod clock_setback;
 pub mod fair_queue;
+pub mod group;
 pub mod leases;
 
 use std::time::Duration;
@@ -139,53 +140,6 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
     statement.on_conflict(OnConflict::columns(["kind", "key"]).update_column("next_due_at").to_owned());
     tx.execute(&statement).await?;
     Ok(())
-}
-
-/// Makes a lane due now because of new work. Creates the lane if it does not exist. A parked lane keeps its due
-/// time. Returns true if the lane is held. The lane stays locked until this transaction commits, so the holder
-/// can release the lane only after that, and then sees the new work.
-pub async fn wake(tx: &Transaction, kind: LaneKind, key: &str) -> Result<bool, StoreError> {
-    let now = sql::now(tx.get_database_backend());
-    let is_parked =
-        Expr::col(("lanes", "next_step")).eq(PROBE).and(Expr::col(("lanes", "next_due_at")).gt(now.clone()));
-    let due = Expr::case(is_parked, Expr::col(("lanes", "next_due_at"))).finally(now.clone());
-    let is_held = Expr::col("lease_until").is_not_null().and(Expr::col("lease_until").gte(now.clone()));
-    let statement = Query::insert()
-        .into_table("lanes")
-        .columns(["kind", "key", "epoch", "version", "next_due_at"])
-        .values_panic([kind.as_str().into(), key.into(), 0_i64.into(), 0_i64.into(), now])
-        .on_conflict(OnConflict::columns(["kind", "key"]).value("next_due_at", due).to_owned())
-        .returning(Query::returning().expr(is_held))
-        .to_owned();
-    let row = tx.query_one(&statement).await?.ok_or(StoreError::Stale)?;
-    Ok(row.try_get_by_index(0)?)
-}
-
-/// Claims a lane in the transaction that adds new work to it. Returns `None` if the lane is held, abandoned or
-/// parked.
-pub async fn claim_if_idle(
-    tx: &Transaction,
-    kind: LaneKind,
-    key: &str,
-    owner: &str,
-    lease: Duration,
-) -> Result<Option<Lease>, StoreError> {
-    let now = sql::now(tx.get_database_backend());
-    let is_awake = Expr::col("next_step").is_null().or(Expr::col("next_step").ne(PROBE));
-    let statement = Query::update()
-        .table("lanes")
-        .value("owner", owner)
-        .value("epoch", Expr::col("epoch").add(1_i64))
-        .value("lease_until", later(&now, lease))
-        .value("next_due_at", now.clone())
-        .and_where(Expr::col("kind").eq(kind.as_str()))
-        .and_where(Expr::col("key").eq(key))
-        .and_where(Expr::col("lease_until").is_null())
-        .and_where(is_awake.or(Expr::col("next_due_at").lte(now)))
-        .returning_col("epoch")
-        .to_owned();
-    let row = tx.query_one(&statement).await?;
-    row.map(|row| Ok(Lease { kind, key: key.to_owned(), epoch: row.try_get("", "epoch")? })).transpose()
 }
 
 /// Claims lanes that are due and free. The lane that has been due longest comes first. If holders of a lane

@@ -3,34 +3,51 @@
 pub mod run_row;
 pub mod step_row;
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use sea_orm::sea_query::{Expr, OnConflict};
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, Statement,
+};
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
-use crate::store::db::column::RowRef;
+use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::page::{self, Page};
+use crate::store::db::sql::SqlOnce;
 use crate::store::runs::run_row::{Column, Entity, Model};
 
-/// Loads a taxpayer's runs for these IRN keys, ordered by the time of their last change.
+pub(crate) static LOOKUP: SqlOnce =
+    SqlOnce::new(|dialect| lookup_sql(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")]));
+
+/// Loads the runs of each taxpayer for its IRNs, in the order of their last change.
+pub async fn with_irn_keys(
+    connection: &impl ConnectionTrait,
+    wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,
+) -> Result<Vec<Run>, StoreError> {
+    let mut irn_keys = NameList::default();
+    for (taxpayer, keys) in wanted {
+        irn_keys.extend(taxpayer, keys.into_iter().collect::<BTreeSet<_>>());
+    }
+    if irn_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows: Vec<Model> = find(connection, &LOOKUP, [irn_keys.json()]).await?;
+    rows.sort_by_key(|row| row.updated_at);
+    rows.into_iter().map(Run::try_from).collect()
+}
+
+/// Loads a taxpayer's runs for these IRNs.
 pub async fn owned_by_with_irn_keys(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
     irn_keys: Vec<String>,
 ) -> Result<Vec<Run>, StoreError> {
-    if irn_keys.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::IrnKey.is_in(irn_keys))
-        .order_by_asc(Column::UpdatedAt)
-        .all(connection)
-        .await?;
-    rows.into_iter().map(Run::try_from).collect()
+    with_irn_keys(connection, [(taxpayer, irn_keys)]).await
 }
 
 pub async fn owned_by_with_id(
@@ -126,22 +143,37 @@ pub async fn begin_step(
     Ok(())
 }
 
-/// Logs the outcome of a step's call to the authority.
-pub async fn end_step(
-    tx: &Transaction,
-    taxpayer: TaxpayerId,
-    attempt_id: uuid::Uuid,
-    verdict: &StepResult,
-    duration_ms: i64,
-) -> Result<(), StoreError> {
-    step_row::Entity::update_many()
-        .col_expr(step_row::Column::Outcome, Expr::value(verdict.as_str()))
-        .col_expr(step_row::Column::DurationMs, Expr::value(duration_ms))
-        .col_expr(step_row::Column::Error, Expr::value(verdict.error().map(str::to_owned)))
-        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(step_row::Column::Id.eq(attempt_id.to_string()))
-        .exec(tx)
-        .await?;
+/// The outcome of a step's call.
+#[derive(Debug)]
+pub struct CompletedStep {
+    pub taxpayer: TaxpayerId,
+    pub attempt_id: uuid::Uuid,
+    pub verdict: StepResult,
+    pub duration_ms: i64,
+}
+
+static END_STEPS: SqlOnce = SqlOnce::new(|dialect| {
+    format!(
+        "UPDATE pipeline_steps SET outcome = given.value ->> 2, \
+         duration_ms = CAST(given.value ->> 3 AS BIGINT), error = given.value ->> 4 FROM {} \
+         WHERE pipeline_steps.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
+         AND pipeline_steps.id = given.value ->> 1",
+        dialect.json_elements("$1", "given")
+    )
+});
+
+/// Logs the outcomes of the calls of steps.
+pub async fn end_steps(tx: &Transaction, steps: &[&CompletedStep]) -> Result<(), StoreError> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let ended = |step: &&CompletedStep| {
+        let CompletedStep { taxpayer, attempt_id, verdict, duration_ms } = step;
+        json(&(taxpayer.0, attempt_id.to_string(), verdict.as_str(), duration_ms, verdict.error()))
+    };
+    let list = format!("[{}]", steps.iter().map(ended).collect::<Vec<_>>().join(","));
+    let backend = tx.get_database_backend();
+    tx.execute_raw(Statement::from_sql_and_values(backend, END_STEPS.get(backend), [list.into()])).await?;
     Ok(())
 }
 

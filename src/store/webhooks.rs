@@ -29,7 +29,7 @@ use crate::domain::events::endpoint_health::FailureStreak;
 use crate::domain::integration::Integration;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, json, named};
-use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
@@ -46,8 +46,26 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// An endpoint with its settings and state, loaded by one query. It does not implement `Debug`, since it holds
-/// open secrets.
+/// Loads the endpoints of these taxpayers. Taxpayers without one are left out.
+pub async fn with_owners(
+    connection: &impl ConnectionTrait,
+    taxpayers: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, Endpoint>, StoreError> {
+    let mut found = HashMap::new();
+    for chunk in portions(taxpayers) {
+        let rows = Entity::find()
+            .filter(Column::TaxpayerId.is_in(chunk.iter().map(|id| id.0)))
+            .all(connection)
+            .await?;
+        for row in rows {
+            found.insert(TaxpayerId(row.taxpayer_id), Endpoint::try_from(row)?);
+        }
+    }
+    Ok(found)
+}
+
+/// An endpoint with its settings and state, loaded by one query. It has no `Debug`, since the secrets are
+/// open.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
     /// The secrets that sign now, newest first.

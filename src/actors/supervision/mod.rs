@@ -39,7 +39,7 @@ pub mod tree;
 pub mod watchdog;
 
 pub use admission::{Admission, AdmissionLimits};
-pub use arbiters::Arbiters;
+pub use arbiters::{Arbiters, hash_of};
 pub use batch_actor::Worker;
 pub use guard::supervise;
 pub use panics::{assert_unwinding, install_hook};

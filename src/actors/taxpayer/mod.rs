@@ -1,16 +1,18 @@
-//! One actor per active taxpayer, the only writer of that taxpayer's data. It executes commands in batches, one transaction
-//! a batch. Each command is decided alone; a refused command changes nothing.
+//! One actor per active taxpayer, the only writer of that taxpayer's data. It executes commands in batches; the batches of
+//! several taxpayers share a transaction. Each command is decided alone; a refused command changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | the commands and their replies; how callers send them | `command`, `handle` |
-//! | one batch, one transaction | `actor` |
-//! | what a batch reads, works on and writes | `read_set`, `unit_of_work`, `indexes`, `write_set` |
+//! | the actor, and the group commit of several actors' batches | `actor`, `committer` |
+//! | one transaction | `transaction` |
+//! | what a transaction reads, works on and writes | `read_set`, `unit_of_work`, `indexes`, `write_set` |
 //! | the decision of each command | `commands` |
 
 mod actor;
 pub mod command;
 mod commands;
+mod committer;
 pub mod handle;
 mod indexes;
 mod read_set;
@@ -18,6 +20,7 @@ mod read_set;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod unit_of_work;
 mod write_set;
 

@@ -1,25 +1,31 @@
 //! Everything a batch reads before it decides: reserved ids, the cached state, then the rows that its commands name, one
 //! query a table.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 
 use crate::actors::supervision::Task;
+use crate::actors::taxpayer::actor::TaxpayerDeps;
 use crate::actors::taxpayer::command::{CommandEnvelope, TaxpayerCommand};
 use crate::actors::taxpayer::unit_of_work::{ReservedIds, UnitOfWork};
 use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{EventKind, LogHead};
+use crate::domain::events::replay::Replay;
+use crate::domain::integration::Integration;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::item::Item;
 use crate::domain::invoice::revision::RevisedLine;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::SettableStatus;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
-use crate::domain::party::verification::VerificationPolicy;
-use crate::domain::party::{CustomerDetails, Taxpayer};
+use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::payment::PaymentUpdate;
-use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::domain::pipeline::Run;
+use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -27,9 +33,8 @@ use crate::store::db::ids::IdKind;
 use crate::store::events;
 use crate::store::invoices;
 use crate::store::invoices::InvoiceNames;
-use crate::store::invoices::customers;
-use crate::store::invoices::items;
-use crate::store::invoices::items::ItemNames;
+use crate::store::invoices::customers::{self, CustomerNames};
+use crate::store::invoices::items::{self, ItemNames};
 use crate::store::operations::outages;
 use crate::store::operations::outages::OutageEvent;
 use crate::store::operations::supplier_invoices;
@@ -50,13 +55,33 @@ pub(crate) struct CachedState {
 }
 
 impl CachedState {
-    pub(crate) async fn load(tx: &Transaction, id: TaxpayerId, version: i64) -> Result<Self, StoreError> {
-        Ok(Self {
-            version,
-            taxpayer: taxpayers::with_id(tx, id).await?,
-            endpoint: webhooks::owned_by(tx, id).await?,
-            head: events::head(tx, id).await?,
-        })
+    /// Loads the state of taxpayers whose lanes are locked, with the versions of the lanes.
+    pub(crate) async fn load(
+        tx: &Transaction,
+        versions: &[(TaxpayerId, i64)],
+    ) -> Result<HashMap<TaxpayerId, Self>, StoreError> {
+        if versions.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let ids: Vec<_> = versions.iter().map(|(id, _)| *id).collect();
+        let mut taxpayers = taxpayers::with_ids(tx, &ids).await?;
+        let mut endpoints = webhooks::with_owners(tx, &ids).await?;
+        let mut heads = events::heads(tx, &ids).await?;
+        let state = |(id, version): &(TaxpayerId, i64)| {
+            let state = Self {
+                version: *version,
+                taxpayer: taxpayers.remove(id),
+                endpoint: endpoints.remove(id),
+                head: heads.remove(id).unwrap_or_default(),
+            };
+            (*id, state)
+        };
+        Ok(versions.iter().map(state).collect())
+    }
+
+    /// The state as of before its lane was locked, for a transaction that was rolled back.
+    pub(crate) fn before_lock(self) -> Self {
+        Self { version: self.version - 1, ..self }
     }
 }
 
@@ -99,8 +124,7 @@ fn line_count(command: &TaxpayerCommand) -> usize {
 #[derive(Default)]
 struct ReadSet {
     invoices: InvoiceNames,
-    customer_numbers: Vec<String>,
-    tins: Vec<String>,
+    customers: CustomerNames,
     items: ItemNames,
     run_irn_keys: Vec<String>,
     supplier_irn_keys: Vec<String>,
@@ -164,8 +188,8 @@ impl ReadSet {
     }
 
     fn add_customer(&mut self, customer: &CustomerDetails) {
-        self.customer_numbers.push(customer.no.clone());
-        self.tins.extend(customer.tin.clone());
+        self.customers.numbers.insert(customer.no.clone());
+        self.customers.tins.extend(customer.tin.clone());
     }
 
     fn add_item(&mut self, line: &Line) {
@@ -184,73 +208,166 @@ impl ReadSet {
         }
     }
 
-    /// An update and a cancellation also read the runs of their invoice, which they may name by another number than the IRN.
-    fn add_runs(&mut self, named: Vec<String>, stored: &[Invoice]) {
-        self.run_irn_keys.extend(named);
-        self.run_irn_keys.extend(stored.iter().map(|invoice| invoice.irn.key()));
-    }
-
     fn add_irn(&mut self, irn: &Irn) {
         self.invoices.irn_keys.push(irn.key());
         self.run_irn_keys.push(irn.key());
     }
 }
 
-/// What is known of a batch before its rows are read.
-pub(crate) struct BatchStart {
+/// What is known of a taxpayer's commands before their rows are read.
+pub(crate) struct BatchStart<'a> {
     pub(crate) id: TaxpayerId,
-    pub(crate) now: Timestamp,
-    pub(crate) deadlines: DeadlinePolicy,
-    pub(crate) verification: VerificationPolicy,
+    pub(crate) tasks: &'a [Task<CommandEnvelope>],
     pub(crate) cached: CachedState,
     pub(crate) ids: ReservedIds,
 }
 
-/// Reads the rows that the commands name and returns the unit of work.
+/// Reads the rows that the commands of these taxpayers name. Returns a unit of work for each, in their order.
 pub(crate) async fn load(
-    store: &Store,
+    deps: &TaxpayerDeps,
     tx: &Transaction,
-    tasks: &[Task<CommandEnvelope>],
-    start: BatchStart,
-) -> Result<UnitOfWork, StoreError> {
-    let BatchStart { id, now, deadlines, verification, cached, ids } = start;
-    let mut wanted = ReadSet::default();
-    for task in tasks {
-        wanted.add(task, &cached);
+    now: Timestamp,
+    starts: Vec<BatchStart<'_>>,
+) -> Result<Vec<UnitOfWork>, StoreError> {
+    let mut read_sets: Vec<_> = starts.iter().map(ReadSet::of).collect();
+    let names = read_sets.iter_mut().zip(&starts);
+    let names = names.map(|(wanted, start)| (start.id, std::mem::take(&mut wanted.invoices)));
+    let mut invoices: ByOwner<Invoice> = ByOwner::default();
+    for invoice in invoices::with_names(tx, names.collect::<Vec<_>>()).await? {
+        invoices.put(invoice.taxpayer_id, invoice);
     }
-    let conflicts = conflicts(tx, &cached, tasks, id, now).await?;
-    let names = std::mem::take(&mut wanted.invoices);
-    let irn_keys = names.irn_keys.clone();
-    let invoices = invoices::owned_by_with_names(tx, id, names).await?;
-    if tasks.iter().any(|task| may_end_runs(task)) {
-        wanted.add_runs(irn_keys, &invoices);
+    for (wanted, start) in read_sets.iter_mut().zip(&starts) {
+        wanted.add_stored(start.tasks, invoices.of_owner(start.id));
     }
-    if !wanted.receipts.is_empty() {
-        wanted.receipts.extend(invoices.iter().map(|invoice| invoice.irn.to_string()));
+    let names = |wanted: &mut ReadSet| std::mem::take(&mut wanted.items);
+    let items = items::with_names(tx, each(&mut read_sets, &starts, names)).await?;
+    let mut items: ByOwner<Item> = items.into_iter().collect();
+    let names = |wanted: &mut ReadSet| std::mem::take(&mut wanted.customers);
+    let customers = customers::with_names(tx, each(&mut read_sets, &starts, names)).await?;
+    let mut customers: ByOwner<Customer> = customers.into_iter().collect();
+    let names = |wanted: &mut ReadSet| std::mem::take(&mut wanted.run_irn_keys);
+    let runs = runs::with_irn_keys(tx, each(&mut read_sets, &starts, names)).await?;
+    let mut runs: ByOwner<Run> = runs.into_iter().map(|run| (run.taxpayer_id, run)).collect();
+
+    let mut units = Vec::with_capacity(starts.len());
+    for (wanted, start) in read_sets.into_iter().zip(starts) {
+        let id = start.id;
+        let rare = wanted.load_rare(&deps.store, tx, &start, now).await?;
+        units.push(UnitOfWork {
+            id,
+            now,
+            deadlines: deps.deadlines,
+            verification: deps.verification,
+            invoices: invoices.take(id).into_iter().collect(),
+            items: items.take(id).into_iter().collect(),
+            customers: customers.take(id).into_iter().collect(),
+            runs: runs.take(id),
+            supplier_invoices: rare.supplier_invoices,
+            acknowledged: rare.acknowledged,
+            integration: rare.integration,
+            replays: rare.replays,
+            sent_outages: rare.sent_outages,
+            conflicts: rare.conflicts,
+            ids: start.ids,
+            cached: start.cached,
+            writes: WriteSet::default(),
+        });
     }
-    Ok(UnitOfWork {
-        id,
-        now,
-        deadlines,
-        verification,
-        invoices: invoices.into_iter().collect(),
-        items: items::owned_by_with_names(tx, id, wanted.items).await?,
-        customers: customers::owned_by_with_numbers(tx, id, wanted.customer_numbers, wanted.tins)
-            .await?
-            .into_iter()
-            .collect(),
-        runs: runs::owned_by_with_irn_keys(tx, id, wanted.run_irn_keys).await?,
-        supplier_invoices: supplier_invoices::owned_by_with_irn_keys(tx, id, wanted.supplier_irn_keys)
-            .await?,
-        acknowledged: events::irns_with(tx, id, EventKind::InvoiceAcknowledged, wanted.receipts).await?,
-        integration: if wanted.integration { integrations::owned_by(store, tx, id).await? } else { None },
-        replays: if wanted.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
-        sent_outages: outages::received_by(tx, id, &wanted.outages).await?,
-        ids,
-        conflicts,
-        cached,
-        writes: WriteSet::default(),
-    })
+    Ok(units)
+}
+
+/// Takes one part of each read set, with its taxpayer.
+fn each<T>(
+    read_sets: &mut [ReadSet],
+    starts: &[BatchStart<'_>],
+    part: impl Fn(&mut ReadSet) -> T,
+) -> Vec<(TaxpayerId, T)> {
+    read_sets.iter_mut().zip(starts).map(|(wanted, start)| (start.id, part(wanted))).collect()
+}
+
+/// Rows of several taxpayers, each taxpayer's in the order in which they were read.
+struct ByOwner<T>(HashMap<TaxpayerId, Vec<T>>);
+
+impl<T> Default for ByOwner<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> ByOwner<T> {
+    fn put(&mut self, owner: TaxpayerId, row: T) {
+        self.0.entry(owner).or_default().push(row);
+    }
+
+    fn of_owner(&self, owner: TaxpayerId) -> &[T] {
+        self.0.get(&owner).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn take(&mut self, owner: TaxpayerId) -> Vec<T> {
+        self.0.remove(&owner).unwrap_or_default()
+    }
+}
+
+impl<T> FromIterator<(TaxpayerId, T)> for ByOwner<T> {
+    fn from_iter<I: IntoIterator<Item = (TaxpayerId, T)>>(rows: I) -> Self {
+        let mut all = Self::default();
+        rows.into_iter().for_each(|(owner, row)| all.put(owner, row));
+        all
+    }
+}
+
+/// Rows that few commands name; they are read for each taxpayer by itself.
+struct RareRows {
+    supplier_invoices: Vec<SupplierInvoice>,
+    acknowledged: Vec<Irn>,
+    integration: Option<Integration>,
+    replays: Vec<Replay>,
+    sent_outages: Vec<OutageEvent>,
+    conflicts: Vec<(CommandId, Faults)>,
+}
+
+impl ReadSet {
+    fn of(start: &BatchStart<'_>) -> Self {
+        let mut wanted = Self::default();
+        for task in start.tasks {
+            wanted.add(task, &start.cached);
+        }
+        if start.tasks.iter().any(|task| may_end_runs(task)) {
+            wanted.run_irn_keys.extend(wanted.invoices.irn_keys.iter().cloned());
+        }
+        wanted
+    }
+
+    /// Adds the rows that follow from stored invoices: an update or a cancellation may name its invoice by another number
+    /// than the IRN of its runs.
+    fn add_stored(&mut self, tasks: &[Task<CommandEnvelope>], invoices: &[Invoice]) {
+        if tasks.iter().any(|task| may_end_runs(task)) {
+            self.run_irn_keys.extend(invoices.iter().map(|invoice| invoice.irn.key()));
+        }
+        if !self.receipts.is_empty() {
+            self.receipts.extend(invoices.iter().map(|invoice| invoice.irn.to_string()));
+        }
+    }
+
+    async fn load_rare(
+        self,
+        store: &Store,
+        tx: &Transaction,
+        start: &BatchStart<'_>,
+        now: Timestamp,
+    ) -> Result<RareRows, StoreError> {
+        let id = start.id;
+        let supplier_invoices =
+            supplier_invoices::owned_by_with_irn_keys(tx, id, self.supplier_irn_keys).await?;
+        Ok(RareRows {
+            supplier_invoices,
+            acknowledged: events::irns_with(tx, id, EventKind::InvoiceAcknowledged, self.receipts).await?,
+            integration: if self.integration { integrations::owned_by(store, tx, id).await? } else { None },
+            replays: if self.replays { replays::open_owned_by(tx, id).await? } else { Vec::new() },
+            sent_outages: outages::received_by(tx, id, &self.outages).await?,
+            conflicts: conflicts(tx, start, now).await?,
+        })
+    }
 }
 
 fn may_end_runs(command: &TaxpayerCommand) -> bool {
@@ -263,17 +380,15 @@ fn may_end_runs(command: &TaxpayerCommand) -> bool {
 /// Finds the unique values of these commands that other taxpayers have already.
 async fn conflicts(
     tx: &Transaction,
-    cached: &CachedState,
-    tasks: &[Task<CommandEnvelope>],
-    id: TaxpayerId,
+    start: &BatchStart<'_>,
     now: Timestamp,
 ) -> Result<Vec<(CommandId, Faults)>, StoreError> {
     let mut conflicts = Vec::new();
-    for task in tasks {
-        let faults = match (&***task, &cached.taxpayer) {
+    for task in start.tasks {
+        let faults = match (&***task, &start.cached.taxpayer) {
             (TaxpayerCommand::Onboard(onboarding), _) => {
                 let login = Some(onboarding.contact.email.as_str());
-                taxpayers::taken(tx, &onboarding.taxpayer(id, now), login).await?
+                taxpayers::taken(tx, &onboarding.taxpayer(start.id, now), login).await?
             }
             (TaxpayerCommand::ChangeProfile(change, _), Some(taxpayer)) if change.email.is_some() => {
                 let mut changed = taxpayer.clone();

@@ -1,6 +1,6 @@
 //! Everything a batch writes, in one transaction and in set-based statements, one a table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, Step, StepResult};
+use crate::domain::pipeline::{Run, Step};
 use crate::domain::supplier_invoice::SupplierInvoice;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
@@ -34,12 +34,12 @@ use crate::store::invoices::customers;
 use crate::store::invoices::items;
 use crate::store::invoices::payments;
 use crate::store::lanes::fair_queue::{self, QueuedLane};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, LaneKind, Lease, group};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
 use crate::store::operations::outages::OutageEvent;
 use crate::store::operations::supplier_invoices;
-use crate::store::runs;
+use crate::store::runs::{self, CompletedStep};
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
@@ -83,14 +83,6 @@ pub(crate) struct WriteSet {
     pub(crate) secrets: Vec<SigningSecret>,
     /// Idempotency keys of the executed commands, also of those that changed nothing.
     pub(crate) used_keys: Vec<KeyEntry>,
-}
-
-/// A step of a run whose outcome is known.
-#[derive(Debug)]
-pub(crate) struct CompletedStep {
-    pub(crate) attempt_id: uuid::Uuid,
-    pub(crate) verdict: StepResult,
-    pub(crate) duration_ms: i64,
 }
 
 /// The release of a run's lane.
@@ -158,24 +150,122 @@ impl WriteSet {
     }
 }
 
-impl UnitOfWork {
-    /// Flushes the write set. Returns how the endpoint's worker was woken, if it has new work. If a worker slot is reserved
-    /// and no process holds the endpoint's lane, this transaction also takes the lane's lease.
-    pub(crate) async fn flush(
-        &self,
-        store: &Store,
-        tx: &Transaction,
-        slot: Option<&ReservedSlot<'_>>,
-    ) -> Result<Option<WakeResult>, StoreError> {
-        self.write_account(store, tx).await?;
-        self.write_invoices(tx).await?;
-        self.write_runs(tx).await?;
-        self.write_inbox(tx).await?;
-        let wake = self.write_events(tx, slot).await?;
-        idempotency::keep(store, tx, &self.writes.used_keys, self.now).await?;
-        Ok(wake)
+/// Writes the changes of all units of work. `slots` are reserved workers: this transaction also takes the leases of as many
+/// endpoint lanes that no process holds. Returns how the endpoint's worker of each unit was woken, if it has new work.
+pub(crate) async fn flush(
+    store: &Store,
+    tx: &Transaction,
+    units: &[UnitOfWork],
+    slots: &[ReservedSlot<'_>],
+) -> Result<Vec<Option<WakeResult>>, StoreError> {
+    for unit in units {
+        unit.write_account(store, tx).await?;
     }
+    write_invoices(tx, units).await?;
+    write_runs(tx, units).await?;
+    for unit in units {
+        unit.write_inbox(tx).await?;
+    }
+    let wakes = write_events(tx, units, slots).await?;
+    if let Some(now) = units.first().map(|unit| unit.now) {
+        let used: Vec<_> = units.iter().flat_map(|unit| &unit.writes.used_keys).collect();
+        idempotency::keep(store, tx, &used, now).await?;
+    }
+    Ok(wakes)
+}
 
+async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
+    let Some(now) = units.first().map(|unit| unit.now) else { return Ok(()) };
+    let customers = units.iter().flat_map(|unit| {
+        let dirty = unit.customers.iter().filter(|one| unit.writes.customers.contains(&one.id));
+        dirty.map(|customer| (unit.id, customer))
+    });
+    customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
+    let items = units.iter().flat_map(|unit| {
+        let dirty = unit.writes.items.iter().filter_map(|id| unit.items.get(*id));
+        dirty.map(|item| (unit.id, item))
+    });
+    items::save(tx, &items.collect::<Vec<_>>(), now).await?;
+    let invoices = units
+        .iter()
+        .flat_map(|unit| unit.invoices.iter().filter(|invoice| unit.writes.invoices.contains(&invoice.id)));
+    invoices::save(tx, &invoices.collect::<Vec<_>>()).await?;
+    for batch in units.iter().flat_map(|unit| &unit.writes.batches) {
+        batches::add(tx, batch).await?;
+    }
+    let postings: Vec<_> = units.iter().flat_map(|unit| &unit.writes.postings).collect();
+    payments::append(tx, &postings).await
+}
+
+async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
+    let dirty =
+        units.iter().flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.runs.contains(&run.id)));
+    runs::save(tx, &dirty.collect::<Vec<_>>()).await?;
+    let steps: Vec<_> = units.iter().flat_map(|unit| &unit.writes.completed_steps).collect();
+    runs::end_steps(tx, &steps).await?;
+    for released in units.iter().flat_map(|unit| &unit.writes.released) {
+        let RunLaneRelease { lease, delay, next_step, .. } = released;
+        if released.is_isolated {
+            lanes::release_isolated(tx, lease, *delay, *next_step).await?;
+        } else {
+            lanes::release_at(tx, lease, *delay, *next_step).await?;
+        }
+    }
+    let due = units
+        .iter()
+        .flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.due_runs.contains(&run.id)))
+        .map(queue_entry);
+    fair_queue::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
+}
+
+async fn write_events(
+    tx: &Transaction,
+    units: &[UnitOfWork],
+    slots: &[ReservedSlot<'_>],
+) -> Result<Vec<Option<WakeResult>>, StoreError> {
+    let events: Vec<_> = units.iter().flat_map(|unit| &unit.writes.events).collect();
+    events::append(tx, &events).await?;
+    for unit in units {
+        outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
+    }
+    // Before the deliveries: every writer that adds deliveries holds the lane.
+    let wakes = wake_endpoints(tx, units, slots).await?;
+    if let Some(now) = units.first().map(|unit| unit.now) {
+        let deliveries: Vec<_> = units.iter().flat_map(|unit| &unit.writes.deliveries).collect();
+        deliveries::add(tx, &deliveries, now).await?;
+    }
+    for unit in units {
+        replays::save(tx, &unit.writes.replays).await?;
+        replays::cancel(tx, unit.id, &unit.writes.cancelled_replays, unit.now).await?;
+        audit::append(tx, &unit.writes.audit).await?;
+    }
+    Ok(wakes)
+}
+
+async fn wake_endpoints(
+    tx: &Transaction,
+    units: &[UnitOfWork],
+    slots: &[ReservedSlot<'_>],
+) -> Result<Vec<Option<WakeResult>>, StoreError> {
+    let mut keys: Vec<_> =
+        units.iter().filter(|unit| unit.writes.wakes_endpoint()).map(|unit| unit.id.to_string()).collect();
+    let mut taken = HashMap::new();
+    if let Some(slot) = slots.first() {
+        let first = &keys[..keys.len().min(slots.len())];
+        let leases = group::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
+        taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
+    }
+    keys.retain(|key| !taken.contains_key(key));
+    let held = group::wake(tx, LaneKind::Endpoint, &keys).await?;
+    let wake = |unit: &UnitOfWork| {
+        let key = unit.id.to_string();
+        let woken = || if held.contains(&key) { WakeResult::Held } else { WakeResult::Due };
+        unit.writes.wakes_endpoint().then(|| taken.remove(&key).map_or_else(woken, WakeResult::Taken))
+    };
+    Ok(units.iter().map(wake).collect())
+}
+
+impl UnitOfWork {
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
         let writes = &self.writes;
         if let (true, Some(taxpayer)) = (writes.taxpayer, &self.cached.taxpayer) {
@@ -229,41 +319,6 @@ impl UnitOfWork {
         }
     }
 
-    async fn write_invoices(&self, tx: &Transaction) -> Result<(), StoreError> {
-        let changed = |id: &InvoiceId| self.writes.invoices.contains(id);
-        let dirty: Vec<_> =
-            self.customers.iter().filter(|one| self.writes.customers.contains(&one.id)).collect();
-        customers::save(tx, self.id, &dirty, self.now).await?;
-        let dirty: Vec<_> = self.writes.items.iter().filter_map(|id| self.items.get(*id)).collect();
-        items::save(tx, self.id, &dirty, self.now).await?;
-        let dirty: Vec<_> = self.invoices.iter().filter(|invoice| changed(&invoice.id)).collect();
-        invoices::save(tx, &dirty).await?;
-        for batch in &self.writes.batches {
-            batches::add(tx, batch).await?;
-        }
-        payments::append(tx, &self.writes.postings).await
-    }
-
-    async fn write_runs(&self, tx: &Transaction) -> Result<(), StoreError> {
-        let writes = &self.writes;
-        let dirty: Vec<_> = self.runs.iter().filter(|run| writes.runs.contains(&run.id)).collect();
-        runs::save(tx, &dirty).await?;
-        for step in &writes.completed_steps {
-            runs::end_step(tx, self.id, step.attempt_id, &step.verdict, step.duration_ms).await?;
-        }
-        for released in &writes.released {
-            let RunLaneRelease { lease, delay, next_step, .. } = released;
-            if released.is_isolated {
-                lanes::release_isolated(tx, lease, *delay, *next_step).await?;
-            } else {
-                lanes::release_at(tx, lease, *delay, *next_step).await?;
-            }
-        }
-        let due: Vec<_> =
-            self.runs.iter().filter(|run| writes.due_runs.contains(&run.id)).map(queue_entry).collect();
-        fair_queue::enqueue(tx, LaneKind::Run, &due).await
-    }
-
     async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
         for (invoice, document) in &self.writes.received {
             supplier_invoices::add(tx, invoice, document).await?;
@@ -272,39 +327,5 @@ impl UnitOfWork {
             supplier_invoices::acknowledge(tx, self.id, irn, *at).await?;
         }
         Ok(())
-    }
-
-    async fn write_events(
-        &self,
-        tx: &Transaction,
-        slot: Option<&ReservedSlot<'_>>,
-    ) -> Result<Option<WakeResult>, StoreError> {
-        let writes = &self.writes;
-        events::append(tx, &writes.events).await?;
-        outages::record_notified(tx, self.id, &writes.sent_outages).await?;
-        // Before the deliveries: every writer that adds deliveries holds the lane.
-        let wakes = writes.wakes_endpoint();
-        let wake = if wakes { Some(self.wake_endpoint(tx, slot).await?) } else { None };
-        deliveries::add(tx, &writes.deliveries, self.now).await?;
-        replays::save(tx, &writes.replays).await?;
-        replays::cancel(tx, self.id, &writes.cancelled_replays, self.now).await?;
-        audit::append(tx, &writes.audit).await?;
-        Ok(wake)
-    }
-
-    async fn wake_endpoint(
-        &self,
-        tx: &Transaction,
-        slot: Option<&ReservedSlot<'_>>,
-    ) -> Result<WakeResult, StoreError> {
-        let key = self.id.to_string();
-        if let Some(slot) = slot
-            && let Some(lease) =
-                lanes::claim_if_idle(tx, LaneKind::Endpoint, &key, slot.owner(), slot.lease()).await?
-        {
-            return Ok(WakeResult::Taken(lease));
-        }
-        let is_held = lanes::wake(tx, LaneKind::Endpoint, &key).await?;
-        Ok(if is_held { WakeResult::Held } else { WakeResult::Due })
     }
 }

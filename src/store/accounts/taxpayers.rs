@@ -16,7 +16,7 @@ use crate::domain::party::{Contact, Taxpayer};
 use crate::store::accounts::contact_row;
 use crate::store::accounts::taxpayer_row::{Column, Entity, Model};
 use crate::store::db::column::{RowRef, caseless, contains};
-use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 
@@ -31,6 +31,22 @@ pub async fn with_id(
     id: TaxpayerId,
 ) -> Result<Option<Taxpayer>, StoreError> {
     Entity::find_by_id(id.0).one(connection).await?.map(Taxpayer::try_from).transpose()
+}
+
+/// Loads these taxpayers. Missing ones are left out.
+pub async fn with_ids(
+    connection: &impl ConnectionTrait,
+    ids: &[TaxpayerId],
+) -> Result<HashMap<TaxpayerId, Taxpayer>, StoreError> {
+    let mut found = HashMap::new();
+    for chunk in portions(ids) {
+        let rows =
+            Entity::find().filter(Column::Id.is_in(chunk.iter().map(|id| id.0))).all(connection).await?;
+        for row in rows {
+            found.insert(TaxpayerId(row.id), Taxpayer::try_from(row)?);
+        }
+    }
+    Ok(found)
 }
 
 pub async fn owned_by_with_id(

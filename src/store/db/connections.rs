@@ -118,6 +118,15 @@ impl Store {
         self.writer.backend()
     }
 
+    /// The number of groups of commands that are worth committing at a time: SQLite has one writer, and PostgreSQL
+    /// commits some groups while it executes others.
+    pub fn concurrent_groups(&self) -> usize {
+        match self.backend() {
+            DbBackend::Postgres => 4,
+            _ => 1,
+        }
+    }
+
     /// Checks that the database answers a query and commits a write. The write is needed, because a database on
     /// a full disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {

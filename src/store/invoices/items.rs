@@ -5,19 +5,17 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, Value};
+use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
 
-use crate::domain::invoice::item::{Item, Items};
+use crate::domain::invoice::item::Item;
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
 use crate::store::db::connections::{Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
+use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::item_row::{Column, Entity, Model};
 
-/// The maximum number of values in one query, below the bind limits of both databases. An invoice can have many
-/// lines, so one load may need several queries.
-const VALUES_PER_QUERY: usize = 5_000;
-
-/// Identifiers of items. An item matches if it has any one of them.
+/// References to items; any of them may match.
 #[derive(Debug, Clone, Default)]
 pub struct ItemNames {
     pub ids: BTreeSet<ItemId>,
@@ -25,51 +23,35 @@ pub struct ItemNames {
     pub names: BTreeSet<String>,
 }
 
-/// Loads the items that have any of these identifiers, ordered by id.
-pub async fn owned_by_with_names(
-    tx: &Transaction,
-    taxpayer: TaxpayerId,
-    names: ItemNames,
-) -> Result<Items, StoreError> {
-    let ids = names.ids.into_iter().map(|id| id.0.into()).collect();
-    let numbers = names.numbers.into_iter().map(Value::from).collect();
-    let texts = names.names.into_iter().map(Value::from).collect();
-    let mut rows = Vec::new();
-    for (column, values) in [(Column::Id, ids), (Column::ItemNo, numbers), (Column::Name, texts)] {
-        rows.extend(with_any(tx, taxpayer, column, values).await?);
+pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
+    let columns = [NameColumn::Number("id"), NameColumn::Text("item_no"), NameColumn::Text("name")];
+    lookup_sql(dialect, "items", &columns)
+});
+
+/// Loads the items of each taxpayer with any of its identifiers, oldest first.
+pub async fn with_names(
+    connection: &impl ConnectionTrait,
+    wanted: impl IntoIterator<Item = (TaxpayerId, ItemNames)>,
+) -> Result<Vec<(TaxpayerId, Item)>, StoreError> {
+    let (mut ids, mut numbers, mut texts) = (NameList::default(), NameList::default(), NameList::default());
+    for (taxpayer, names) in wanted {
+        ids.extend(taxpayer, names.ids.into_iter().map(|id| id.0));
+        numbers.extend(taxpayer, names.numbers);
+        texts.extend(taxpayer, names.names);
     }
+    if ids.is_empty() && numbers.is_empty() && texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows: Vec<Model> = find(connection, &LOOKUP, [ids.json(), numbers.json(), texts.json()]).await?;
     rows.sort_by_key(|row| row.id);
     rows.dedup_by_key(|row| row.id);
-    rows.into_iter().map(Item::try_from).collect()
+    rows.into_iter().map(|row| Ok((TaxpayerId(row.taxpayer_id), Item::try_from(row)?))).collect()
 }
 
-async fn with_any(
-    tx: &Transaction,
-    taxpayer: TaxpayerId,
-    column: Column,
-    values: Vec<Value>,
-) -> Result<Vec<Model>, StoreError> {
-    let mut rows = Vec::new();
-    for chunk in values.chunks(VALUES_PER_QUERY) {
-        let found = Entity::find()
-            .filter(Column::TaxpayerId.eq(taxpayer.0))
-            .filter(column.is_in(chunk.to_vec()))
-            .all(tx)
-            .await?;
-        rows.extend(found);
-    }
-    Ok(rows)
-}
-
-/// Writes the current state of these items. Inserts new items and updates existing ones.
-pub async fn save(
-    tx: &Transaction,
-    taxpayer: TaxpayerId,
-    items: &[&Item],
-    now: Timestamp,
-) -> Result<(), StoreError> {
+/// Writes the current state of items, new and changed ones alike.
+pub async fn save(tx: &Transaction, items: &[(TaxpayerId, &Item)], now: Timestamp) -> Result<(), StoreError> {
     for chunk in portions(items) {
-        let rows = chunk.iter().map(|item| Model::of(taxpayer, item, now).into_active_model());
+        let rows = chunk.iter().map(|(taxpayer, item)| Model::of(*taxpayer, item, now).into_active_model());
         Entity::insert_many(rows)
             .on_conflict(
                 OnConflict::columns([Column::TaxpayerId, Column::Id])

@@ -77,9 +77,10 @@ pub async fn owned_by_of_invoice(
     rows.into_iter().map(LedgerEntry::try_from).collect()
 }
 
-pub async fn append(tx: &Transaction, entries: &[Model]) -> Result<(), StoreError> {
+/// Appends entries to the ledger.
+pub async fn append(tx: &Transaction, entries: &[&Model]) -> Result<(), StoreError> {
     for chunk in portions(entries) {
-        let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
+        let rows = chunk.iter().map(|entry| (*entry).clone().into_active_model());
         Entity::insert_many(rows).exec_without_returning(tx).await?;
     }
     Ok(())

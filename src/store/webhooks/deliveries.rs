@@ -1,5 +1,6 @@
 //! Writes deliveries and the log of their attempts. `delivery_queue` and `delivery_log` read them.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
 
 use jiff::Timestamp;
@@ -14,17 +15,17 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// Adds deliveries. The caller has locked the lanes of their endpoints.
-pub async fn add(
+/// Adds deliveries to an endpoint whose lane is locked.
+pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     tx: &Transaction,
-    deliveries: &[(Delivery, EventKind)],
+    deliveries: &[D],
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let mut lines = HashSet::new();
     for chunk in portions(deliveries) {
         let mut insert = Query::insert();
         insert.into_table(Entity).columns(Column::iter());
-        for (delivery, kind) in chunk {
+        for (delivery, kind) in chunk.iter().map(Borrow::borrow) {
             let row = Model::of(delivery, kind.as_str(), now);
             let is_first_of_added = lines.insert((delivery.taxpayer_id, &delivery.order_key));
             insert.values_panic(Column::iter().map(|column| match column {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::actors::taxpayer::command::{CommandReply, RunRecheck, StepOutcome};
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::write_set::{CompletedStep, RunLaneRelease};
+use crate::actors::taxpayer::write_set::RunLaneRelease;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -17,6 +17,7 @@ use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
+use crate::store::runs::CompletedStep;
 
 /// Opens a run, joins the run that the invoice already has for this operation, or reopens that run if it ended without
 /// success.
@@ -111,6 +112,7 @@ pub(super) fn record(
     let found = uow.runs.iter().find(|run| run.id == outcome.run.id).cloned();
     let run = found.ok_or(Refusal::RunNotFound)?;
     uow.writes.completed_steps.push(CompletedStep {
+        taxpayer: uow.id,
         attempt_id: outcome.attempt_id,
         verdict: outcome.verdict.clone(),
         duration_ms: outcome.duration_ms,

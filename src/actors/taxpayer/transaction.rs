@@ -1,0 +1,279 @@
+//! One transaction for the commands of one or several taxpayers: it locks their lanes, reads what the commands name, decides
+//! each command alone, writes all changes together and commits. Nothing is answered before the commit.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use crate::actors::dispatch::ReservedSlot;
+use crate::actors::supervision::{CommandBatch, Task};
+use crate::actors::taxpayer::actor::TaxpayerDeps;
+use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, CommandReply, TaxpayerCommand};
+use crate::actors::taxpayer::commands::execute;
+use crate::actors::taxpayer::handle::CommandResult;
+use crate::actors::taxpayer::read_set::{self, BatchStart, CachedState};
+use crate::actors::taxpayer::unit_of_work::{ReservedIds, UnitOfWork};
+use crate::actors::taxpayer::write_set::{WakeResult, flush};
+use crate::domain::access::claim::IdempotencyClaim;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::store::db::connections::Transaction;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{self, LaneKind, group};
+use crate::store::{events, idempotency};
+
+/// How long and how often to look up the outcome of an interrupted commit before the caller is told it is unknown.
+const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
+const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
+
+pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;
+
+/// The commands of one taxpayer in a transaction.
+pub(super) struct Member<'a> {
+    pub(super) id: TaxpayerId,
+    pub(super) cached: Option<CachedState>,
+    pub(super) batch: &'a CommandBatch<CommandEnvelope>,
+    /// All tasks of the batch, or one of them.
+    pub(super) tasks: &'a [Task<CommandEnvelope>],
+}
+
+/// A member after its commit.
+pub(super) struct Executed {
+    pub(super) cached: CachedState,
+    pub(super) results: CommandResults,
+}
+
+/// Executes the commands of one taxpayer. Waits for its lane; a panic of a command unwinds through it.
+pub(super) async fn execute_alone(deps: &TaxpayerDeps, member: Member<'_>) -> Result<Executed, StoreError> {
+    let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
+    let tx = deps.store.begin().await?;
+    let version = lanes::lock(&tx, LaneKind::Taxpayer, &member.id.to_string()).await?;
+    let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
+    let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
+    let results = decide(member.tasks, &mut unit, &entered.used_keys, &entered.stale);
+    let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
+    Ok(Executed { cached, results })
+}
+
+/// Executes the commands of several taxpayers. Returns `None` for those that were left out, because their lane is locked or a
+/// command panicked.
+pub(super) async fn execute_group(
+    deps: &TaxpayerDeps,
+    members: Vec<Member<'_>>,
+) -> Result<Vec<Option<Executed>>, StoreError> {
+    let order: Vec<_> = members.iter().map(|member| member.id).collect();
+    let mut reserved = Vec::with_capacity(members.len());
+    for member in members {
+        let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
+        reserved.push((member, ids));
+    }
+    let tx = deps.store.begin().await?;
+    let keys: Vec<_> = order.iter().map(ToString::to_string).collect();
+    let versions = group::lock_free(&tx, LaneKind::Taxpayer, &keys).await?;
+    let locked = reserved.into_iter().filter_map(|(member, ids)| {
+        let version = versions.get(&member.id.to_string()).copied()?;
+        Some((member, ids, version))
+    });
+    let entered = enter(deps, &tx, locked.collect()).await?;
+    let (mut decided, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    for (member, mut unit) in entered.members {
+        let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &entered.stale);
+        // A unit of work whose decision panicked is dropped with it. Its actor tries it alone and panics there.
+        if let Ok(decision) = catch_unwind(AssertUnwindSafe(decision)) {
+            results.push(decision);
+            units.push(unit);
+            decided.push(member);
+        }
+    }
+    let states = finish(deps, tx, &decided, units).await?;
+    let executed = decided.iter().zip(states).zip(results);
+    let mut executed: HashMap<_, _> =
+        executed.map(|((member, cached), results)| (member.id, Executed { cached, results })).collect();
+    Ok(order.iter().map(|id| executed.remove(id)).collect())
+}
+
+/// Members whose lanes are locked and whose rows are read.
+struct Entered<'a> {
+    members: Vec<(Member<'a>, UnitOfWork)>,
+    used_keys: Vec<String>,
+    /// Steps whose run's lane another process has taken over.
+    stale: Vec<CommandId>,
+}
+
+/// Reads the rows of members whose lanes are locked. The cached state is reused if the lane's version shows that no other
+/// process has written since. The idempotency keys are read after everything else, so that a request repeated on another
+/// replica is recognised by its key before its effect looks like a conflict.
+async fn enter<'a>(
+    deps: &TaxpayerDeps,
+    tx: &Transaction,
+    mut locked: Vec<(Member<'a>, ReservedIds, i64)>,
+) -> Result<Entered<'a>, StoreError> {
+    let outdated = |(member, _, version): &(Member<'_>, _, i64)| {
+        let is_current = member.cached.as_ref().is_some_and(|cached| cached.version + 1 == *version);
+        (!is_current).then_some((member.id, *version))
+    };
+    let outdated: Vec<_> = locked.iter().filter_map(outdated).collect();
+    let mut loaded = CachedState::load(tx, &outdated).await?;
+    let mut starts = Vec::with_capacity(locked.len());
+    for (member, ids, version) in &mut locked {
+        let kept = member.cached.take();
+        let Some(cached) = loaded.remove(&member.id).or(kept) else { return Err(StoreError::Stale) };
+        let cached = CachedState { version: *version, ..cached };
+        starts.push(BatchStart { id: member.id, tasks: member.tasks, cached, ids: std::mem::take(ids) });
+    }
+    let now = deps.clock.now();
+    let units = read_set::load(deps, tx, now, starts).await?;
+    let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
+    let stale = stale_steps(tx, tasks()).await?;
+    let used_keys = idempotency::taken(tx, &claims(tasks()), now).await?;
+    let members = locked.into_iter().map(|(member, ..)| member).zip(units).collect();
+    Ok(Entered { members, used_keys, stale })
+}
+
+/// Locks the lanes of the runs whose steps are recorded. Returns the steps that another process has taken over.
+async fn stale_steps(
+    tx: &Transaction,
+    tasks: impl Iterator<Item = &Task<CommandEnvelope>>,
+) -> Result<Vec<CommandId>, StoreError> {
+    let steps = tasks.filter_map(|task| match &task.command.command {
+        TaxpayerCommand::RecordStep(outcome) => Some((task.id, outcome.lease.clone())),
+        _ => None,
+    });
+    let steps: Vec<_> = steps.collect();
+    if steps.is_empty() {
+        return Ok(Vec::new());
+    }
+    let leases: Vec<_> = steps.iter().map(|(_, lease)| lease.clone()).collect();
+    let held = lanes::leases::fence_all(tx, LaneKind::Run, &leases).await?;
+    Ok(steps.into_iter().filter(|(_, lease)| !held.contains(lease)).map(|(id, _)| id).collect())
+}
+
+/// Writes and commits. Returns the cached states after the commit.
+async fn finish(
+    deps: &TaxpayerDeps,
+    tx: Transaction,
+    members: &[Member<'_>],
+    units: Vec<UnitOfWork>,
+) -> Result<Vec<CachedState>, StoreError> {
+    if units.iter().all(|unit| unit.writes.is_empty()) {
+        tx.rollback().await?;
+        // The lanes' versions were rolled back too.
+        return Ok(units.into_iter().map(|unit| unit.cached.before_lock()).collect());
+    }
+    let wanted = units.iter().filter(|unit| unit.writes.wakes_endpoint()).count();
+    let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot()).take(wanted).collect();
+    let wakes = flush(&deps.store, &tx, &units, &slots).await?;
+    for member in members {
+        member.batch.committing();
+    }
+    if let Err(error) = tx.commit().await {
+        resolve_commit(deps, members, error).await?;
+    }
+    notify(deps, &units, wakes, slots);
+    Ok(units.into_iter().map(|unit| unit.cached).collect())
+}
+
+fn notify(
+    deps: &TaxpayerDeps,
+    units: &[UnitOfWork],
+    wakes: Vec<Option<WakeResult>>,
+    slots: Vec<ReservedSlot<'_>>,
+) {
+    let notifiers = &deps.notifiers;
+    let mut slots = slots.into_iter();
+    for (unit, wake) in units.iter().zip(wakes) {
+        if !unit.writes.due_runs.is_empty() {
+            notifiers.runs.notify_one();
+        }
+        match wake {
+            Some(WakeResult::Taken(lease)) => {
+                if let Some(slot) = slots.next() {
+                    slot.hand_over(lease);
+                }
+            }
+            Some(WakeResult::Held) => notifiers.endpoint_work.wake(unit.id),
+            Some(WakeResult::Due) => notifiers.endpoints.notify_one(),
+            None => {}
+        }
+        for run in &unit.writes.runs {
+            notifiers.run_changes.wake(*run);
+        }
+    }
+}
+
+/// A failed commit may have happened all the same. The event log and the idempotency keys tell, once the lane's lock shows
+/// that the failed transaction has ended. Fails with `Unsettled` if the database stays unreachable.
+async fn resolve_commit(
+    deps: &TaxpayerDeps,
+    members: &[Member<'_>],
+    error: StoreError,
+) -> Result<(), StoreError> {
+    let started = Instant::now();
+    while started.elapsed() < COMMIT_LOOKUP_FOR {
+        match was_committed(deps, members).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => return Err(error),
+            Err(_) => sleep(COMMIT_LOOKUP_EVERY).await,
+        }
+    }
+    Err(StoreError::Unsettled)
+}
+
+/// A commit is of all members or of none, so the trace of one proves it.
+async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bool, StoreError> {
+    let tx = deps.store.begin().await?;
+    let mut was_committed = false;
+    for Member { id, tasks, .. } in members {
+        let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
+        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &id.to_string()).await?;
+        was_committed = events::any_of_commands(&tx, *id, &commands).await?
+            || idempotency::any_of_commands(&tx, &claims(tasks.iter()), &commands).await?;
+        if was_committed {
+            break;
+        }
+    }
+    tx.rollback().await?;
+    Ok(was_committed)
+}
+
+/// Decides each command alone. The outcome of a step counts only from the holder of the run's lane; of commands with the
+/// same idempotency key only the first is executed.
+fn decide(
+    tasks: &[Task<CommandEnvelope>],
+    unit: &mut UnitOfWork,
+    used_keys: &[String],
+    stale: &[CommandId],
+) -> CommandResults {
+    let result = |task: &Task<CommandEnvelope>| {
+        if stale.contains(&task.id) {
+            return (task.id, Err(CommandError::Store(StoreError::Stale)));
+        }
+        (task.id, decide_once(task, unit, used_keys))
+    };
+    tasks.iter().map(result).collect()
+}
+
+/// Executes a command unless its idempotency key is used, and stores the key with its answer. A refused command stores
+/// nothing here: the HTTP layer stores the answer to a refusal.
+fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &[String]) -> CommandResult {
+    let Some(idempotency) = &task.idempotency else {
+        return execute(unit, task.id, task).map_err(CommandError::Refused);
+    };
+    let id = &idempotency.claim.id;
+    if used_keys.contains(id) || unit.writes.used_keys.iter().any(|entry| entry.claim.id == *id) {
+        return Err(CommandError::AlreadyProcessed);
+    }
+    let reply: CommandReply = execute(unit, task.id, task).map_err(CommandError::Refused)?;
+    let answer = idempotency.render.as_ref().and_then(|render| render(&reply));
+    unit.writes.used_keys.push(idempotency::KeyEntry {
+        claim: idempotency.claim.clone(),
+        command_id: Some(task.id),
+        answer,
+    });
+    Ok(reply)
+}
+
+fn claims<'a>(tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>) -> Vec<&'a IdempotencyClaim> {
+    tasks.filter_map(|task| task.idempotency.as_ref()).map(|idempotency| &idempotency.claim).collect()
+}

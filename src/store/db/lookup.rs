@@ -1,0 +1,90 @@
+//! Finds rows of several taxpayers by several kinds of names in one statement: each kind has its list of pairs of
+//! taxpayer and name, and its index. The lists are JSON parameters, so the statement is the same for any number of names.
+
+use sea_orm::{ConnectionTrait, FromQueryResult, Statement};
+use serde::Serialize;
+
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::column::json;
+use crate::store::db::error::StoreError;
+use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
+
+/// A column that names a row among those of its taxpayer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NameColumn {
+    Text(&'static str),
+    Number(&'static str),
+}
+
+/// Builds the statement that finds rows of a table by these columns, with one list of pairs for each. A row found by
+/// several names is returned several times.
+pub(crate) fn lookup_sql(dialect: &dyn Dialect, table: &'static str, columns: &[NameColumn]) -> String {
+    let finders = columns.iter().enumerate().map(|(at, column)| {
+        let given = dialect.json_elements(&format!("${}", at + 1), "given");
+        let name = match column {
+            NameColumn::Text(column) => format!("r.{column} = given.value ->> 1"),
+            NameColumn::Number(column) => format!("r.{column} = CAST(given.value ->> 1 AS BIGINT)"),
+        };
+        let condition = format!("r.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) AND {name}");
+        let joined = dialect.lateral_join(Join::Inner, Aliased { table, alias: "r" }, &condition);
+        format!("SELECT r.* FROM {given} {joined}")
+    });
+    finders.collect::<Vec<_>>().join(" UNION ALL ")
+}
+
+/// The pairs of one column, as the statement reads them.
+#[derive(Debug, Default)]
+pub(crate) struct NameList<N>(Vec<(i64, N)>);
+
+impl<N: Serialize> NameList<N> {
+    pub(crate) fn extend(&mut self, taxpayer: TaxpayerId, names: impl IntoIterator<Item = N>) {
+        self.0.extend(names.into_iter().map(|name| (taxpayer.0, name)));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn json(&self) -> String {
+        json(&self.0)
+    }
+}
+
+/// Executes a lookup.
+pub(crate) async fn find<M: FromQueryResult>(
+    connection: &impl ConnectionTrait,
+    sql: &SqlOnce,
+    lists: impl IntoIterator<Item = String>,
+) -> Result<Vec<M>, StoreError> {
+    let backend = connection.get_database_backend();
+    let values = lists.into_iter().map(sea_orm::Value::from);
+    let statement = Statement::from_sql_and_values(backend, sql.get(backend), values);
+    Ok(M::find_by_statement(statement).all(connection).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+
+    use crate::store::invoices::LOOKUP as INVOICES;
+    use crate::store::invoices::customers::LOOKUP as CUSTOMERS;
+    use crate::store::invoices::items::LOOKUP as ITEMS;
+    use crate::store::runs::LOOKUP as RUNS;
+    use crate::store::testing::{query_plan, stores};
+
+    #[tokio::test]
+    async fn every_name_is_found_by_its_index() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            for (sql, lists) in [(&INVOICES, 3), (&CUSTOMERS, 2), (&ITEMS, 3), (&RUNS, 1)] {
+                let values = (0..lists).map(|_| sea_orm::Value::from("[[7, \"1\"]]")).collect::<Vec<_>>();
+                let steps = query_plan(&test.store, sql.get(backend), values).await;
+                let by_index: Vec<_> = match backend {
+                    DbBackend::Postgres => steps.iter().filter(|step| step.contains("Index Cond")).collect(),
+                    _ => steps.iter().filter(|step| step.contains("(taxpayer_id=? AND ")).collect(),
+                };
+                assert_eq!(by_index.len(), lists, "{steps:#?}");
+            }
+        }
+    }
+}
