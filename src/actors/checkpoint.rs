@@ -1,5 +1,6 @@
-//! Checkpoints the event log periodically: signs the heads of the chains that have grown and appends them to a file. A
-//! chain that contradicts its last checkpoint is not signed again, and an error with its taxpayer is logged.
+//! Checkpoints the event log periodically: signs the heads of the chains that have grown since their last checkpoint
+//! and appends the signed heads to a file. If a chain contradicts its last checkpoint, its head is not signed, and an
+//! error that names the taxpayer is logged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,8 +80,8 @@ impl Checkpointer {
         Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
     }
 
-    /// Returns the heads of the chains that have grown since their last checkpoint. Skips a chain that no longer
-    /// contains the head signed then, and adds its taxpayer to `broken`.
+    /// Returns the heads of the chains that have grown since their last checkpoint. If a chain no longer contains the
+    /// head that its last checkpoint signed, the chain is skipped and its taxpayer is added to `broken`.
     async fn grown(
         &self,
         ids: &[TaxpayerId],
@@ -107,7 +108,8 @@ impl Checkpointer {
         Ok(ids.iter().filter_map(grown).collect())
     }
 
-    /// Runs `work` on a blocking thread, because access to the file waits for the disk and for other processes.
+    /// Runs `work` on a blocking thread, because access to the file may have to wait for the disk or for other
+    /// processes.
     async fn with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,

@@ -1,6 +1,6 @@
-//! Detects that the machine's clock or the database's clock was set back. Then makes waiting work due now, instead of
-//! letting it wait until the clock has caught up. A clock that was set back before the process started is detected by
-//! stored times that are later than now.
+//! Detects that the machine's clock or the database's clock was set back. Work that waits for a due time would then
+//! wait too long, so it is made due now. After a start, stored times that are too far in the future show that a clock
+//! was set back before the process started.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::store::lanes::clock_setback;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// A step back by at most this much is ignored, because clocks are corrected by such amounts all the time.
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
-/// A lease that ends more than this many lease durations after now was granted by a clock that was ahead.
+/// A lease that ends more than this many lease durations after now was granted before the clock was set back.
 const LEASES: u32 = 2;
 
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub struct ClockWatch {
     pub lease: Duration,
 }
 
-/// The time that a clock showed, with two instants of a monotonic clock: just before and just after the reading.
+/// The time that a clock showed, and the monotonic instants just before and just after the clock was read.
 #[derive(Debug, Clone, Copy)]
 struct ClockReading {
     shown: Timestamp,
@@ -36,8 +36,8 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns a lower bound of the time by which the clock was set back since the reading `last`. Returns None if the
-    /// clock was not set back by more than `TOLERANCE`.
+    /// Returns at least how far the clock was set back since the reading `last`. Returns None if that is not more than
+    /// `TOLERANCE`.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -56,7 +56,8 @@ impl ClockWatch {
     }
 
     async fn run(self) {
-        // The clocks are read before the repair, because a clock may be set back while the repair runs.
+        // The clocks are read before the repair, so that a clock that is set back during the repair is detected
+        // afterwards.
         let mut last = self.read().await.ok();
         if let Err(error) = self.repair_future_times().await {
             tracing::warn!(%error, "failed to look for due times of a clock that was set back");
@@ -93,8 +94,8 @@ impl ClockWatch {
         Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
-    /// Makes waiting work due now. Leases that end too far in the future are expired last, after their live holders
-    /// have had time to renew them.
+    /// Makes waiting work due now. Then waits, so that live holders can renew their leases, and expires the leases that
+    /// still end too far in the future.
     async fn repair(&self) -> Result<(), StoreError> {
         clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         clock_setback::make_waiting_lanes_due(&self.store).await?;

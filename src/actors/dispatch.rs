@@ -1,8 +1,8 @@
 //! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, renews the
 //! leases of active lanes (`active_leases`) and releases lanes that an actor could not finish. A transaction that
 //! creates work may lease the lane itself and send it to the dispatcher (`direct`). Lanes that were active when a
-//! process ended are run isolated (`isolation`). Timers and notifications only trigger a claim: if one is lost, work is
-//! delayed but never lost.
+//! process ended are run one at a time (`isolation`). Timers and notifications only trigger a claim: if one is lost,
+//! work is delayed but never lost.
 
 mod active_leases;
 mod direct;
@@ -39,7 +39,7 @@ const POLL: Duration = Duration::from_millis(250);
 /// After a claim that found lanes, the dispatcher pauses for at most this long, so that the next claim takes several
 /// lanes at once.
 const REST_MAX: Duration = Duration::from_millis(50);
-/// A lane that its actor could not finish is due again after this delay.
+/// If an actor could not finish the work of its lane, the lane is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
 /// The state in which an actor left its lane.
@@ -55,8 +55,8 @@ pub enum WorkStatus {
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Sends messages to a lane's actor until the lane is released; each message is one round of work. Other actors can run
-/// between two rounds, and the watchdog observes each round.
+/// Sends messages to a lane's actor until the lane is released. Each message makes the actor do one round of work, so
+/// that other actors can run between two rounds and the watchdog observes each round.
 pub async fn drive_until_released<K, C>(
     actors: &Registry<K, C, WorkStatus>,
     key: &K,
@@ -108,7 +108,7 @@ pub struct Dispatcher {
     config: DispatcherConfig,
     slots: Arc<Semaphore>,
     active_leases: ActiveLeases,
-    /// Receives the lanes that other transactions of this process have leased.
+    /// Receives the lanes that were leased for this dispatcher by the transactions that created their work.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
     on_crash: OnCrash,
@@ -147,7 +147,8 @@ impl Dispatcher {
         Self { list_blocked: Arc::new(blocked), ..self }
     }
 
-    /// Makes the dispatcher accept lanes that other transactions of this process have leased, too.
+    /// Makes the dispatcher also accept lanes that were leased through `handover`, in the transaction that created
+    /// their work.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
         let arrivals =
@@ -171,7 +172,7 @@ impl Dispatcher {
         if free == 0 {
             return Ok(0);
         }
-        // The slots are acquired before the claim, because other tasks acquire slots, too.
+        // The slots are acquired before the claim: if they were acquired afterwards, other tasks could have taken them.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         let ask = ClaimRequest {
@@ -269,16 +270,16 @@ impl Dispatcher {
                 // The result does not matter: the dispatcher claims after a notification and after a timeout.
                 let _ = timeout(POLL, self.config.wake.notified()).await;
             } else {
-                // Each claim is a commit that other writers wait for. The pause lets the next claim take several lanes
-                // at once.
+                // A claim is a commit, and other writers wait during each commit. The pause makes it likely that the
+                // next claim takes several lanes at once.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
     }
 }
 
-/// Returns the maximum number of active lanes of one taxpayer: all slots except an eighth, so that a taxpayer whose
-/// lanes hang leaves slots for other taxpayers.
+/// Returns the maximum number of active lanes of one taxpayer: seven eighths of all slots. If all lanes of this
+/// taxpayer hang, the remaining slots still serve other taxpayers.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }

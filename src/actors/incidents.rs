@@ -107,9 +107,9 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // If only one tracing subscriber exists, the first thread that reaches a log statement decides for all threads
-        // whether the statement is enabled. A thread of another test has no subscriber and would disable it. A second
-        // subscriber prevents this.
+        // If only one tracing subscriber exists, tracing asks only the first thread that reaches a log statement
+        // whether the statement is enabled, and uses the answer for all threads. A thread of another test has no
+        // subscriber and would disable the statement. While a second subscriber exists, tracing asks each thread.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

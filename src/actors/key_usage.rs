@@ -1,6 +1,6 @@
 //! Stores when API keys were last used. A request only records its key in memory. An actor writes the recorded keys to
-//! the database every few seconds, in batches. The use of a key is recorded only if the stored time of its last use is
-//! at least a minute old.
+//! the database every few seconds, in batches. To limit the writes, a use is not recorded if the time stored for the
+//! key is less than a minute old.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +16,8 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// The maximum number of recorded keys. While it is reached, the uses of further keys are not recorded; such a key is
-/// recorded at a later use.
+/// The maximum number of keys recorded in memory. When it is reached, uses of other keys are not recorded until the
+/// recorded keys are written.
 const WAITING_MAX: usize = 65_536;
 
 /// The hashes of the recorded keys that are not written yet.

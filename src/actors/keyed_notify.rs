@@ -50,7 +50,8 @@ impl<K: Eq + Hash> Listener<K> {
 
 impl<K: Eq + Hash> Drop for Listener<K> {
     fn drop(&mut self) {
-        // If at most two references exist, they belong to the map and to this listener, so no other listener is left.
+        // The map and this listener hold one reference each. If there are no further references, no other listener is
+        // left.
         self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
     }
 }

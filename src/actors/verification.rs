@@ -96,7 +96,8 @@ impl Verifier {
         };
         let tx = self.store.begin().await?;
         match lanes::release(&tx, lease, again).await {
-            // Another process has taken over the lane and verifies again.
+            // Another process has taken over the lane and verifies the taxpayer again, so it also sets the next
+            // attempt.
             Err(StoreError::Stale) => tx.rollback().await,
             released => {
                 released?;
@@ -135,7 +136,7 @@ impl Verifier {
     }
 }
 
-/// Interprets the authority's answer. Returns None if the authority was not called.
+/// Interprets the authority's answer. Returns None if the call does not count as an attempt to ask the authority.
 fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
@@ -152,8 +153,8 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// Returns the delay before the next attempt: the time since onboarding, within `AGAIN_MIN` and `AGAIN_MAX`. So each
-/// delay is about twice the previous one.
+/// Returns the delay before the next attempt: the time that has passed since onboarding, but at least `AGAIN_MIN` and
+/// at most `AGAIN_MAX`. So each delay is about twice the previous one.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)

@@ -21,7 +21,7 @@ use crate::store::lanes::Lease;
 #[derive(Debug)]
 pub struct Deliver(pub Lease);
 
-/// The running actors of endpoints, by the key of the endpoint's lane.
+/// The running endpoint actors. The registry key is the key of the endpoint's lane.
 pub type WebhookActors = Registry<String, Deliver, WorkStatus>;
 
 struct WebhookActor {

@@ -13,12 +13,13 @@ pub(super) trait BatchWork {
     async fn run(&self, all: &[&Self::Item]) -> Result<Vec<Result<Self::Output, StoreError>>, StoreError>;
 }
 
-/// Returns high admission limits, because the dispatcher already limits the number of active endpoints.
+/// Returns admission limits so high that they are never reached: the dispatcher already limits the number of active
+/// endpoints.
 pub(super) fn limits() -> AdmissionLimits {
     AdmissionLimits { per_key_max: 16_384, process_max: 16_384, ..AdmissionLimits::default() }
 }
 
-/// Runs a batch. If a faulty item fails the whole batch, runs each item alone.
+/// Runs a batch. If a faulty item makes the whole batch fail, runs each item separately.
 pub(super) async fn run_batch<W: BatchWork>(
     worker: &W,
     batch: &CommandBatch<W::Item>,
@@ -37,7 +38,8 @@ async fn answers<W: BatchWork>(worker: &W, all: &[&W::Item]) -> Vec<Result<W::Ou
             }
             answers
         }
-        // Any other error, such as a lost connection, would fail each single item, too.
+        // Any other error, such as a lost connection, would also occur for each item alone, so every item gets this
+        // error.
         Err(error) => all.iter().map(|_| Err(error.clone())).collect(),
     }
 }

@@ -16,13 +16,14 @@ use crate::store::lanes::{self, Lease, LeasedLane};
 use crate::store::webhooks::crashed_deliveries;
 
 /// After a crash it is not known which deliveries were in flight. So the crash is counted for the deliveries that have
-/// been due for the longest time, although some of them may only have waited for an earlier delivery of the same IRN.
-/// For this reason the crash is counted for up to this many times the maximum number of deliveries in flight.
+/// been due for the longest time. Some of these were not in flight, because they waited for an earlier delivery of the
+/// same IRN. To reach all deliveries that were in flight, up to this many times the maximum number in flight are
+/// counted.
 const MARGIN: usize = 2;
 
 impl DeliveryDeps {
-    /// Counts a crash for the deliveries of an endpoint. If counting fails, nothing is delivered until the lease
-    /// expires, because a delivery must not start before its crash is counted.
+    /// Counts a crash for the deliveries of an endpoint that may have been in flight. If counting fails, nothing is
+    /// delivered until the lease expires, because a delivery must not start before its crash is counted.
     pub(super) async fn count_crash(&self, crashed: &LeasedLane) -> WorkStatus {
         match self.counted(crashed).await {
             Ok(()) => WorkStatus::More,

@@ -1,5 +1,5 @@
-//! Loads endpoints and their due deliveries for all workers in shared queries. Requests that arrive during a query form
-//! the next batch.
+//! Loads endpoints and their due deliveries. Requests of several workers share one query: those that arrive during a
+//! query form the next batch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

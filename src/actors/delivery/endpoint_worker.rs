@@ -1,8 +1,8 @@
 //! Delivers the due events of one endpoint: the first pending event of each IRN, and several IRNs concurrently. A round
 //! loads due deliveries, starts attempts while slots are free, waits for a finished attempt or new work, and writes the
-//! outcomes. If the process dies during a round, the events of that round are delivered again. While the endpoint is
-//! healthy, new attempts start even while outcomes are being written. Slots that stay free are used to queue the next
-//! part of a replay.
+//! outcomes. If the process dies during a round, the events whose outcomes were not written are delivered again. While
+//! the endpoint is healthy, new attempts start even while outcomes are being written. If slots stay free, the next part
+//! of a replay is queued.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -39,12 +39,12 @@ use crate::webhook::{self, GuardedClient, PostRequest, RetrySchedule};
 const POLL_INITIAL: Duration = Duration::from_secs(1);
 const POLL_MAX: Duration = Duration::from_secs(8);
 
-/// After a finished attempt the worker waits this long for further ones, so that attempts that end together share one
-/// commit.
+/// After a finished attempt the worker waits this long for other attempts to finish, so that the outcomes of attempts
+/// that end together are written in one commit.
 const GATHER_WINDOW: Duration = Duration::from_millis(2);
 
-/// Loaded deliveries are started only within this time after loading. After that the endpoint may have changed, or a
-/// delivery may have been given up.
+/// Loaded deliveries are started only within this time after loading. Later they are loaded again, because the endpoint
+/// may have changed or a delivery may have been given up since.
 const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 
 /// The next part of a replay is queued when due deliveries leave a slot free. In every eighth round the next part is
@@ -95,7 +95,7 @@ struct LoadedWork {
     /// The number of attempts that may run concurrently.
     slots: usize,
     next: VecDeque<(Delivery, Event)>,
-    /// True if all due deliveries were loaded, so that none is due apart from those in `next`.
+    /// True if all due deliveries were loaded. If false, more deliveries may be due than `next` contains.
     has_all_due: bool,
     loaded_at: Instant,
 }
@@ -112,7 +112,7 @@ pub(super) struct EndpointWorker {
     outcome_writer: Arc<OutcomeWriter>,
     in_flight: InFlight,
     poll_after: Duration,
-    /// The number of rounds so far in which a replay was open.
+    /// Counts the rounds in which a replay was open and a slot was free.
     rounds: u32,
 }
 
@@ -152,8 +152,8 @@ impl EndpointWorker {
         // The subscription starts before the load, so that no new work is missed.
         let mut new_work = pin!(wakeup.changed().fuse());
         let found = match self.due_reader.load(taxpayer).await {
-            // Keeps the attempts in flight: the lease is still held, and the events of dropped attempts would be sent
-            // again.
+            // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
+            // be sent again.
             Err(StoreError::Unavailable(error)) if !self.in_flight.is_empty() && !self.is_closing() => {
                 tracing::warn!(%taxpayer, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
@@ -189,7 +189,7 @@ impl EndpointWorker {
         self.deps.is_closing.load(Ordering::SeqCst)
     }
 
-    /// Prepares loaded deliveries: sets the number of slots by the circuit state and removes deliveries that are in
+    /// Sets the number of slots according to the circuit state, and removes loaded deliveries that are already in
     /// flight.
     async fn prepare(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
         let DueWork { mut recipient, next, at } = found;
@@ -225,7 +225,8 @@ impl EndpointWorker {
     }
 
     /// Removes deliveries that must wait for an open replay, and queues the next part of one replay if slots are free.
-    /// A replay whose events are in flight waits until the outcomes of their attempts are written.
+    /// Skips a replay while an event that it has yet to queue is in flight, until the outcome of that attempt is
+    /// written.
     async fn replay(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let (deps, free_slots) = (Arc::clone(&self.deps), self.in_flight.free_slots(work.slots));
         work.has_all_due = false;
@@ -245,8 +246,8 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Starts as many due deliveries as there are free slots. An isolated delivery may crash the process, so it waits
-    /// until nothing else is in flight, and its id is stored before it starts.
+    /// Starts as many due deliveries as there are free slots. A delivery that may crash the process is isolated: it
+    /// waits until nothing else is in flight, and its id is stored before it starts.
     async fn start_attempts(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         while self.in_flight.free_slots(work.slots) > 0 {
             let Some((delivery, event)) = work.next.pop_front() else { break };

@@ -1,6 +1,6 @@
-//! Sends a series of test notifications to an endpoint, some valid and some invalid. `webhook::grading` then grades the
-//! answers. Like the plain test (`test_delivery`), grading stores nothing: no event, no delivery, no change of the
-//! endpoint.
+//! Sends a series of test notifications to an endpoint, some valid and some invalid; `webhook::grading` computes a
+//! grade from the answers. Like the plain test (`test_delivery`), grading stores no event and no delivery and does not
+//! change the endpoint.
 
 use std::time::Duration;
 
@@ -142,7 +142,8 @@ fn check_data(check: GradeCheck, subject: &str) -> Value {
     json!({ "check": check, "subject": subject })
 }
 
-/// Returns the attempt that was not delivered. If both or neither were delivered, returns the slower attempt.
+/// Returns the worse of two attempts: the one that was not delivered or, if both or neither were delivered, the slower
+/// one.
 fn worse(one: AttemptResult, other: AttemptResult) -> AttemptResult {
     match (one.is_delivered(), other.is_delivered()) {
         (false, true) => one,

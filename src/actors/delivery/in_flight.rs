@@ -1,5 +1,5 @@
-//! The deliveries in flight of one endpoint: those whose attempt is running or finished but whose outcome is not stored
-//! yet. Attempts and writes of outcomes run as tasks, independently of the actor. An actor that restarts or loses its
+//! The deliveries in flight of one endpoint. A delivery is in flight from the start of its attempt until the outcome is
+//! stored. Attempts and writes of outcomes run as separate tasks beside the actor. An actor that restarts or loses its
 //! lease drops these tasks.
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(super) struct CompletedAttempt {
     pub(super) attempt: AttemptResult,
     /// The time at which the attempt started.
     pub(super) at: Timestamp,
-    /// The `updated_at` of the endpoint at the attempt, which identifies the version of the endpoint.
+    /// The endpoint's `updated_at` when the attempt was made. It identifies the version of the endpoint.
     pub(super) as_of: Timestamp,
 }
 
@@ -53,8 +53,8 @@ pub(super) struct InFlight {
     epoch: i64,
 }
 
-/// Returns the maximum number of deliveries in flight. This is twice `slots`: up to `slots` attempts run, and as many
-/// finished attempts may wait until their outcomes are written.
+/// Returns the maximum number of deliveries in flight, which is twice `slots`: up to `slots` attempts may run while as
+/// many finished attempts wait until their outcomes are written.
 pub(super) fn max_held(slots: usize) -> usize {
     slots.saturating_mul(2)
 }
@@ -96,8 +96,8 @@ impl InFlight {
         self.held.contains_key(&delivery.id)
     }
 
-    /// True if an event in flight is one that the replay has not reached yet. The outcome of its attempt would
-    /// overwrite the replayed delivery.
+    /// True if an event in flight is one that the replay has not queued yet. The replay must then wait: if it queued
+    /// the event now, the outcome of the attempt in flight would overwrite the replayed delivery.
     pub(super) fn holds_ahead_of(&self, replay: &Replay) -> bool {
         self.held.values().any(|sequence| replay.is_ahead(*sequence))
     }
@@ -119,14 +119,14 @@ impl InFlight {
         self.is_isolated = true;
     }
 
-    /// Returns the finished attempts and removes them from `completed`. Their deliveries count as in flight until they
-    /// are forgotten.
+    /// Returns the finished attempts and removes them from `completed`. Their deliveries still count as in flight until
+    /// `forget` is called.
     pub(super) fn take_completed(&mut self) -> Vec<CompletedAttempt> {
         std::mem::take(&mut self.completed)
     }
 
-    /// Starts `report`, which writes the outcomes of the deliveries `ids`. Forgets these deliveries when the write is
-    /// done.
+    /// Starts the task `report`, which writes the outcomes of the deliveries `ids`. When the write is done, the
+    /// deliveries no longer count as in flight.
     pub(super) fn write(
         &mut self,
         ids: Vec<Uuid>,
@@ -151,8 +151,9 @@ impl InFlight {
         self.collect_finished()
     }
 
-    /// Collects all finished attempts and writes. Forgets the deliveries whose outcomes are written. A list of due
-    /// deliveries that was loaded earlier may still contain them, so the caller must load again before it starts more.
+    /// Collects all finished attempts and writes. Deliveries whose outcomes are written no longer count as in flight.
+    /// An older list of due deliveries may still contain them, so the caller must load a new list before it starts more
+    /// attempts.
     pub(super) fn collect_finished(&mut self) -> Result<(), DeliveryError> {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.collect(ended)?;

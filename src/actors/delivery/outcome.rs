@@ -25,7 +25,7 @@ impl DeliveryDeps {
         attempts.fold(before, |before, attempt| {
             match attempt.outcome {
                 AttemptOutcome::Delivered => return None,
-                // The endpoint is healthy; it refuses only this message.
+                // The endpoint refused only this message, which does not show that the endpoint is faulty.
                 AttemptOutcome::Aborted(_) => return before,
                 _ => {}
             }

@@ -1,6 +1,5 @@
 //! Writes the outcomes of the attempts of all endpoints in shared transactions. Reports that arrive during a commit
-//! form the next batch. Each report is fenced by the lane of its endpoint: if the lease was lost, the report is
-//! dropped.
+//! form the next batch. A report whose lease was lost is not written.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -33,7 +32,7 @@ use crate::webhook::AttemptOutcome;
 /// The maximum number of endpoints in one transaction.
 const BATCH_MAX: usize = 256;
 
-/// The outcomes of the attempts for one endpoint since the last report of that endpoint.
+/// The outcomes of one endpoint's attempts that have finished since the endpoint's last report.
 #[derive(Debug)]
 pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
@@ -176,8 +175,8 @@ impl BatchWork for OutcomeWriterWorker {
     }
 }
 
-/// Returns the lanes to release because nothing is due now, each with the delay until it is due again. This transaction
-/// has locked the lanes, so work that arrives later makes them due.
+/// Returns the lanes to release because nothing is due now, each with the delay until it is due again. The transaction
+/// `tx` has locked the lanes, so no new work is missed: it makes its lane due after this commit.
 async fn rests(
     tx: &Transaction,
     reports: &[&OutcomeReport],
@@ -202,8 +201,8 @@ async fn rests(
 }
 
 /// Returns the delay until the endpoint's next delivery is due; `None` if the endpoint has no pending delivery. If the
-/// circuit is open, returns the delay until the circuit may be probed, no matter when the delivery is due, because new
-/// work does not wake such a lane.
+/// circuit is open, returns the delay until the next probe of the circuit instead, because deliveries that are due
+/// earlier must wait for the probe.
 fn idle_time(
     taxpayer: TaxpayerId,
     circuit_state: CircuitState,
@@ -229,7 +228,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    /// Returns the idle time in seconds, measured at second 100. `due` is the second at which a delivery is due.
+    /// Returns `idle_time` in seconds if the present time is second 100 and the next delivery is due at second `due`.
     fn rests(circuit_state: CircuitState, due: Option<i64>) -> Option<u64> {
         let due: HashMap<_, _> = due.into_iter().map(|at| (ID, second(at))).collect();
         let is_replaying = HashMap::from([(ID, false)]);

@@ -1,7 +1,7 @@
-//! Queues the events of replays, one part of the event log at a time. Each part is committed together with the replay's
-//! position and under the endpoint's lane. So a restarted process continues at that position and queues nothing twice.
-//! To keep the order, events that a replay has not reached yet wait for the replay, and so do newer events of the same
-//! IRNs.
+//! Queues the events of replays in parts. Each part is committed together with the replay's new position, and only
+//! while the endpoint's lease is held. So a restarted process continues at that position and queues nothing twice. To
+//! keep the order, the deliveries of events that a replay has yet to queue wait for the replay, and so do deliveries of
+//! newer events of the same IRNs.
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};

@@ -1,6 +1,6 @@
-//! A test of an endpoint: one notification that is signed and sent like any other and whose response is shown to the
-//! caller. The test is neither an event of the log nor a delivery. It has an id of its own and sequence 0, is not
-//! retried, and changes nothing, even if the endpoint answers 410.
+//! Tests an endpoint: one notification is signed and sent like any other, and the endpoint's response is shown to the
+//! caller. The notification is not in the event log, and no delivery is stored for it. It has an id of its own and
+//! sequence 0. It is not retried and changes nothing, even if the endpoint answers 410.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

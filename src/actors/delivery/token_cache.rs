@@ -21,7 +21,8 @@ use crate::store::webhooks::integrations;
 use crate::webhook::GuardedClient;
 use crate::webhook::auth::{self, AuthFault, NtlmConnections};
 
-/// When this many taxpayers are cached, entries that are no longer useful are removed.
+/// When this many taxpayers are cached, entries are removed if no attempt uses them and they contain neither a valid
+/// token nor a refresh token that is not stored yet.
 const SLOTS_MAX: usize = 10_000;
 
 /// Access tokens and NTLM connections, shared by all attempts.
@@ -35,8 +36,8 @@ pub struct TokenCache {
 #[derive(Debug, Default)]
 struct TokenSlot {
     token: Option<CachedToken>,
-    /// The time and reason of the last failure to fetch a token. Attempts that waited for that fetch fail with the same
-    /// reason.
+    /// The time and reason of the last failure to fetch a token. An attempt that waited while that fetch was running
+    /// fails with the same reason, and does not fetch again.
     fault: Option<(Timestamp, AuthFault)>,
     /// A rotated refresh token that is not stored yet.
     unstored: Option<RenewedToken>,
@@ -91,8 +92,8 @@ impl TokenSlot {
         self.token.as_ref().filter(is_good).map(|held| held.access.clone())
     }
 
-    /// Returns the reason of the last failure if that failure happened at or after `moment`. A failure later than `now`
-    /// is ignored, because the clock was set back after it.
+    /// Returns the reason of the last failure if the failure happened between `moment` and `now`. A failure after `now`
+    /// is ignored: its time is from before the clock was set back.
     fn failed_since(&self, moment: Timestamp, now: Timestamp) -> Option<AuthFault> {
         self.fault.filter(|(at, _)| moment <= *at && *at <= now).map(|(_, fault)| fault)
     }
@@ -149,9 +150,9 @@ impl TokenRefresh {
         fetched
     }
 
-    /// Fetches a token with the stored settings, because their refresh token may be newer than the one that the attempt
-    /// has read. If another process has used the refresh token at the same moment, tries again with the rotated refresh
-    /// token.
+    /// Fetches a token with the settings that are stored now, because they may contain a newer refresh token than the
+    /// attempt knows. If the server rejects the refresh token and another process has stored a newer one since, tries
+    /// once more with the newer one.
     async fn fetch(&self, slot: &mut TokenSlot, request: &TokenRequest) -> Result<SecretText, AuthFault> {
         self.store_rotated(slot).await?;
         let mut found = self.settings_for(request).await?;
@@ -178,8 +179,7 @@ impl TokenRefresh {
         auth::fetch(&client.map_err(|_| AuthFault::TokenUnreachable)?, &found.auth).await
     }
 
-    /// Loads the current settings. Fails if they are for another origin than the settings with which the attempt
-    /// started.
+    /// Loads the current settings. Fails if their origin differs from the origin in the attempt's settings.
     async fn settings_for(&self, request: &TokenRequest) -> Result<Integration, AuthFault> {
         let found = integrations::owned_by(&self.store, self.store.reader(), self.taxpayer).await;
         let found = found.map_err(|_| AuthFault::NotStored)?;

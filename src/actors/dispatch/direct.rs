@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::store::lanes::Lease;
 
-/// Direct dispatch leaves one of this many slots free for claimed lanes. If it left none, new work could take all
-/// slots.
+/// Direct dispatch leaves a quarter of the slots free for lanes that the dispatcher claims. Otherwise new work could
+/// take all slots, and lanes that are already due would wait.
 const DUE_SHARE: usize = 4;
 
 /// Receives directly dispatched lanes, each with its reserved slot.
@@ -48,7 +48,8 @@ impl DirectDispatch {
     ) -> Arrivals {
         let (sender, receiver) = mpsc::unbounded_channel();
         let (owner, slots) = (owner.to_owned(), Arc::clone(slots));
-        // Only the first dispatcher is connected. A second one would receive no lanes, but each lane kind has only one.
+        // Only the first dispatcher is connected; a second one would receive no lanes. There is no second one, because
+        // each lane kind has only one dispatcher.
         let _ = self.0.set(DirectTarget { owner, lease, slots, slots_max, arrivals: sender });
         receiver
     }
@@ -75,8 +76,8 @@ impl ReservedSlot<'_> {
         self.open.lease
     }
 
-    /// Sends a lane to the dispatcher after the lane's lease was committed. If the dispatcher no longer runs, nobody
-    /// renews the lease, and it expires.
+    /// Sends a lane to the dispatcher. Call this after the lane's lease is committed. If the dispatcher no longer runs,
+    /// the lease is not renewed and expires, and the lane is claimed again.
     pub fn hand_over(self, lease: Lease) {
         let _ = self.open.arrivals.send((lease, self.slot));
     }

@@ -1,6 +1,6 @@
-//! Runs lanes that were active when a process ended in isolation: one such lane at a time in this process, across all
-//! lane kinds. If two of them ran together and the process ended again, the crash would be counted for both, although
-//! only one of them caused it.
+//! Runs lanes that were active when a process ended in isolation: this process runs only one such lane at a time,
+//! across all lane kinds. If two of them ran together and the process ended again, the crash would be counted for both,
+//! although only one of them caused it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::store::lanes::LeasedLane;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
 
-/// An isolated lane delays the next isolated lane for at most this long, so that a lane that hangs does not hold up all
-/// others.
+/// The next isolated lane starts after this time even if the current one is still running, so that a lane that hangs
+/// does not hold up all others.
 const ISOLATED_MAX: Duration = Duration::from_secs(2);
 
 /// A function that counts a crash for the work of a lane. The lane is then run only if the function returns `More`.

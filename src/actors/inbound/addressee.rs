@@ -16,7 +16,8 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// The maximum number of notices processed concurrently. Further notices are refused, and the authority sends them
-/// again. The limit also bounds how many calls to the authority a holder of the notification token can cause at once.
+/// again. The limit also bounds the number of concurrent calls to the authority that anyone who has the notification
+/// token can cause.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
@@ -83,7 +84,8 @@ pub enum NoticeError {
 }
 
 impl From<AuthorityFailure> for NoticeError {
-    /// A final failure means that the authority does not know the invoice or does not let us have it.
+    /// Converts a failed call. A final failure means that the authority does not know the invoice or does not give it
+    /// to us.
     fn from(failure: AuthorityFailure) -> Self {
         if failure.is_final() { Self::UnknownInvoice } else { Self::Authority(failure) }
     }

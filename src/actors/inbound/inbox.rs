@@ -1,6 +1,6 @@
-//! A taxpayer's inbox: reads the document of a supplier's invoice and acknowledges the invoice. The document comes from
-//! the authority if the authority answers in time. If not, it is the copy that was stored when the invoice was
-//! received.
+//! A taxpayer's inbox: reads the document of a supplier's invoice and acknowledges the invoice. The document is fetched
+//! from the authority. If the authority does not answer within `LIVE_TIMEOUT`, the copy that was stored when the
+//! invoice was received is returned.
 
 use std::time::Duration;
 
@@ -66,8 +66,9 @@ impl Inbound {
         Ok(InboxDocument { document, is_live: false })
     }
 
-    /// Acknowledges an invoice: first to the authority, then in the taxpayer's data. If the process dies between the
-    /// two, a repeated request succeeds, because the authority accepts a repeated acknowledgement.
+    /// Acknowledges an invoice to the authority, then records the acknowledgement in the taxpayer's data. If the
+    /// process dies between these two steps, the caller can repeat the request, because the authority accepts a
+    /// repeated acknowledgement.
     pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {

@@ -29,8 +29,8 @@ struct OutgoingInvoice {
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the invoice is recorded as transmitted. False if a transmit run has stopped before it recorded that the
-    /// invoice was sent: such a run still has to be completed.
+    /// True if the invoice is recorded as transmitted. False if the authority has transmitted the invoice but its run
+    /// stopped before that was recorded: such a run still has to be completed.
     is_transmitted: bool,
     is_acknowledged: bool,
     /// True if our call to transmit the invoice has no outcome yet.
@@ -47,22 +47,23 @@ impl Inbound {
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let transmitted = self.follow(&sent).await;
-        // While we transmit an invoice, the authority may notify the buyer before it answers our call.
+        // The authority may notify the buyer before it answers our call to transmit. So an invoice whose call has no
+        // outcome yet may be in transit already.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
         // The buyer's side is processed even if the sender's side has failed.
         let is_in_transit = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         match received {
-            // A withheld invoice does not fail the notice: the sender's side is done, and the poller finds the invoice
-            // again.
+            // If the invoice is withheld from the buyer, the notice still succeeds: the sender's status is recorded,
+            // and the poller tries the buyer's side again.
             Err(NoticeError::Withheld) => Ok(()),
             received => received,
         }
     }
 
-    /// Processes a line of the authority's list of invoices in transit. The line already contains the transmission
-    /// status, so the authority is not asked for it.
+    /// Processes one line of the authority's list of invoices in transit. The line contains the transmission status, so
+    /// no call to the authority is needed to get it.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };

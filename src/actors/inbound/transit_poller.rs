@@ -31,7 +31,8 @@ const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// A sweep reads acknowledged invoices of this last period only, because the list of acknowledged invoices only grows.
+/// A sweep reads only the acknowledged invoices that were signed within this time before now, because the list of all
+/// acknowledged invoices never gets shorter.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
@@ -56,8 +57,8 @@ pub struct TransitPoller {
     inbound: Arc<Inbound>,
     clock: SharedClock,
     schedule: PollSchedule,
-    /// The processed lines. A line with a time is tried again at that time; a line with `None` is done. This is only a
-    /// cache: correctness does not depend on it.
+    /// The lines that need no processing now: a line with a time is tried again at that time, and a line with `None` is
+    /// done. This is only a cache: if it is lost, lines are processed again, which changes nothing.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
 }
 
@@ -70,11 +71,11 @@ struct TransitLine {
 
 /// The result of one poll.
 enum PollResult {
-    /// The whole list was processed. The cursor is the new one to store.
+    /// The whole list was processed. The value is the new cursor, which is then stored.
     Done(PullCursor),
     /// Lines are left over, so the next poll is due at once.
     MoreDue,
-    /// The authority is not available.
+    /// The list could not be read, or too many lines failed in succession.
     Interrupted,
 }
 
@@ -103,7 +104,8 @@ impl TransitPoller {
         };
         let result = self.poll(&lease, pull_cursors::load(store).await?).await;
         match self.finish(&lease, &result).await {
-            // Another replica has taken over the lease and repeats our work, which changes nothing.
+            // Another replica has taken over the lease. It processes the same lines again, and processing a line twice
+            // is harmless.
             Err(StoreError::Stale) => Ok(false),
             ended => ended.map(|()| matches!(result, PollResult::MoreDue)),
         }
@@ -173,8 +175,8 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one. The next poll tries a failed line again; the lines after it are still processed,
-    /// unless several in succession fail.
+    /// Processes lines one by one. A line that fails is skipped and tried again in the next poll. After `FAILURES_MAX`
+    /// failures in succession, the poll ends.
     async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(POLL_LINES_MAX) {

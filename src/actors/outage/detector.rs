@@ -1,6 +1,6 @@
-//! Turns this process's observations of the authority into outages. The detector first checks without a lock whether an
-//! observation changes the stored outage, because most observations change nothing. If the outage changes, the detector
-//! locks the lane, reads the outage again and decides on the current row.
+//! Derives outages from what this process observes of the authority. The detector first checks without a lock whether
+//! an observation changes the stored outage, because most observations change nothing. If it does, the detector locks
+//! the lane, reads the outage again and applies the observation to that current state.
 
 use jiff::SignedDuration;
 
@@ -31,8 +31,8 @@ impl OutageDetector {
         self.observe(&calls, async || authority.alive().await).await
     }
 
-    /// Records an observation of these calls. Calls `alive` to probe the authority only if an outage is open and its
-    /// operations had no recent calls.
+    /// Records an observation of these calls. If an outage is open and its operations had no recent calls, `alive` is
+    /// called to ask whether the authority works again.
     pub(super) async fn observe(
         &self,
         calls: &[OperationCalls],

@@ -46,7 +46,8 @@ impl OutageNotifier {
             None => None,
         };
         match self.finish(&lease, batch).await {
-            // Another replica has taken over the lease and repeats our notifications, which adds no events.
+            // Another replica has taken over the lease. It repeats our notifications, and a repeated notification adds
+            // no event.
             Err(StoreError::Stale) => Ok(false),
             ended => ended,
         }
@@ -312,8 +313,8 @@ mod tests {
             replica.subscribe(1, &[STARTED]).await;
             replica.subscribe(2, &[STARTED]).await;
             replica.observe_failure().await;
-            // These calls have the same effect as a process that dies after it has notified the first taxpayer and
-            // before it has stored its progress.
+            // Notifies the first taxpayer twice, as happens if a process dies after the notification and before it has
+            // stored its progress.
             let notice = last(&test).await.notice().unwrap();
             let twice = [notice.clone(), notice.clone()]
                 .map(|notice| replica.notifier.taxpayers.notify_outage(TaxpayerId(1), notice));

@@ -1,5 +1,5 @@
-//! The actor of a run: a thin wrapper around the runner. Supervision handles panics of the actor. If a step could not
-//! be run, the lane is released and the run continues later.
+//! The actor of a run: a thin wrapper around the runner. Supervision handles panics of the actor. If a step cannot be
+//! run, for example because the database fails, the lane is released and the run continues later.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::store::lanes::Lease;
 #[derive(Debug)]
 pub struct Advance(pub Lease);
 
-/// The actors of active runs, by the key of the run's lane.
+/// The actors of active runs. The registry key is the key of the run's lane.
 pub type PipelineActors = Registry<String, Advance, WorkStatus>;
 
 struct PipelineActor {

@@ -101,8 +101,9 @@ impl PipelineHandle {
         Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
-    /// Relays a payment status to the authority and stores it. A run does both, so that after a crash neither is done
-    /// without the other. Fails before the run starts if the authority is unavailable or does not know the invoice.
+    /// Relays a payment status to the authority and stores it. Both are done by one run, so that after a crash the run
+    /// continues until both are done. Fails before the run starts if the authority is unavailable or does not know the
+    /// invoice.
     pub async fn update_payment(
         &self,
         taxpayer: TaxpayerId,
@@ -121,8 +122,8 @@ impl PipelineHandle {
         self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer))
     }
 
-    /// Returns the IRN in the spelling that the authority knows: that of the submission, else that of the stored
-    /// invoice, else that of `irn`.
+    /// Returns the IRN in the spelling that the authority knows: the spelling of the submission if there is one,
+    /// otherwise that of the stored invoice, otherwise that of `irn`.
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let (reader, key) = (self.store.reader(), irn.key());
         let runs =
@@ -149,8 +150,8 @@ impl PipelineHandle {
         Ok(ReceiptConfirmation { already: answer.already.then_some(answer.message), confirmation })
     }
 
-    /// Returns the run of an operation for an IRN. If no operation is given, returns the run of Transmit, else the run
-    /// of Submit, else the run of another operation that was updated last.
+    /// Returns the run of an operation for an IRN. If no operation is given, returns the run of Transmit. If there is
+    /// none, returns the run of Submit, and otherwise the most recently updated run of any other operation.
     pub async fn run(
         &self,
         taxpayer: TaxpayerId,

@@ -82,8 +82,9 @@ impl QueueEstimator {
     }
 }
 
-/// Returns the position of a run that waits for `own` more urgent runs of the same taxpayer. The run is claimed in
-/// round `own + 1`, and each other taxpayer adds at most one run in each of these rounds.
+/// Returns the position of a run that waits for `own` more urgent runs of the same taxpayer. One run of each taxpayer
+/// is claimed per round, so the run is claimed in round `own + 1`, and each other taxpayer has at most `own + 1` runs
+/// claimed before it.
 fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
     let turns = own + 1;
     due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))

@@ -1,5 +1,6 @@
-//! Resolves the unknown outcome of a call that this process or an earlier one has made. A signature under the IRN
-//! counts as the signature of this run only if the authority's copy contains the content that the run has sent.
+//! Resolves the unknown outcome of a call, which this process or an earlier one has made. If the authority has signed
+//! an invoice with the run's IRN, this counts as a success of the run only if the authority's copy contains the content
+//! that the run has sent.
 
 use serde_json::Value;
 
@@ -9,7 +10,8 @@ use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
-/// How we learnt that a call took effect; `None` if the call did not take effect.
+/// How we learnt that a call took effect, or `None` if it did not take effect. An error means that this is not known,
+/// or that the authority has signed other content.
 pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {
@@ -38,7 +40,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Downloads the authority's signed copy. The inner error says why the copy is permanently unreadable.
+    /// Downloads and decrypts the authority's signed copy. The outer error means that the download may succeed later,
+    /// the inner error that the copy cannot be read at all.
     async fn copy(&self, run: &Run) -> Result<Result<Value, String>, StepError> {
         match self.authority.download(run.irn.as_str()).await {
             Ok(document) => {
@@ -66,7 +69,7 @@ fn unreadable(reason: &str) -> StepError {
 }
 
 /// Returns how we learnt that a call without an answer took effect. If the call did not take effect, or if this is
-/// still not known, returns `unknown`, the failure of the call. The authority is then asked again before the call is
+/// still not known, returns the call's failure `unknown`, so that the authority is asked again before the call is
 /// repeated.
 pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
     match known {
@@ -210,8 +213,8 @@ mod tests {
         stores().await.swap_remove(0)
     }
 
-    /// The server closes the connection without an answer to the call to sign, unless a case has an answer for that
-    /// path.
+    /// In each case the call to sign gets no answer: the server closes the connection. The exceptions are the cases
+    /// that list an answer for `/invoice/sign`.
     #[tokio::test]
     async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
         let test = one_store().await;
@@ -249,7 +252,8 @@ mod tests {
         }
     }
 
-    /// The first `confirm` is answered by a replica of the authority that does not know the signature yet.
+    /// The first `confirm` says that the IRN is not signed, as a replica of the authority does that does not know the
+    /// signature yet.
     #[tokio::test]
     async fn a_refusal_is_checked_if_the_document_may_be_signed_already() {
         let test = one_store().await;

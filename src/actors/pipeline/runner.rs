@@ -1,5 +1,5 @@
-//! Drives a run step by step. The intent of a step is stored before the step's call, and the outcome is stored after
-//! it. So the process may die at any point: the next holder of the lane continues from the stored state.
+//! Drives a run step by step. Before the call of a step, the intent to call it is stored; after the call, the outcome
+//! is stored. So if the process dies at any point, the next holder of the lane continues from the stored state.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -67,7 +67,8 @@ struct StepIntent {
 }
 
 impl PipelineDeps {
-    /// Runs the next step of the lane's run. The transaction that stores the run's last outcome also releases the lane.
+    /// Runs the next step of the lane's run. The outcome is stored in one transaction, which also releases the lane if
+    /// the run has nothing more to do now.
     pub(super) async fn run_step(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let Some((taxpayer, run)) = owner_and_run(&lease.key) else {
             self.drop_lane(lease).await?;
@@ -135,8 +136,8 @@ impl PipelineDeps {
         Ok(run)
     }
 
-    /// A deferred run whose step is blocked keeps its position in the queue: the run is due as soon as the step is
-    /// unblocked.
+    /// If the step of a deferred run is blocked, the run is made due now and keeps its position in the queue. The
+    /// dispatcher skips the run until the step is unblocked.
     fn keep_position(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
         match verdict {
             StepResult::Deferred { error, .. }

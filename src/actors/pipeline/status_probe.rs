@@ -52,8 +52,9 @@ impl RemoteStatus {
 }
 
 impl StepExecutor<'_> {
-    /// Returns the authority's state if it shows the effect, and None if the effect did not happen. Fails if `confirm`
-    /// gave no answer and the search does not show the effect, because then nothing is known.
+    /// Returns the authority's state if `happened` accepts it, and None if the authority says that the call had no
+    /// effect. Fails if `confirm` gave no answer and the search does not show the effect, because the search may be out
+    /// of date.
     pub(super) async fn probe_status(
         &self,
         run: &Run,

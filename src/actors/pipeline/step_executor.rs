@@ -1,6 +1,5 @@
-//! Executes one step: calls the authority and interprets the answer. If an earlier call of the step may have had an
-//! effect and its outcome is unknown, the authority is asked for that outcome before the call is repeated. An earlier
-//! process may have made that earlier call.
+//! Executes one step: calls the authority and interprets the answer. If this process or an earlier one may have called
+//! the step before and the outcome is unknown, the authority is asked for that outcome before the call is repeated.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -122,8 +121,8 @@ impl StepExecutor<'_> {
         Ok(ExecutedStep::Done { by, qr_code })
     }
 
-    /// Checks that the authority knows the signature. The invoice is already signed at this step, so no answer here
-    /// refuses the invoice.
+    /// Checks that the authority knows the signature. The invoice is already signed at this step, so the step never
+    /// ends with a refusal of the invoice.
     async fn confirm(&self, run: &Run) -> ExecutionResult {
         let unheard =
             || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
@@ -133,8 +132,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Asks the authority first whether the invoice was transmitted. If it was, it no longer matters whether the
-    /// receiver can be reached.
+    /// Asks the authority first whether the invoice was transmitted. If it was, the check whether the receiver can be
+    /// reached is skipped.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.happened(run, was_sent).await? {
             Some(by) => Ok(known(by)),
@@ -217,7 +216,8 @@ fn was_sent(status: &RemoteStatus) -> bool {
     status.transmitted == Some(true)
 }
 
-/// Turns "not found" into a refusal: the invoice was signed before, so the authority will not find it later either.
+/// Turns "not found" into a refusal, so that the call is not repeated: the invoice was signed before, so an authority
+/// that does not find it now will not find it later.
 fn not_found_is_final(trouble: StepError) -> StepError {
     match trouble {
         StepError::Call(AuthorityFailure::NotFound { message }) => StepError::Refused(message),
@@ -225,7 +225,8 @@ fn not_found_is_final(trouble: StepError) -> StepError {
     }
 }
 
-/// If an earlier call may have arrived (`resuming`), the refusal "already reported" counts as success.
+/// If `resuming` is true, an earlier call may have reported the invoice. Then the refusal "already reported" counts as
+/// success.
 fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {

@@ -1,5 +1,5 @@
-//! Measures the throughput of this process: the number of ended runs in the best of the last time windows. Windows in
-//! which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
+//! Measures the throughput of this process: the highest number of runs that ended in one of the last time windows.
+//! Windows in which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 const WINDOW_S: i64 = 5;
-/// The number of windows that are kept. They cover ten minutes if a run ended in every window.
+/// The number of windows that are kept. If a run ended in every window, they cover the last ten minutes.
 const WINDOWS_MAX: usize = 120;
 /// The assumed number of ended runs per window before the first run has ended: ten runs a second.
 const AT_FIRST: u64 = 50;

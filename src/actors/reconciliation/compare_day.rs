@@ -1,6 +1,7 @@
-//! Compares one day of our ledger with the authority's, invoice by invoice. The authority is read first and our data
-//! second. So if we record an effect of a call between the two reads, both sides show that effect. A difference is read
-//! again on both sides, so that work in progress is not reported as a finding.
+//! Compares one day of our ledger with the authority's, invoice by invoice. We record the effect of a call after the
+//! authority shows it, so the authority is read first and our data second: most effects that the authority shows are
+//! then recorded. If the two sides still differ, both are read again, so that work in progress is not reported as a
+//! finding.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -166,7 +167,7 @@ impl DayComparison<'_> {
         Ok(())
     }
 
-    /// Repairs a difference if a repair is possible, or lists it for an operator. In both cases a finding is added.
+    /// Repairs a difference if that is possible, and otherwise leaves it to an operator. Adds a finding in both cases.
     async fn resolve(
         &mut self,
         irn: &Irn,
@@ -231,7 +232,8 @@ impl DayComparison<'_> {
     }
 }
 
-/// Returns the IRN in the authority's spelling, else in our spelling, else parsed from `key`.
+/// Returns the IRN in the authority's spelling. If the authority did not list it, returns our spelling; if we have no
+/// record either, parses `key`.
 fn irn_of(key: &str, local: Option<&LocalRecord>, line: Option<&Option<RemoteRecord>>) -> Option<Irn> {
     let remote = line.and_then(Option::as_ref).map(|remote| remote.irn.clone());
     remote.or_else(|| local.map(|local| local.irn.clone())).or_else(|| Irn::parse(key).ok())

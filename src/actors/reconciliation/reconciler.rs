@@ -12,15 +12,15 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// The work that a reconciler starts by itself.
+/// Which days a reconciler compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconciliationMode {
     /// Compares today at this interval, and each day once after its end.
     Periodic(Duration),
     /// Compares only requested days.
     OnDemand,
-    /// Compares only requested days, in a process that runs next to the service. The schedule of the service stays
-    /// unchanged.
+    /// Compares only requested days, in a process that runs beside the service and does not change the service's
+    /// schedule.
     OneShot,
 }
 

@@ -63,7 +63,8 @@ impl Reconciler {
         let claimed = lanes::claim(&self.store, LaneKind::Reconciliation, owner, lease, 1).await?.pop();
         let Some(lease) = claimed else { return Ok(false) };
         let result = match self.run_pass(&lease).await {
-            // Another replica has taken over the lease and repeats our work, which changes nothing.
+            // Another replica has taken over the lease. It compares the same days again, and a repeated comparison
+            // changes nothing.
             Err(StoreError::Stale) => return Ok(false),
             Err(error) => {
                 tracing::warn!(%error, "reconciliation was interrupted; will retry");

@@ -42,7 +42,7 @@ pub(super) struct SearchedDay {
 }
 
 impl Reconciler {
-    /// Reads pages until all lines of a page are older than the day before `day`. That extra day is read because the
+    /// Reads pages until a page contains only lines from before the eve of `day`. The eve is read as well, because the
     /// time zone of the authority's dates is not certain.
     pub(super) async fn listing(
         &self,
