@@ -136,7 +136,7 @@ impl Verifier {
     }
 }
 
-/// Interprets the authority's answer. Returns None if the call does not count as an attempt to ask the authority.
+/// Interprets the authority's answer. Returns None if this service held the call back, so that nothing was asked.
 fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
