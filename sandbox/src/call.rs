@@ -16,7 +16,8 @@ pub(crate) struct Call {
     pub(crate) body: Value,
     pub(crate) api_key: String,
     pub(crate) api_secret: String,
-    /// This is the n-th call of its operation about its invoice, counted from 1; 0 until the call is counted.
+    /// How many calls of this operation about this invoice have arrived, including this call; 0 until the call is
+    /// counted.
     pub(crate) nth: u32,
     /// True if a fault makes the customer's access point unreachable for this call.
     pub(crate) offline: bool,

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 
-/// The message that the authority sends for a duplicate as well as when it is busy, so a client cannot tell which it
-/// is.
+/// The authority sends this message both for a duplicate and when it is busy, so a client cannot tell the two cases
+/// apart.
 pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
 
 /// The status and body of an answer, before a fault is applied.
@@ -76,8 +76,8 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// Refuses the call as a failure of the server. As at the authority, the member `error` is only the message as
-    /// text.
+    /// Refuses the call as a failure of the server. As at the authority, the member `error` is then the message as a
+    /// plain text instead of an object.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }

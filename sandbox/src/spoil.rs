@@ -1,7 +1,7 @@
 //! Applies a fault to an answer.
 //!
-//! Some faults prevent the operation; this module provides the answer in its place. Other faults let the operation
-//! happen; this module then makes the answer unreadable but keeps its status.
+//! For a fault that prevents the operation, this module provides the refusal to send. For a fault that makes an answer
+//! unreadable, the operation is performed, and this module spoils the body of the answer but keeps the status.
 
 use actix_web::{
     HttpResponse,

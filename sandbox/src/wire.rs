@@ -1,8 +1,9 @@
 //! Breaks a connection on purpose.
 //!
 //! A broken connection must never look like an answer. So the body fails before its first byte, and the server closes
-//! the connection without sending the headers. `reset` also discards the socket's buffers, which the peer sees as a
-//! reset; it needs a second handle of the socket, which `keep` stores for each connection.
+//! the connection without sending the headers. For a reset, the socket must also be told to discard its buffers when it
+//! is closed. The framework owns the socket, so `keep` stores a second handle of the socket for each connection, and
+//! `reset` uses that handle.
 
 use std::{
     any::Any,

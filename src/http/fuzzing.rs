@@ -70,7 +70,7 @@ fn form<T>(body: &Map<String, Value>, catalog: &Catalog, form: impl FnOnce(&mut 
     judged(body, report::read(body, catalog, form));
 }
 
-/// Checks that a form without a result reports at least one fault, and that every fault has a JSON pointer.
+/// If a form refused the body, checks that it reports at least one fault and that every fault has a JSON pointer.
 fn judged<T>(body: &Map<String, Value>, read: Result<Accepted<T>, Faults>) {
     let Err(faults) = read else { return };
     assert!(!faults.is_empty(), "a form that gives nothing says why");
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts at the edges of what the readers accept.
+    /// Short inputs that readers often handle wrongly: empty, incomplete, not UTF-8, duplicate members, wrong types.
     const EDGES: [&[u8]; 11] = [
         b"",
         b"{",

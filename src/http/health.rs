@@ -15,12 +15,12 @@ use crate::store::db::connections::Store;
 
 const DATABASE_LOOK_LASTS: Duration = Duration::from_secs(3);
 const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
-/// Timeout of the database probe. It is longer than a write may wait in the queue of writes.
+/// Timeout of the database probe. It is longer than the longest time that a write may wait in the queue of writes.
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// Timeout of the authority probe.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
-/// The process is not ready if at least this many taxpayers' actors are stuck and they are at least half of the
-/// active actors. Then the cause is not the data of a few taxpayers.
+/// The process is not ready if at least this many taxpayers' actors are stuck and they are at least half of the active
+/// actors. So many stuck actors mean that the fault is in the process and not in the data of a few taxpayers.
 const STUCK_MAX: usize = 8;
 
 /// The cached results of the probes of the database and of the authority.

@@ -23,7 +23,7 @@ const MARK: &str = "foreign-mark";
 const INVOICES: &str = "/v1/tax-payers/invoices";
 const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 
-/// The kinds of keys that a path accepts. `RULES` chooses the rule by the beginning of the path.
+/// The rule of a path: which kind of key may call it. `RULES` gives the rule for the beginning of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Public,
@@ -200,7 +200,7 @@ impl Foreign {
         path
     }
 
-    /// Returns true if the path contains the id of an object, which only the owner may see.
+    /// Returns true if the path contains the id of an object. Only the owner may see such an object.
     fn is_named_by(pattern: &str) -> bool {
         ["{id}", "{irn}", "{batch_no}", "{delivery_id}", "{replay_id}"]
             .iter()
@@ -236,7 +236,8 @@ impl Foreign {
     }
 }
 
-/// Returns a description of what is wrong with an answer, or `None` if the answer follows the rule of its path.
+/// Returns a description of what is wrong with an answer; `None` if the status is the one that the path's `Rule`
+/// requires for this key and, unless the key is an operator's, the answer shows no data of the other tenant.
 fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule(pattern);

@@ -78,7 +78,7 @@ pub struct ApiSettings {
     pub idempotency_keep: Duration,
     /// The longest time in which a whole body must arrive: `http.body_timeout_s`.
     pub body_timeout: Duration,
-    /// The authority's time zone. A new day may begin there before it begins in UTC.
+    /// The offset of the authority's time zone. East of UTC a new day begins earlier than in UTC.
     pub utc_offset: Offset,
     /// What a taxpayer may do whose identity the authority has not confirmed: `accounts.verification`.
     pub verification: VerificationPolicy,
@@ -96,8 +96,8 @@ pub struct ApiSettings {
 }
 
 impl ApiState {
-    /// Returns the present day in UTC or in the authority's time zone, whichever is later. Only days after this day
-    /// count as future.
+    /// Returns the present day in UTC or in the authority's time zone, whichever is later. A date counts
+    /// as future only if it is after this day.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }

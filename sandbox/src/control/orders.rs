@@ -1,5 +1,5 @@
-//! Handlers of the control interface for faults, latencies, the seed that both are drawn with, and the dialect of the
-//! answers.
+//! Handlers of the control interface for faults, latencies, the dialect of the answers, and the seed of all random
+//! decisions.
 
 use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;

@@ -1,7 +1,8 @@
 //! Checks whether the authority would sign a document.
 //!
-//! The checks stop at the first fault. As at the authority, a fault is a lower-cased struct path and a rule.
-//! Deliberately absent: a lookup of classification codes; the checks only require that the codes are present.
+//! The checks stop at the first fault. A fault is written as the authority writes it: the path of the value in
+//! lower-cased struct names, then the rule that the value breaks. Classification codes must be present, but
+//! deliberately they are not looked up in the reference lists.
 
 mod check;
 mod lines;

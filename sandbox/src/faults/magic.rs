@@ -1,9 +1,9 @@
 //! Faults that a person can type: a word that begins with `SBX`, inside an invoice number.
 //!
-//! The authority's invoice numbers consist of letters and digits, and so do these words. Most faults end after a few
-//! calls or seconds, so an invoice typed to fail still succeeds in the end. The failures of three words (SBXREJECT,
-//! SBXOFFLINE, SBXDOWN) never end: they show how runs give up. The documentation lists the words from the table in
-//! this file.
+//! The authority accepts only letters and digits in an invoice number, so these words consist of letters and digits.
+//! Most faults end after a few calls or seconds, so an invoice typed to fail still succeeds in the end. Only the
+//! failures of SBXREJECT, SBXOFFLINE and SBXDOWN never end; with these words a person can see how a run gives up. The
+//! documentation lists the words from the table in this file.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
@@ -21,16 +21,16 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// The fault applies to the first calls of `sign` about the invoice; the number says to how many. The status, if
-    /// given, replaces the usual status of the fault.
+    /// The fault applies to the first calls of `sign` about the invoice. The `u32` is the number of these calls. The
+    /// status, if given, replaces the usual status of the fault.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// The fault applies to the first calls of `lookup` about the invoice; the number says to how many.
+    /// The fault applies to the first calls of `lookup` about the invoice. The `u32` is the number of these calls.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// The fault applies to calls about any invoice, for some seconds from the first call of `sign` about this
-    /// invoice.
+    /// The fault applies to calls about all invoices. It begins with the first call of `sign` about this invoice and
+    /// ends after some seconds.
     ToAll(FaultKind),
 }
 
@@ -144,8 +144,8 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the fault that this call starts and that then applies to calls about any invoice. Only the first `sign`
-/// of an invoice with such a word starts a fault; for any other call the result is `None`.
+/// Returns the fault that this call starts for the calls about all invoices. Only the first call of `sign` about an
+/// invoice starts a fault, and only if the invoice number contains a word of the kind `ToAll`.
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
@@ -174,7 +174,7 @@ fn find(typed: &str) -> Option<MagicWord> {
     fitting.max_by_key(|known| known.word.len())
 }
 
-/// Returns the number that follows the word in the invoice number, as seconds; `FOR_S` if no digits follow.
+/// Returns the number of seconds that follows the word in the invoice number; `FOR_S` if no digits follow the word.
 fn seconds(irn: &str) -> u64 {
     let typed = typed(irn).unwrap_or_default();
     let after = find(&typed).map_or("", |known| &typed[known.word.len()..]);

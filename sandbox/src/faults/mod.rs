@@ -1,8 +1,8 @@
 //! Faults that can be injected.
 //!
 //! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`). The module
-//! `draw` provides the randomness of probabilities and latencies. Deliberately not here: the request handler applies
-//! a fault to a call.
+//! `draw` provides the randomness of probabilities and latencies. This module only chooses the fault of a call; the
+//! request handler applies it.
 
 mod draw;
 mod effect;

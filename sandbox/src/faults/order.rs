@@ -92,8 +92,8 @@ pub struct FaultOrder {
 }
 
 impl FaultOrder {
-    /// Returns a fault of this kind for one call of any operation. A kind that is a condition lasts until it is
-    /// cleared.
+    /// Returns a fault of this kind for all operations. It applies to one call, but a condition such as `Outage`
+    /// applies to all calls until it is cleared.
     pub fn of(kind: FaultKind) -> Self {
         Self {
             operation: None,

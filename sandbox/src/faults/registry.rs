@@ -21,7 +21,7 @@ use crate::route::Operation;
 pub(crate) struct FaultContext<'a> {
     pub(crate) operation: Operation,
     pub(crate) irn: Option<&'a str>,
-    /// This is the n-th call of its operation about its invoice, counted from 1.
+    /// How many calls of this operation about this invoice have arrived, including this call.
     pub(crate) nth: u32,
     pub(crate) at: Timestamp,
 }
@@ -48,8 +48,8 @@ impl Faults {
         Ok(id)
     }
 
-    /// Returns the effect of the first fault that applies to this call, and counts this use; `None` if no fault
-    /// applies.
+    /// Returns the effect of the first fault that applies to this call, and counts that the fault was used. Returns
+    /// `None` if no fault applies.
     pub(crate) fn apply(&self, seed: u64, moment: &FaultContext) -> Option<Effect> {
         let mut faults = self.lock();
         let fault = faults.iter_mut().find(|fault| fault.fires(seed, moment))?;

@@ -32,8 +32,8 @@ pub struct Percentiles {
 }
 
 /// The body of `POST /sandbox/latencies`. Times are in milliseconds. If `operation` is absent or `"*"`, the latency
-/// applies to all operations that have no latency of their own. These operations then share one limit of concurrent
-/// calls.
+/// applies to all operations that have no latency of their own. All these operations together share its limit of
+/// concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {

@@ -1,7 +1,8 @@
-//! The latencies in force: at most one for each operation, and one for all operations without their own.
+//! The latencies in force: at most one for each operation, and at most one for all operations that have none of their
+//! own.
 //!
-//! A call waits while the limit of concurrent calls is reached. After a latency is replaced or cleared, the calls
-//! that already wait for it are still served by it.
+//! A call waits while the limit of concurrent calls is reached. If a latency is replaced or cleared, the calls that are
+//! already waiting still get the old latency and its limit.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering},
@@ -60,7 +61,7 @@ impl Latencies {
         Ok(id)
     }
 
-    /// Waits until the limit of concurrent calls lets this call be served. Returns `None` at once if no latency
+    /// Waits until fewer calls than the limit are in service, and takes a slot. Returns `None` at once if no latency
     /// applies to the call.
     pub(crate) async fn acquire(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
         let (ms, slots, counts) = self.find(seed, moment)?;
@@ -135,7 +136,7 @@ impl Drop for Counted<'_> {
 }
 
 impl ServiceSlot {
-    /// Waits for the latency of the call, then frees the slot.
+    /// Sleeps for the latency of the call, then frees the slot.
     pub(crate) async fn last(self) {
         tokio::time::sleep(Duration::from_millis(self.ms)).await;
     }

@@ -13,8 +13,8 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Prefixes of business ids for tests. The entity of such a business is unknown (404), lists another tax number, or
-/// does not answer (503).
+/// Prefixes of business ids that tests use. If the id of an entity has one of them, `entity` answers 404, lists another
+/// tax number, or answers 503.
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";

@@ -85,8 +85,8 @@ fn in_transit(invoice: &Invoice) -> Value {
     })
 }
 
-/// Parses the query parameter `name`. Returns the start of the day and the start of the next day; for an RFC 3339
-/// time, that time twice.
+/// Parses the query parameter `name` and returns the start and the end of the time that it names. For a day, these are
+/// the start of the day and the start of the next day. For an RFC 3339 time, both are that time.
 fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));

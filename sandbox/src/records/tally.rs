@@ -1,7 +1,7 @@
 //! The number of calls of each operation about each reference number.
 //!
-//! Random faults are drawn from these counts. So the faults of an invoice depend only on the calls about that
-//! invoice.
+//! The random number that decides about a fault is computed from the count of the call. So calls about other invoices
+//! do not change the faults of an invoice.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,7 @@
-//! `/authority`: calls from the authority to this service. A notice about an invoice is not signed. So the token in the
-//! path authorizes the call, and the notice is only a hint to ask the authority again. A 200 means that everything that
-//! follows from the notice is stored. After any other status the authority sends the notice again.
+//! `/authority`: calls from the authority to this service. A notice about an invoice is not signed, so its content is
+//! not trusted: the token in the path authorizes the call, and the notice only causes this service to ask the authority
+//! about the invoice. A 200 means that everything that follows from the notice is stored. After any other status the
+//! authority sends the notice again.
 
 use actix_web::web;
 use secrecy::{ExposeSecret, SecretString};

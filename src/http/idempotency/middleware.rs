@@ -31,8 +31,8 @@ enum KeyStatus {
     Repeated(HttpResponse),
 }
 
-/// Answers a write. The account has already been found to have the right to call the path. The body may have at most
-/// `bytes_max` bytes.
+/// Answers a write. The policy of the path has already checked that the account may call the path. The body may have at
+/// most `bytes_max` bytes.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     (account, bytes_max): (KeyOwner, usize),
@@ -61,7 +61,7 @@ async fn arrive(
     let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };
     let body = body::whole(request, state, account, bytes_max).await?;
     let claim = claim(state, account, &key, (request, &body.bytes));
-    // The handler takes the body from here. If no handler does, the body's memory is released with the request.
+    // The handler takes the body from the extensions. If no handler takes it, its memory is released with the request.
     request.extensions_mut().insert(body);
     let place = state.in_progress.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
@@ -100,7 +100,8 @@ fn shown_once() -> ApiError {
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
-/// Returns the stored response if it belongs to the same request and may be shown twice.
+/// Returns the stored response. Fails if the key was used for a different request, or if the response contained a
+/// secret, which is shown only once.
 fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
         return Err(reused());
@@ -118,8 +119,8 @@ async fn settled(
 ) -> Result<HttpResponse, ApiError> {
     let error = answer.error().and_then(|error| error.as_error::<ApiError>());
     match error {
-        // Another request with the same key was first: on another replica, or in this process, where its command went
-        // on after its caller had disconnected.
+        // Another request with the same key was first, so its response is looked up. It ran on another replica, or in
+        // this process, where a command goes on after its caller has disconnected.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
                 Some(taken) => repeated(&claim, taken),

@@ -138,9 +138,10 @@ fn process_is_full() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
 }
 
-/// Returns the most bytes that the values of a text take when parsed. Each value but the first comes after one of the
-/// characters counted here. Such characters within strings make the estimate too high, which does no harm. The estimate
-/// is never above `memory_max`, because the JSON reader refuses a text that would take more.
+/// Returns the most bytes that the values of a text take when parsed. It counts the characters that come before a
+/// value: every value except the first follows one of them. The count includes such characters within strings, so the
+/// estimate may be too high, which does no harm. The estimate is never above `memory_max`, because the JSON reader
+/// refuses a text that would take more.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,

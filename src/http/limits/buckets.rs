@@ -1,5 +1,5 @@
-//! The buckets of the rate limits. A full bucket limits no more than a new bucket would, so full buckets are dropped.
-//! Thus only recent callers take memory.
+//! The buckets of the rate limits. A full bucket is dropped, because a new bucket would be full too. Thus only recent
+//! callers take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,8 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// Drops full buckets after every `ROUND` new buckets. The caller must hold no lock of the map.
+    /// Drops full buckets after every `ROUND` new buckets. The caller must hold no lock of the map, or this call
+    /// deadlocks.
     fn drop_full_now_and_then(&self, now: i64) {
         if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
             self.full_at.retain(|_, full_at| *full_at > now);

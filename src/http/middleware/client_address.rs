@@ -37,8 +37,8 @@ pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
 }
 
 impl TrustedProxies {
-    /// Returns the address nearest to this service that is not a trusted proxy's. A forwarded entry that cannot be
-    /// parsed ends the search.
+    /// Returns the address nearest to this service that is not a trusted proxy's. If a forwarded entry cannot be
+    /// parsed, returns the last trusted address before that entry.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {

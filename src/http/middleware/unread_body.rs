@@ -116,8 +116,8 @@ impl Stream for RequestStream {
     }
 }
 
-/// The body of the last response on a connection. It ends a short time after its last byte. Until then it holds the
-/// request's stream, because the framework closes the connection only if something still holds that stream.
+/// The body of the last response on a connection. After its last byte it waits a short time before it ends. It holds
+/// the request's stream, because the framework closes the connection only if something still holds that stream.
 struct LastBody {
     body: BoxBody,
     stream: RequestStream,

@@ -90,7 +90,8 @@ impl OperationDoc {
         self.parameter(parameter::query(name, QueryKind::Whole(min), what))
     }
 
-    /// Adds the parameters `page` and `per_page`, which select a page of a list. The text describes `per_page`.
+    /// Adds the parameters `page` and `per_page`, which select a page of a list. The argument is the description of the
+    /// parameter `per_page`.
     pub(crate) fn paged(self, per_page: &'static str) -> Self {
         self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
             .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))

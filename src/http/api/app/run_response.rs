@@ -141,7 +141,7 @@ fn cancelled() -> ApiError {
 }
 
 /// Returns the error for a refused run. The message is the reason that the authority or this service gave, as a
-/// sentence. Faults use the caller's names of the fields.
+/// sentence. Faults name the fields as the caller's document names them.
 fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));

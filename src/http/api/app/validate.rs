@@ -1,6 +1,6 @@
-//! POST /v1/app/invoices/validate: Validate, which changes nothing. A fault of the body is a 400, whether a rule of
-//! this service or of the authority is violated (docs/contract.md, "The authority pipeline"). `?explain=patch` adds a
-//! patch that corrects the body.
+//! POST /v1/app/invoices/validate: Validate, which changes nothing. A body with a fault gets 400, whether it violates a
+//! rule of this service or a rule of the authority (docs/contract.md, "The authority pipeline"). `?explain=patch` adds
+//! a patch that corrects the body.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

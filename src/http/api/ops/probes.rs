@@ -94,8 +94,8 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     }))
 }
 
-/// Redirects to `/docs/`. The pages of the viewer refer to each other by relative paths, which need the slash at the
-/// end.
+/// Redirects to `/docs/`. The pages of the viewer refer to each other by relative paths, which are wrong without the
+/// slash at the end of the address.
 fn to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
 }

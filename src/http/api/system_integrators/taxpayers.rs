@@ -121,10 +121,10 @@ async fn create_taxpayer(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
-/// Builds the account of a new taxpayer. Hashing the password costs a hundred times as much as the check for values
-/// that are already taken, so the check comes first and the hash is left out if a value is taken. The taxpayer actor
-/// still decides about taken values, since only it knows whether an earlier request with the same idempotency key was
-/// carried out.
+/// Builds the account of a new taxpayer. Hashing the password costs a hundred times as much as checking whether unique
+/// values, such as the tax number, are already taken. So the check comes first, and if a value is taken, the password
+/// is not hashed. A taken value is refused not here but by the taxpayer actor, since only the actor knows whether an
+/// earlier request with the same idempotency key already created this taxpayer.
 async fn onboarding(
     state: &ApiState,
     (integrator_id, id): (IntegratorId, TaxpayerId),
@@ -156,7 +156,7 @@ async fn onboarding(
     Ok(onboarding)
 }
 
-/// Returns the contact person with an empty password hash. `onboarding` sets the hash afterwards.
+/// Returns the contact person with an empty password hash. `onboarding` sets the hash later, if no value is taken.
 fn contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: String::new(),

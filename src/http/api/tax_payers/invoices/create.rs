@@ -1,6 +1,6 @@
 //! Create Invoice (Standard), Create Invoice (Full) and Create Invoices (Bulk). If the invoice number or the IRN
-//! already exists, the existing invoice is returned unchanged, without an error. In a batch, an invoice with a fault is
-//! refused alone. All other invoices of the batch are stored in one transaction.
+//! already exists, the existing invoice is returned unchanged, without an error. In a batch, an invoice with a fault
+//! does not cause the refusal of the others: all invoices without a fault are stored in one transaction.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
@@ -95,8 +95,8 @@ pub(super) async fn create_full_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). An invoice with a fault is refused alone. All other
-/// invoices of the batch are stored in one transaction.
+/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Invoices with a fault are refused. All other invoices of
+/// the batch are stored in one transaction.
 pub(super) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -155,7 +155,8 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
     Ok(taxpayer)
 }
 
-/// Tells the caller whether the existing invoice has the same content as the received one: `identical` or `different`.
+/// The response header that tells whether the existing invoice has the same content as the received one: `identical` or
+/// `different`.
 const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
 
 /// Returns 201 with the new invoice. If the invoice existed before, returns 200 with the existing invoice and the
