@@ -57,8 +57,7 @@ impl Authority {
             .await
     }
 
-    /// `PATCH /invoice/update/{irn}`: reports a payment. `payment_status` is a word of the authority: PARTIAL, PAID
-    /// or REJECTED.
+    /// `PATCH /invoice/update/{irn}`: reports a payment. `payment_status` is PARTIAL, PAID or REJECTED.
     pub async fn update_payment(
         &self,
         irn: &str,
@@ -130,7 +129,7 @@ impl Authority {
         self.send(request, |answer| InTransit::list(&answer.data)).await
     }
 
-    /// `GET /invoice/{business_id}`: returns one page of the invoices that the authority has of this taxpayer.
+    /// `GET /invoice/{business_id}`: returns one page of this taxpayer's invoices at the authority.
     pub async fn search(
         &self,
         business_id: &str,

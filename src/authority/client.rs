@@ -1,8 +1,8 @@
 //! The client of the authority, and the one path that every call takes: admission, HTTP exchange, classification,
 //! counters, log line.
 //!
-//! The client follows no redirects and uses no proxy of the system. Secrets are sent only in headers that are marked as
-//! sensitive, so that they do not appear in logs.
+//! The client follows no redirects and ignores the system's proxy settings. Secrets are sent only in headers that are
+//! marked as sensitive, so that they do not appear in logs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl Authority {
         self.inner.admission.limit_views()
     }
 
-    /// Returns the number of calls and their total duration for each operation and outcome, including those without
-    /// calls.
+    /// Returns the number of calls and their total duration for each pair of operation and outcome, including the pairs
+    /// without any call.
     pub fn call_stats(&self) -> Vec<CallStats> {
         self.inner.call_counters.all()
     }

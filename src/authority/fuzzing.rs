@@ -10,7 +10,8 @@ use crate::authority::transport::classify;
 use crate::authority::transport::exchange::RawResponse;
 use crate::authority::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
 
-/// Parses the bytes as an answer to each operation with each status, and as a key file.
+/// Parses the bytes as a key file, as an answer with each kind of data, and as an answer to each operation with several
+/// statuses.
 pub(crate) fn read_answer(text: &[u8]) {
     drop(CryptoKeys::parse(text));
     let Some(answer) = AuthorityAnswer::parse(text) else { return };

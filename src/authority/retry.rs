@@ -1,5 +1,5 @@
-//! Computes the delays between tries: exponential with full jitter, never shorter than a Retry-After, limited in
-//! total time.
+//! Computes the delays between tries. A delay is random, its upper bound doubles with each try, and it is never shorter
+//! than a Retry-After. When a total time is used up, no further try is made.
 //!
 //! Only this file uses the crate `backoff`, and only to compute the growing interval. Nothing sleeps here, and
 //! randomness is an argument.

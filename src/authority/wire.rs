@@ -50,7 +50,7 @@ pub struct Party {
 pub struct Acknowledgement {
     /// The message of the authority's answer.
     pub message: String,
-    /// True if the invoice had been acknowledged before. The call then succeeds even if the authority refuses it.
+    /// True if the invoice had been acknowledged before. A refusal for this reason counts as success too.
     pub already: bool,
 }
 
@@ -98,14 +98,14 @@ pub struct Entity {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Business {
-    /// The UUID of the business. Our taxpayers have it as `business_id`.
+    /// The UUID of the business. For a business that is our taxpayer, we store it as the taxpayer's `business_id`.
     pub id: String,
     pub tin: Option<String>,
 }
 
 impl Parties {
-    /// Reads `supplier` and `customer`. Either may instead have the name `accounting_supplier_party` or
-    /// `accounting_customer_party`.
+    /// Reads `supplier` and `customer`. The authority may name them `accounting_supplier_party` and
+    /// `accounting_customer_party` instead.
     pub(crate) fn read(data: &Value) -> Option<Self> {
         let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
         Some(Self {

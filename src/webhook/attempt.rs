@@ -167,9 +167,9 @@ impl AttemptOutcome {
     }
 }
 
-/// Returns true if the error comes from TLS. A TLS library reports a fault as invalid data, and a handshake that was
-/// cut as an early end. The connector wraps these errors in another `io::Error`, and `source` does not return the
-/// wrapped error, so `get_ref` is needed.
+/// Returns true if the error comes from TLS. The TLS library reports a fault as `InvalidData`, and a connection that
+/// was cut during the handshake as `UnexpectedEof`. The connector wraps these errors in another `io::Error`, and
+/// `source` does not return the wrapped error, so `get_ref` is needed.
 fn is_tls_fault(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)

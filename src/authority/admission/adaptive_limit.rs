@@ -1,12 +1,13 @@
 //! The limit of concurrent calls of one operation, as a pure state machine: methods take the time as an
 //! argument, and nothing waits here.
 //!
-//! The limit grows by one after `limit` good answers if it was reached in that time. It falls to seven tenths when the
-//! authority signals overload, or when answers take clearly longer than they do under little load. To know the response
-//! time under little load, a measurement now and then allows only few concurrent calls. Because of these measurements,
-//! a delay that our own calls cause is never taken for the normal response time, and an authority that has become
-//! slower for good is not taken for overloaded. Calls that started before the limit fell do not affect it afterwards,
-//! so a burst of failures counts once.
+//! A limit of N grows by one after N good answers, but only if at least about seven eighths of N calls were in progress
+//! at some moment while these answers were counted. The limit falls to seven tenths of its value when the authority
+//! signals overload, or when answers take clearly longer than they do under little load. The response time under little
+//! load is measured now and then, and during such a measurement only four concurrent calls are allowed. Therefore a
+//! delay that our own calls cause is never taken for the normal response time, and an authority that has become slower
+//! for good is not taken for overloaded. When the limit has fallen, calls that started earlier no longer change it, so
+//! a burst of failures lowers it only once.
 
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ const PAUSE_MAX: Duration = Duration::from_mins(1);
 pub(crate) enum LoadSignal {
     /// The call succeeded and took this long.
     Succeeded(Duration),
-    /// The authority refused. A refusal counts as success, but it comes too quickly to show how long the authority
-    /// works on a call.
+    /// The authority refused the request. This counts as a good answer, but a refusal comes too quickly to show how
+    /// long the authority works on a call, so its response time is not used.
     Answered,
     /// The call says nothing about load.
     Neutral,
@@ -68,10 +69,11 @@ pub(crate) struct AdaptiveLimit {
     max: u32,
     bound: u32,
     in_flight: u32,
-    /// Grows when the limit falls and when a measurement starts. Calls from an earlier epoch do not affect the limit.
+    /// Increases by one when the limit falls and when a measurement starts. A call that started in an earlier epoch
+    /// does not change the limit when it ends.
     epoch: u64,
-    /// The number of good answers that count towards the next growth of the limit, and whether the limit was reached
-    /// while they were counted.
+    /// The number of good answers that count towards the next growth of the limit. `reached` is true if, while they
+    /// were counted, as many calls as one account may make were in progress at some moment.
     good: u32,
     reached: bool,
     window: SampleWindow,
@@ -85,7 +87,7 @@ pub(crate) struct AdaptiveLimit {
 }
 
 impl AdaptiveLimit {
-    /// Allows at most `max` concurrent calls, but always at least one. Starts with a measurement.
+    /// Makes a limit that never grows beyond `max` (0 counts as 1). It begins with a measurement.
     pub(crate) fn new(max: u32) -> Self {
         let max = max.max(1);
         Self {
@@ -117,13 +119,13 @@ impl AdaptiveLimit {
         self.in_flight
     }
 
-    /// Returns the rest of the pause that the authority asked for; `None` if there is no pause.
+    /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn held(&self, now: Timestamp) -> Option<Duration> {
         Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
     }
 
-    /// Returns the end of the pause. Ignores an end that is further away than the longest pause, because it was
-    /// computed before the clock was set back.
+    /// Returns the end of the pause that the authority asked for; `None` if there is no pause. A stored end that is
+    /// further away than the longest pause is ignored, because the clock must have been set back since it was stored.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
         let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
         self.not_before.filter(|moment| now < *moment && *moment <= latest)
@@ -173,7 +175,8 @@ impl AdaptiveLimit {
         self.window = SampleWindow { peak, ..SampleWindow::default() };
     }
 
-    /// Counts a good answer. When enough answers are counted, the limit grows, but only if it was reached meanwhile.
+    /// Counts a good answer. A limit of N grows by one after N good answers, but only if nearly N calls (`share`) were
+    /// in progress at some moment since the count began.
     fn on_success(&mut self) {
         if self.measuring.is_some() {
             return self.measured();
@@ -189,8 +192,8 @@ impl AdaptiveLimit {
         self.reached = false;
     }
 
-    /// Counts an answer of a running measurement. After enough answers the measurement ends even if no call
-    /// succeeded.
+    /// If a measurement is running, counts one answer towards its end. After `MEASUREMENT_MAX` answers the measurement
+    /// ends, even if no call succeeded.
     fn measured(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;
@@ -219,8 +222,8 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// If the mean was taken under little load, it adjusts the usual time. If it was taken under more load and is far
-    /// above the usual time, the limit falls.
+    /// Uses a new mean response time. A mean under little load (`peak` is at most `UNLOADED_CALLS`) adjusts the usual
+    /// time. A mean under more load lowers the limit if it is far above the usual time.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {
             self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
@@ -231,7 +234,7 @@ impl AdaptiveLimit {
         }
         self.unmeasured += 1;
         let tolerated = |usual: u64| usual.saturating_mul(2).saturating_add(SLACK_US);
-        // If fewer calls run than are allowed, our concurrency is not the cause of the slowness.
+        // If the calls did not nearly use up the limit, our concurrency is not the cause of slow answers.
         if peak >= share(self.bound) && self.usual.is_some_and(|usual| mean > tolerated(usual)) {
             self.fall(UNLOADED_CALLS);
         }
@@ -242,8 +245,9 @@ impl AdaptiveLimit {
     }
 }
 
-/// Returns seven eighths of the capacity, so that an account whose calls hang leaves room for other accounts. An
-/// account that is alone loses little.
+/// Returns how many concurrent calls one account may make: about seven eighths of the capacity, or all of it if the
+/// capacity is below `UNLOADED_CALLS`. So an account whose calls hang leaves room for other accounts, and an account
+/// that calls alone loses little.
 fn share(capacity: u32) -> u32 {
     if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
 }

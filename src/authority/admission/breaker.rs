@@ -1,12 +1,12 @@
 //! A circuit breaker as a pure state machine: methods take the time as an argument.
 //!
-//! The breaker opens for everybody when at least half of at least 20 calls within 30 s failed and several accounts
-//! had failures. It also opens for everybody when the cause of the failures is in doubt and the authority fails the
-//! liveness check. If only one or two accounts called and all of them fail, it opens for these accounts alone, since
-//! they may be the cause.
+//! The breaker can open when there were at least 20 calls within 30 s and at least half of them failed. It opens for
+//! everybody if calls fail for at least three accounts and for at least half of the accounts that called. If only one
+//! or two accounts called and calls fail for all of them, it opens for these accounts alone, since they may be the
+//! cause. If the cause is in doubt and the authority fails the liveness check, it opens for everybody.
 //!
-//! A probe that is answered closes the breaker (`open_breaker`). Calls that say nothing about health (duplicates,
-//! throttling) are not counted.
+//! The file `open_breaker` selects the probes, and a probe that is answered closes the breaker. Calls that say nothing
+//! about health (duplicates, throttling) are not counted.
 
 use std::time::Duration;
 
@@ -59,10 +59,10 @@ impl BreakerState {
 pub struct BreakerView {
     pub operation: Operation,
     pub state: BreakerState,
-    /// The callers whose calls the breaker would reject now. While a probe is due, it rejects nobody, because the next
+    /// The callers whose calls the breaker would reject now. While a probe is due, this is `Nobody`, because the next
     /// call becomes the probe.
     pub held: HeldCallers,
-    /// True if the breaker is open for everybody: the authority fails, and not only for some documents.
+    /// True if the breaker is open for everybody, because the authority itself seems to fail.
     pub is_outage: bool,
     /// When the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
@@ -116,7 +116,8 @@ impl Breaker {
         open.held(self.window.has_failed(origin, now), now)
     }
 
-    /// Decides about a call. If it becomes a probe, the caller must pass the result to `settle`.
+    /// Decides whether a call is made, becomes a probe or must wait. The caller must pass the verdict of a probe to
+    /// `settle`.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
         if let Some(wait) = self.held(origin, now) {
             return BreakerDecision::Held(wait);
@@ -157,8 +158,9 @@ impl Breaker {
         }
     }
 
-    /// Records that a call waited too long in the queue. This counts as a failure if no call was answered lately:
-    /// without this rule, a few calls that all hang would never open the breaker. Returns true if the breaker opened.
+    /// Records that a call waited too long in the queue. The timeout counts as a failed call if no call was answered in
+    /// the last 30 s: otherwise a few calls that hang and fill the limit would never open the breaker. Returns true if
+    /// the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.total(now).answered == 0 && self.fail(origin, now)
     }

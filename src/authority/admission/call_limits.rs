@@ -1,8 +1,9 @@
 //! The adaptive limits of one client, which all its calls share. For each operation there are as many slots as its
 //! limit allows, and a queue for them.
 //!
-//! A slot is a guard: it becomes free however its call ends, and also if the caller gives up before it takes the
-//! slot. No account may have every slot, so if the calls of one account hang, other accounts can still call.
+//! A slot is a guard, so it always becomes free again: when its call ends in any way, and also when the caller gives up
+//! before it has received its slot. No account may have every slot, so if the calls of one account hang, other accounts
+//! can still call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,7 +82,7 @@ impl CallLimits {
         slot.await.ok()
     }
 
-    /// Returns the rest of the pause that the authority asked for; `None` if there is no pause.
+    /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn held(&self, operation: Operation) -> Option<Duration> {
         self.lock(operation).limit.held(self.clock.now())
     }
@@ -213,7 +214,7 @@ impl Drop for QueuedCall {
     }
 }
 
-/// Derives from the result of a call what it says about the authority's load. A refusal counts as success, and so does
+/// Returns what the result of a call says about the authority's load. A refusal counts as a good answer, and so does
 /// the message that the customer's access point is offline. "Busy" counts as overload only for reads. For claims and
 /// effects "busy" may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
 /// resolve them. A request that never arrived, an unreadable answer, a refused key and a redirect say nothing about

@@ -12,8 +12,8 @@ use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
 const WINDOW_S: i64 = 30;
 /// How long a failed IRN is remembered, in seconds.
 const FAILED_FOR_S: i64 = 600;
-/// The largest number of failed IRNs that are remembered. When it is reached, a failure of a new IRN counts as a
-/// repetition.
+/// The largest number of failed IRNs that are remembered. When so many are remembered, the failure of any other IRN
+/// counts as a repetition.
 const IRNS_MAX: usize = 10_000;
 
 /// The number of calls of one account, or of all accounts.
@@ -116,7 +116,8 @@ impl CallWindow {
         accounts
     }
 
-    /// Forgets the counted calls, but not the failed IRNs: a failure that was already counted must not count again.
+    /// Forgets the counted calls but keeps the failed IRNs, so that a document that fails again still counts as a
+    /// repetition.
     pub(crate) fn clear(&mut self) {
         self.seconds.clear();
     }
@@ -143,8 +144,8 @@ impl CallWindow {
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Records a failure of an IRN. Returns false if it is a repetition: a failure of this IRN was already counted in
-    /// the window, or too many IRNs are remembered.
+    /// Records a failure of an IRN. Returns true if it counts as a new failure. It counts as a repetition if a failure
+    /// of this IRN was already counted in the last 30 s, or if there is no room to remember another IRN.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);

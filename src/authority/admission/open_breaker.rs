@@ -14,8 +14,8 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// A call about a document that has already failed may become a probe only this much later, so that calls about other
-/// documents probe first.
+/// A call about a document that has already failed must wait this much longer than other calls until it may become a
+/// probe, so that calls about other documents become probes first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);

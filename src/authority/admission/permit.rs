@@ -1,11 +1,11 @@
 //! Admits calls: a call needs a slot under its operation's limit first, and then the permission of the operation's
 //! breaker.
 //!
-//! The breaker decides last. So a probe is always a call that is really made, never one that still waits in the
-//! queue; and no call that was queued before the breaker opened is made afterwards. The breaker is also checked
-//! before and during the wait: when it opens, or when the authority asks for a pause, queued calls fail at once. A
-//! finished call reports to the breaker before it frees its slot, so that the next call sees the breaker's new state.
-//! Slots and permissions are guards: dropping them returns them.
+//! The breaker decides last, after the wait for the slot. So a probe is always a call that is made at once, and a call
+//! that was already queued when the breaker opened is not made. The breaker is also checked before and during the wait:
+//! when it opens, or when the authority asks for a long pause, queued calls fail at once. A finished call reports to
+//! the breaker before it frees its slot, so that the next call sees the breaker's new state. Slots and permissions are
+//! guards: dropping them returns them.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(crate) struct CallAdmission {
 pub(crate) struct CallPermit {
     admission: Arc<CallAdmission>,
     operation: Operation,
-    /// Must be settled before `slot`, so that the next call sees the breaker's new state.
+    /// Must be settled before `slot` is freed, so that the next call sees the breaker's new state.
     breaker: Option<BreakerPermit>,
     slot: Option<AdmissionSlot>,
 }
@@ -80,7 +80,7 @@ impl CallAdmission {
         Ok(CallPermit { admission: Arc::clone(self), operation, breaker: Some(breaker), slot: Some(slot) })
     }
 
-    /// Waits for a slot. If a short pause is in force, keeps the slot until the pause ends.
+    /// Waits for a slot. If the authority has asked for a short pause, then also waits until the pause ends.
     async fn acquire_slot(
         self: &Arc<Self>,
         operation: Operation,
@@ -123,8 +123,8 @@ impl CallAdmission {
         }
     }
 
-    /// Returns the pause in force if it is short enough to wait out. Fails if it is too long or if the breaker holds
-    /// the call back.
+    /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause. Fails if more
+    /// than `PAUSE_WAITED_MAX` is left, or if the breaker holds the call back.
     fn check(&self, operation: Operation, origin: &CallOrigin) -> Result<Option<Duration>, AuthorityFailure> {
         if let Some(retry_after) = self.breakers.held(operation, origin) {
             return Err(AuthorityFailure::BreakerOpen { retry_after });

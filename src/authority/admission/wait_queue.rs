@@ -3,8 +3,8 @@
 //! served first.
 //!
 //! The queue is bounded, per account and in total: a call behind too many others would hardly be served in time, and
-//! each waiting call holds a document in memory. If the queue is full, a call of an account with few waiters
-//! displaces the newest waiter of the account with the most.
+//! each waiting call holds a document in memory. If the queue is full, a call of an account with few waiters displaces
+//! the newest waiter of the account with the most waiters.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -49,7 +49,8 @@ impl<T> WaitQueue<T> {
         self.waiting
     }
 
-    /// Adds a waiter. Returns `None` if there is no room.
+    /// Adds a waiter. If the queue is full, it may displace a waiter of another account. Returns `None` if the account
+    /// already has too many waiters or no other waiter can be displaced.
     pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<Joined<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
         if own >= WAITING_PER_ACCOUNT_MAX {

@@ -42,8 +42,8 @@ impl AuthorityAnswer {
         Self { data: json!({ "ok": false }), ..Self::default() }
     }
 
-    /// Returns the sentence to show to callers: a sentence that names a field, or else one that gives a reason, or
-    /// else any.
+    /// Returns the sentence to show to callers: the first that names a field, or else the first that gives a reason, or
+    /// else the first of all.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
         let chosen = candidates
@@ -144,8 +144,8 @@ fn normalised(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Returns the first word of the text that is the path of a field: lower-case names with dots and indexes, such as
-/// `invoice.lines[0].price`.
+/// Returns the first word in the text that has the form of a field's path: lower-case names with dots and indexes, such
+/// as `invoice.lines[0].price`.
 fn field_path_in(text: &str) -> Option<&str> {
     text.split_whitespace().map(|word| word.trim_end_matches(':')).find(|word| is_field_path(word))
 }

@@ -1,5 +1,5 @@
 //! Checks that the table of the authority's answers in `docs/operations.md` agrees with the tables of `classify`.
-//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` writes the table anew.
+//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` rewrites the table in that file.
 
 use std::fmt::Write as _;
 

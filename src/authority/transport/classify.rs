@@ -212,7 +212,8 @@ mod tests {
         cause.map_or_else(|| class.to_owned(), |kind| format!("{class} {kind:?}"))
     }
 
-    /// Makes a read, a claim and an effect on a server with this behaviour. Returns the failure of each.
+    /// Makes three calls (a read, a claim and an effect) to a server with this behaviour. Returns the failure of each
+    /// call.
     async fn classes(reaction: Behaviour) -> [String; 3] {
         let stalls = matches!(reaction, Behaviour::Stall | Behaviour::BytesThenStall(_));
         let server = Server::start(reaction).await;

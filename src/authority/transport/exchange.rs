@@ -1,7 +1,8 @@
 //! One HTTP exchange: sends a request and returns the response, or the cause why there is none. The response's size
 //! is limited.
 //!
-//! The important distinction is whether nothing was sent, or whether the authority may have received the request.
+//! The cause tells whether certainly nothing was sent or the authority may have received the request, because a call
+//! that may have been received must not simply be repeated.
 
 use std::error::Error as _;
 use std::io;
@@ -67,8 +68,8 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     }
 }
 
-/// Returns true if the TLS handshake failed. The TLS library reports this as invalid data or an early end within an
-/// I/O error.
+/// Returns true if the TLS handshake failed. The TLS library reports such a failure as an I/O error of the kind
+/// `InvalidData` or `UnexpectedEof`, which may be wrapped in other errors.
 fn is_handshake(error: &reqwest::Error) -> bool {
     fn tells(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)

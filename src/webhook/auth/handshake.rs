@@ -1,5 +1,6 @@
 //! The NTLM handshake. NTLM authenticates a connection, not a request. So each request with NTLM gets a connection of
-//! its own, which is closed after the request: no other request can be authenticated as the same user by mistake.
+//! its own, which is closed after the request. Otherwise another request on the connection would be sent as the same
+//! user by mistake.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -85,13 +85,14 @@ impl<'m> Challenge<'m> {
         self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
     }
 
-    /// Returns the server's time, if the challenge contains it. A server that sends its time requires the integrity
-    /// code.
+    /// Returns the server's time, if the challenge contains it. A server that sends its time requires a message
+    /// integrity code in our AUTHENTICATE.
     fn timestamp(&self) -> Option<[u8; 8]> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// Writes the target information that is sent back to the server.
+    /// Writes the server's target information for our AUTHENTICATE. If `has_mic` is true, it also says that the message
+    /// has an integrity code.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -165,7 +166,7 @@ fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
     keyed(&hash, &[&wide(&user), &wide(login.domain)])
 }
 
-/// Converts a letter to upper case, if its upper case is a single letter. Every other letter stays as it is, like on
+/// Converts a letter to upper case, if its upper case is a single letter. Every other letter stays as it is, as on
 /// Windows.
 fn upper(letter: char) -> char {
     let mut capitals = letter.to_uppercase();

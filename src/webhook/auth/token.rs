@@ -18,8 +18,7 @@ const ANSWER_MAX: usize = 64 * 1_024;
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
 /// The longest lifetime of a token. If the server names a longer lifetime, this one is used.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
-/// A token is not used in the last tenth of its lifetime. If a tenth is longer than this, it is not used in the last
-/// minute.
+/// A token is no longer used when a tenth of its lifetime is left, or this much if a tenth is longer.
 const EARLY_MAX: Duration = Duration::from_mins(1);
 
 /// A token that the server has issued.

@@ -8,8 +8,8 @@ use crate::webhook::attempt::AttemptResult;
 use crate::webhook::grading::explanation;
 
 words! {
-    /// The checks, in the order in which their messages are sent. Speed has no message: it is judged by the answers to
-    /// all messages.
+    /// The checks, in the order in which their messages are sent. The check of speed sends no message of its own; it is
+    /// judged by the answers to all messages.
     GradeCheck {
         Good = "good",
         Duplicate = "duplicate",

@@ -107,7 +107,8 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Returns true for an ISATAP address (RFC 5214, section 6.1): its last 64 bits embed an IPv4 address, in any network.
+/// Returns true for an ISATAP address (RFC 5214, section 6.1): its last 64 bits embed an IPv4 address. Such an address
+/// can be in any IPv6 network, so no list of networks covers it.
 fn is_tunnelled(address: Ipv6Addr) -> bool {
     let [.., kind, mark, _, _] = address.segments();
     matches!(kind, 0 | 0x0200) && mark == 0x5efe

@@ -68,8 +68,8 @@ pub struct GuardedClient {
     plain_http: Client,
     /// Finds the addresses of a host name. The policy then filters them.
     lookup: Arc<dyn Lookup>,
-    /// Clients that may also connect to the networks of a taxpayer, by list of networks. Each has connections of its
-    /// own, because an open connection is not checked again.
+    /// For each list of networks that a taxpayer may use, the client that may also connect to these networks. Each
+    /// client has connections of its own, because an open connection is not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
     max_body: usize,
