@@ -23,8 +23,8 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its first key. No API call does this: only the command line and the demo accounts of
-/// a first start.
+/// Adds an integrator with its first key. Only the command line and the creation of the demo accounts on a
+/// first start call this; the API cannot add integrators.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -49,7 +49,7 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Adds a new key to an integrator. The terms of the new key say when the previous keys end.
+/// Adds a new key to an integrator. The terms of the new key say when the integrator's existing keys expire.
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,

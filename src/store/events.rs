@@ -50,8 +50,8 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// Loads the present hash of the event at each of these sequences, one for each taxpayer. Missing events are
-/// left out.
+/// Loads the hash that is now stored for an event of each taxpayer. The caller gives the sequence of one event
+/// for each taxpayer. Missing events are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -131,7 +131,8 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// Returns how many of the first events fit on a page. The first event counts as fitting even if it is too large.
+/// Returns how many of the first events fit on a page. The first event counts as fitting even if it is too
+/// large, because otherwise a reader of the feed could never get past it.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -141,8 +142,8 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Returns the sequence at a position. For a moment this is the sequence of the first event at or after the
-/// moment, or `i64::MAX` if there is no such event.
+/// Converts a position in the log to a sequence. A moment becomes the sequence of the first event at or after
+/// it, or `i64::MAX` if there is no such event.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -169,7 +170,8 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns the IRNs of this list that have an event of this kind. The caller gives every spelling to look for.
+/// Returns those IRNs in `spellings` that have an event of this kind. IRNs are compared exactly, so the caller
+/// lists every spelling that may be stored.
 pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

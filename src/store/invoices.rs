@@ -58,7 +58,7 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     lookup_sql(dialect, "invoices", &columns)
 });
 
-/// Loads the invoices of each taxpayer with any of its identifiers.
+/// Loads, for each taxpayer, its invoices that have any of the identifiers given for this taxpayer.
 pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, InvoiceNames)>,
@@ -78,7 +78,7 @@ pub async fn with_names(
     found.into_values().map(Invoice::try_from).collect()
 }
 
-/// Loads the invoices of a taxpayer with any of these identifiers.
+/// Loads the invoices of a taxpayer that have any of these identifiers.
 pub async fn owned_by_with_names(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

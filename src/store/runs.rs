@@ -24,7 +24,7 @@ use crate::store::runs::run_row::{Column, Entity, Model};
 pub(crate) static LOOKUP: SqlOnce =
     SqlOnce::new(|dialect| lookup_sql(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")]));
 
-/// Loads the runs of each taxpayer for its IRNs, in the order of their last change.
+/// Loads, for each taxpayer, its runs for the IRNs given for this taxpayer, in the order of their last change.
 pub async fn with_irn_keys(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,

@@ -64,8 +64,8 @@ pub async fn with_owners(
     Ok(found)
 }
 
-/// An endpoint with its settings and state, loaded by one query. It has no `Debug`, since the secrets are
-/// open.
+/// An endpoint with its settings and state, loaded by one query. It has no `Debug`, so that its unsealed
+/// secrets cannot get into a log.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
     /// The secrets that sign now, newest first.

@@ -20,7 +20,7 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
-/// After a recorded use of a key, further uses are not recorded for this long.
+/// The last use of a key is written at most once in this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
 /// The valid key of a request.
@@ -86,8 +86,9 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. The existing keys end now or after the overlap that the new key's terms name. The
-/// caller holds the lock of the account, so that a concurrent rotation sees this key.
+/// Adds a key to an account. The existing keys expire at once, or after the overlap period in the terms of the
+/// new key. The caller must have locked the account: then two rotations run one after the other, and the second
+/// one finds the key that the first one added.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -145,8 +146,8 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
     Ok(deleted.rows_affected)
 }
 
-/// Records `at` as the last use of the keys with these hashes. Skips rows that another transaction has locked:
-/// the exact time does not matter.
+/// Records `at` as the last use of the keys with these hashes. Skips a key whose row another transaction has
+/// locked, because the exact time of the last use does not matter.
 pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in portions(hashes) {
@@ -219,7 +220,7 @@ mod tests {
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
             assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
-            // A rotation never postpones the end of a key that was replaced before.
+            // A rotation never lets a key live longer than an earlier rotation decided.
             rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);

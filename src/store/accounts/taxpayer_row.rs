@@ -1,5 +1,5 @@
-//! The table of taxpayers. A column `…_key` holds a text in lower case for a unique index. Tax numbers are
-//! unique by their normal form, `tin_normal`.
+//! The table of taxpayers. A column named `…_key` holds the lower-case form of a text, for a unique index that
+//! ignores case. The unique index on tax numbers uses their normal form, in the column `tin_normal`.
 
 use sea_orm::entity::prelude::*;
 

@@ -33,7 +33,7 @@ pub async fn with_id(
     Entity::find_by_id(id.0).one(connection).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Loads these taxpayers. Missing ones are left out.
+/// Loads the taxpayers with these ids. Ids that do not exist are skipped.
 pub async fn with_ids(
     connection: &impl ConnectionTrait,
     ids: &[TaxpayerId],
@@ -142,8 +142,8 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// Checks the values that must be unique. Returns a fault for each value that another taxpayer has already; the
-/// faults name the fields of the command Create Taxpayer.
+/// Checks the values that must be unique among taxpayers. Returns a fault for each value that another taxpayer
+/// already has. Each fault names a field of the command Create Taxpayer.
 pub async fn taken(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,

@@ -1,5 +1,5 @@
-//! Converts database columns to values: timestamps in microseconds, words and JSON texts. A column that does
-//! not parse means a corrupt row; the error names the table and the id of the row.
+//! Converts database columns to values: timestamps in microseconds, names of enum variants, and JSON texts. A
+//! column that cannot be parsed means a corrupt row; the error names the table and the id of the row.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ impl<I: Display> RowRef<I> {
         StoreError::Corrupt { table: self.table, id: self.id.to_string(), reason: reason.to_string() }
     }
 
-    /// Parses a text column, such as a word, a number or a date.
+    /// Parses a text column, such as the name of an enum variant, a number or a date.
     pub(crate) fn parse<T>(&self, text: &str) -> Result<T, StoreError>
     where
         T: FromStr,
@@ -46,8 +46,8 @@ impl<I: Display> RowRef<I> {
     }
 }
 
-/// Returns the value as JSON text. The value must consist of texts, numbers and lists only, which always
-/// serialise.
+/// Returns the value as JSON text. The result is empty if serialisation fails, so pass only values made of
+/// texts, numbers and lists, which cannot fail.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
@@ -60,7 +60,8 @@ pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// Converts a counter to its column type. Larger counters are stored as the largest `i32`.
+/// Converts a counter to the type of its column. A counter above the largest `i32` is stored as the largest
+/// `i32`.
 pub(crate) fn count(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -19,7 +19,8 @@ pub use crate::store::db::pool::{Pool, PoolSettings};
 /// The maximum number of rows in one statement. It keeps the number of bound values below the limits of both
 /// databases.
 const ROWS_PER_STATEMENT: usize = 256;
-/// A statement with more rows than this has a multiple of this number of rows. This saves memory, because a
+/// If more rows than this are left, a statement takes a multiple of this number of rows, and the next statement
+/// takes the remaining rows. So statements differ little in their number of rows. This saves memory, because a
 /// connection keeps a separate prepared statement for each number of rows.
 const ROWS_STEP: usize = 64;
 
@@ -96,8 +97,8 @@ impl Store {
         self.writer.begin().await
     }
 
-    /// Replaces the write connections. Call this after a thread has ended, because connections that it opened
-    /// may have ended with it.
+    /// Replaces the write connections of PostgreSQL. Call this after a thread with a runtime of its own has
+    /// ended: a connection that was opened in that runtime may have ended with it.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
     }
@@ -118,8 +119,8 @@ impl Store {
         self.writer.backend()
     }
 
-    /// The number of groups of commands that are worth committing at a time: SQLite has one writer, and PostgreSQL
-    /// commits some groups while it executes others.
+    /// How many groups of commands to commit concurrently. SQLite has only one writer, so it gets one.
+    /// PostgreSQL can commit some groups while it executes others.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => 4,

@@ -1,9 +1,9 @@
-//! Deadlines on our side of the connection. PostgreSQL ends a slow statement by itself (`pool`), but a dead
-//! connection never answers, so every call has a deadline here.
+//! Deadlines on our side of the connection. PostgreSQL itself ends a slow statement (`pool` sets the timeout),
+//! but a dead connection never answers, so every call also has a deadline here.
 //!
-//! When a future or a transaction of the driver is dropped early, the driver returns its connection in a new
-//! task, which it can start only inside a runtime. An actor's thread drops its values after its runtime has
-//! ended; `InRuntime` solves this.
+//! When a future or a transaction of the driver is dropped early, the driver returns its connection to the pool
+//! in a new task, and a task can start only inside a runtime. But the thread of an actor drops its last values
+//! after its runtime has ended. A value in `InRuntime` is dropped inside the runtime of the pool instead.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,8 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// For how long after an abandoned call the connections of its pool are tested before they are used again.
+/// After a call was abandoned at its deadline, the connections of its pool are tested before each reuse, for
+/// this long.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
 
 /// The deadlines of calls and transactions.
@@ -121,8 +122,8 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver with a deadline. If the deadline passes and `tells_silence` is set, the
-    /// whole pool counts as dead.
+    /// Awaits a call of the driver with a deadline. If the deadline passes and `limit.tells_silence` is true,
+    /// all connections of the pool count as dead.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,
@@ -164,7 +165,7 @@ pub(crate) struct CallLimit {
     pub(crate) tells_silence: bool,
 }
 
-/// Marks the pool as doubted when it is dropped, unless the call has completed.
+/// A guard for one call: if it is dropped before the call has completed, it marks the pool as doubted.
 struct GivenUp<'a> {
     liveness: &'a Liveness,
     is_over: bool,
@@ -184,7 +185,7 @@ fn is_answer(error: &DbErr) -> bool {
     matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))
 }
 
-/// True if the caller got no connection of the pool in time.
+/// True if the caller waited for a free connection of the pool until the timeout.
 pub(crate) fn is_exhausted(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }

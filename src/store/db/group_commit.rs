@@ -19,8 +19,8 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// How long a commit group accepts new members. Without this limit its first members could wait for ever more
-/// later ones.
+/// How long a commit group accepts new members. Without this limit new members could keep joining, and the
+/// first members would wait for their commit without end.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ pub(crate) struct WriterPool {
 /// Transactions get the lock in the order in which they asked for it.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
-/// A database transaction that concurrent write transactions, its members, share.
+/// One database transaction that several concurrent write transactions share. They are its members.
 pub(crate) struct CommitGroup {
     whole: DatabaseTransaction,
     watch: CallGuard,
@@ -56,8 +56,8 @@ pub struct Transaction {
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
-    /// True after a statement has failed. PostgreSQL then rolls back on commit, but reports the commit as
-    /// successful.
+    /// True after a statement has failed. A commit then has to return an error by itself: PostgreSQL would roll
+    /// back, but report the commit as successful.
     has_failed: AtomicBool,
 }
 
@@ -85,8 +85,8 @@ impl WriterPool {
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
-            // This task ends the group. Its request for the lock is queued behind the transactions that wait
-            // now.
+            // This task commits the group. Tasks get the lock in the order in which they asked for it, so the
+            // transactions that wait for the lock now join the group first.
             let last = Arc::clone(slot).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
@@ -405,7 +405,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_on_a_full_disk_is_never_reported_as_done() {
-        // SQLite only: a limit of database pages stands for the full disk, and PostgreSQL has no such limit.
+        // SQLite only: the test imitates a full disk by a limit on database pages, and PostgreSQL has no such
+        // limit.
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {

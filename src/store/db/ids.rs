@@ -41,8 +41,8 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one: accounts are few, and
-    /// so their ids stay small and in order of creation.
+    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, so that they stay
+    /// small and in order of creation; accounts are few, so this costs little.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,

@@ -1,5 +1,6 @@
-//! Finds rows of several taxpayers by several kinds of names in one statement: each kind has its list of pairs of
-//! taxpayer and name, and its index. The lists are JSON parameters, so the statement is the same for any number of names.
+//! Looks up rows of several taxpayers by several columns in one statement. For each column the statement takes
+//! a JSON list of pairs of taxpayer id and name, and it finds each pair by an index. The lists are parameters,
+//! so the SQL text is the same for any number of names.
 
 use sea_orm::{ConnectionTrait, FromQueryResult, Statement};
 use serde::Serialize;
@@ -9,15 +10,15 @@ use crate::store::db::column::json;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
 
-/// A column that names a row among those of its taxpayer.
+/// A column by which rows of a taxpayer are looked up, with the type of its values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NameColumn {
     Text(&'static str),
     Number(&'static str),
 }
 
-/// Builds the statement that finds rows of a table by these columns, with one list of pairs for each. A row found by
-/// several names is returned several times.
+/// Builds the statement that looks up rows of a table by these columns. Its parameters are one JSON list of
+/// pairs for each column. A row that several pairs match is returned several times.
 pub(crate) fn lookup_sql(dialect: &dyn Dialect, table: &'static str, columns: &[NameColumn]) -> String {
     let finders = columns.iter().enumerate().map(|(at, column)| {
         let given = dialect.json_elements(&format!("${}", at + 1), "given");
@@ -32,7 +33,7 @@ pub(crate) fn lookup_sql(dialect: &dyn Dialect, table: &'static str, columns: &[
     finders.collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-/// The pairs of one column, as the statement reads them.
+/// The pairs of taxpayer id and name to look up in one column.
 #[derive(Debug, Default)]
 pub(crate) struct NameList<N>(Vec<(i64, N)>);
 
@@ -50,7 +51,7 @@ impl<N: Serialize> NameList<N> {
     }
 }
 
-/// Executes a lookup.
+/// Executes a lookup. `lists` holds the JSON list of pairs for each column, in the order of the columns.
 pub(crate) async fn find<M: FromQueryResult>(
     connection: &impl ConnectionTrait,
     sql: &SqlOnce,

@@ -105,7 +105,8 @@ impl PoolSettings {
 pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
      SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Creates the connection options of a pool. Connection tests report their results to this `Liveness`.
+/// Creates the connection options of a pool. The tests of its connections report their results to the given
+/// `Liveness`.
 type OptionsFactory = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
 
 /// A pool of connections to a database. It runs single statements and begins transactions. Clones share the
@@ -219,9 +220,9 @@ impl Pool {
         self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
     }
 
-    /// Marks a stuck pool as silent, so that it is replaced. A pool is stuck if a caller got no connection in
-    /// time and no call was answered in that time: either all connections are dead, or the driver waits for an
-    /// answer on each.
+    /// Marks a stuck pool as silent, so that it is replaced. A pool is stuck if a caller waited for a free
+    /// connection until the timeout, and no call of the pool was answered during that wait. Then either all
+    /// connections are dead, or the driver waits for an answer on each of them.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
@@ -349,8 +350,8 @@ fn postgres(
                 if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
             })
         })
-        // Test a returned connection here if it is in doubt. This test has a time limit, which the driver's
-        // own test has not.
+        // Test a returned connection here if the pool is in doubt (`is_doubted`). The driver tests connections
+        // too, but its test has no time limit.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {

@@ -72,11 +72,11 @@ pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
-    /// The number of rows that were not resealed, because they changed between reading and writing in each
-    /// pass.
+    /// The number of rows that the last pass could not reseal, because they changed after the pass had read
+    /// them.
     pub left: u64,
     pub unopened: u64,
-    /// The first owners of texts that no key opens.
+    /// The owners of the first texts that no key opens, at most `NAMED_MAX` of them.
     pub unopened_owners: Vec<String>,
 }
 
@@ -204,7 +204,8 @@ mod tests {
         STANDARD.encode([byte; 32])
     }
 
-    /// Adds rows whose texts the key of the test vault seals, except one text, which a lost key sealed.
+    /// Adds rows with texts that are sealed with the key of the test vault, except one, which is sealed with a
+    /// lost key.
     async fn plant(store: &Store) {
         let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
         let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();

@@ -23,8 +23,8 @@ pub(crate) struct Aliased {
     pub(crate) alias: &'static str,
 }
 
-/// Describes a lateral join of the first rows of a table for each row on the left. The joined rows belong to
-/// the same taxpayer as the row on the left.
+/// Describes a lateral join that adds the first rows of a table to each row on the left. The added rows belong
+/// to the same taxpayer as the row on the left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRows<'a> {
     pub(crate) rows: Aliased,
@@ -60,15 +60,15 @@ pub(crate) trait Dialect: Sync {
     fn json_member(&self, column: &str, name: &str) -> String;
 
     /// Joins each row on the left with the matching rows of a table, by one index lookup for each row on the
-    /// left. Without this, PostgreSQL expects a long list on the left, scans the whole table while the table is
-    /// small, and keeps that plan while the table grows.
+    /// left. With an ordinary join, PostgreSQL would expect a long list on the left and scan the whole table
+    /// while the table is small, and it would keep that plan while the table grows.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
     /// Joins each row on the left with its first rows, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;
 
-    /// Joins each row on the left with the matching lane and locks the lane, in the order of the rows on the
-    /// left.
+    /// Joins each row on the left with the lane that matches it. Locks these lanes in the order of the rows on
+    /// the left.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
     /// True if the planner does not estimate how many rows a filter matches, so that the query has to name its

@@ -14,7 +14,7 @@ use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
 
-/// References to customers; any of them may match.
+/// References to customers. A customer is found if any of them matches.
 #[derive(Debug, Clone, Default)]
 pub struct CustomerNames {
     pub numbers: BTreeSet<String>,
@@ -25,7 +25,8 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     lookup_sql(dialect, "customers", &[NameColumn::Text("no"), NameColumn::Text("tin")])
 });
 
-/// Loads the customers of each taxpayer with any of its numbers or tax numbers, oldest first.
+/// Loads, for each taxpayer, its customers that have any of the numbers or tax numbers given for this taxpayer,
+/// oldest first.
 pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, CustomerNames)>,

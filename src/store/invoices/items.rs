@@ -15,7 +15,7 @@ use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::item_row::{Column, Entity, Model};
 
-/// References to items; any of them may match.
+/// References to items. An item is found if any of them matches.
 #[derive(Debug, Clone, Default)]
 pub struct ItemNames {
     pub ids: BTreeSet<ItemId>,
@@ -28,7 +28,7 @@ pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
     lookup_sql(dialect, "items", &columns)
 });
 
-/// Loads the items of each taxpayer with any of its identifiers, oldest first.
+/// Loads, for each taxpayer, its items that have any of the identifiers given for this taxpayer, oldest first.
 pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, ItemNames)>,
@@ -48,7 +48,7 @@ pub async fn with_names(
     rows.into_iter().map(|row| Ok((TaxpayerId(row.taxpayer_id), Item::try_from(row)?))).collect()
 }
 
-/// Writes the current state of items, new and changed ones alike.
+/// Writes the current state of these items. Inserts new items and updates existing ones.
 pub async fn save(tx: &Transaction, items: &[(TaxpayerId, &Item)], now: Timestamp) -> Result<(), StoreError> {
     for chunk in portions(items) {
         let rows = chunk.iter().map(|(taxpayer, item)| Model::of(*taxpayer, item, now).into_active_model());

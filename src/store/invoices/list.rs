@@ -1,6 +1,6 @@
 //! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. The index of each
-//! filter has the filtered column first and then `created_at` and `id`, the sort columns of the list. The ids of a
-//! page are found in an index first, so the rows before the page are never read.
+//! filter has the filtered column first and then `created_at` and `id`, the sort columns of the list. A query
+//! first finds the ids of a page in an index and then reads only the rows with these ids.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -34,7 +34,8 @@ pub struct InvoiceFilter {
     pub updated_since: Option<Timestamp>,
 }
 
-/// A cursor: the position after this invoice. New invoices do not shift it, since they come before it.
+/// A cursor: the next page starts after the invoice with these values. New invoices do not shift the cursor,
+/// since they come before it in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
     pub created_at: Timestamp,

@@ -1,5 +1,6 @@
-//! Abandoned lanes and isolated lanes. The holder of an abandoned lane crashed. The work of an isolated lane
-//! may have crashed a process before. Both have an expired lease; a released lane has none.
+//! Abandoned lanes and isolated lanes. A lane is abandoned if the process that held it crashed. A lane is
+//! isolated if its work may have crashed a process before. Both have an expired lease; a released lane has no
+//! lease.
 
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
@@ -23,8 +24,8 @@ pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Opti
     Ok(lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?.pop())
 }
 
-/// Makes a lane due now when a process starts. Creates the lane if it does not exist. A lane with a lease keeps
-/// its due time: its holder may have crashed, and its next claim has to wait.
+/// Makes a lane due now when a process starts. Creates the lane if it does not exist. A lane with a lease, even
+/// an expired one, keeps its due time: if its holder crashed, the next claim has to wait until that time.
 pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let now = sql::now(tx.get_database_backend());
     let known = OnConflict::columns(["kind", "key"])
@@ -41,8 +42,8 @@ pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> R
     Ok(())
 }
 
-/// Selects one abandoned lane that is due. The query searches by expired lease, because few lanes are abandoned
-/// and many may be due.
+/// Selects one abandoned lane that is due. A lane is abandoned if its lease has expired. Few lanes are
+/// abandoned and many may be due, so the query finds the expired leases first and then checks their due times.
 fn abandoned_lane(backend: DbBackend, blocked: &[BlockedStep]) -> String {
     let (now, open) = (dialect(backend).statement_clock(), fair_queue::not_blocked("abandoned", blocked));
     format!(
@@ -59,8 +60,8 @@ pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>)
     lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Resets the crash count of a lane and clears the record of its work in progress. The caller has added the
-/// crashes to the crash count of that piece of work.
+/// Resets the crash count of a lane and clears the record of its work in progress. The caller counts the
+/// crashes for that piece of work instead.
 pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement =
         lanes::update_held(lease).value("crashes", 0).value("working_on", Option::<String>::None).to_owned();

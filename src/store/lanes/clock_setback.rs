@@ -22,8 +22,8 @@ pub async fn database_now(store: &Store) -> Result<Timestamp, StoreError> {
     RowRef { table: "clock", id: "now" }.moment(present)
 }
 
-/// Makes all waiting lanes due now. A holder that finds no work releases the lane with a new due time. Returns
-/// the number of changed lanes.
+/// Makes all waiting lanes due now. This does no harm to a lane without work, because its next holder releases
+/// it with a new due time. Returns the number of changed lanes.
 pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     let now = sql::now(store.backend());
     let statement = Query::update()
@@ -37,8 +37,8 @@ pub async fn make_waiting_lanes_due(store: &Store) -> Result<u64, StoreError> {
     Ok(changed)
 }
 
-/// Expires the leases that end more than `longest` from now. No lease taken or renewed since the setback ends
-/// so late, so a live holder keeps its lease. Returns the number of expired leases.
+/// Expires the leases that end more than `longest` from now. A lease that was taken or renewed after the clock
+/// was set back ends earlier, so a live holder keeps its lease. Returns the number of expired leases.
 pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u64, StoreError> {
     let latest = lanes::later(&sql::now(store.backend()), longest);
     let statement = Query::update()

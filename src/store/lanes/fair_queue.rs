@@ -52,8 +52,8 @@ impl BlockedStep {
         }
     }
 
-    /// The SQL condition that a lane does not need this step or belongs to a taxpayer for which it is not
-    /// blocked.
+    /// The SQL condition that a lane does not need this step, or that the step is not blocked for the lane's
+    /// taxpayer.
     fn is_not_blocked(&self, table: &str) -> String {
         let differs = format!("{table}.next_step IS NULL OR {table}.next_step <> '{}'", self.step);
         match &self.taxpayers {
@@ -119,7 +119,8 @@ pub struct TaxpayerLease {
     pub lease: Lease,
 }
 
-/// The claimed lanes in the order in which to work on them, and the id of the last taxpayer of the round.
+/// The claimed lanes in the order in which to work on them. `last` is the taxpayer after whom the next claim
+/// starts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClaimedLanes {
     pub leases: Vec<TaxpayerLease>,
@@ -213,8 +214,8 @@ async fn taxpayers(
     rows.iter().map(|row| Ok(row.try_get("", "taxpayer_id")?)).collect()
 }
 
-/// Returns the taxpayer id and key of the most urgent lanes. It reads an equal share of the limit from each
-/// taxpayer, but not more lanes than the taxpayer may still hold.
+/// Returns the taxpayer id and key of the most urgent lanes. It takes the same number of lanes from each
+/// taxpayer (the limit divided by the number of taxpayers), but not more than the taxpayer may still hold.
 async fn most_urgent(
     store: &Store,
     request: &ClaimRequest<'_>,

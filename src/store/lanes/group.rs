@@ -1,5 +1,6 @@
-//! The lanes of a commit group: locks those of its taxpayers, and wakes or claims those of their endpoints. One
-//! statement each, in the order of keys, so that two writers cannot deadlock.
+//! Operations on the lanes of a commit group: they lock the lanes of its taxpayers, and wake or claim the lanes
+//! of its webhook endpoints. Each operation is one statement, which takes the lanes in the order of their keys,
+//! so that two writers cannot deadlock.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,7 +13,8 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Dialect, SqlOnce};
 use crate::store::lanes::{LaneKind, Lease, PROBE};
 
-/// The lanes of a kind, `$1`, with the keys of a JSON list, `$2`, one after another by key.
+/// The start of a statement on the lanes of the kind `$1` whose keys are in the JSON list `$2`. It locks these
+/// lanes in the order of their keys and defines the table `found` of their keys.
 fn given_lanes(dialect: &dyn Dialect, lock: &str, condition: &str) -> String {
     let rows = dialect.json_elements("$2", "rows");
     let given = format!("(SELECT value ->> 0 AS name FROM {rows} ORDER BY 1) AS given");
@@ -29,8 +31,8 @@ static LOCK_FREE: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Locks these lanes for the rest of the transaction and increments their versions. Returns the new versions. Lanes
-/// that another transaction has locked, and missing ones, are left out.
+/// Locks these lanes for the rest of the transaction and increments their versions. Returns the new versions.
+/// Skips lanes that do not exist and lanes that another transaction has locked.
 pub async fn lock_free(
     tx: &Transaction,
     kind: LaneKind,
@@ -53,7 +55,8 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Claims lanes in the transaction that adds their work. Lanes that are held or parked, and missing ones, are left out.
+/// Claims lanes in the transaction that adds work to them. Skips lanes that do not exist, that are held, or
+/// that are parked.
 pub async fn claim_idle(
     tx: &Transaction,
     kind: LaneKind,
@@ -86,8 +89,9 @@ static WAKE: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Makes lanes due now because of new work. Creates missing ones; a parked one keeps its time. Returns those that are
-/// held: the lanes are locked from now on, so their holders see the new work before they release them.
+/// Makes lanes due now because of new work. Creates the lanes that do not exist; a parked lane keeps its due
+/// time. Returns the keys of the lanes that are held. All these lanes stay locked until the transaction ends,
+/// so no holder can release its lane without seeing the new work.
 pub async fn wake(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<HashSet<String>, StoreError> {
     let mut held = HashSet::new();
     if keys.is_empty() {
@@ -109,7 +113,8 @@ fn statement<const N: usize>(
     more: [Value; N],
 ) -> Statement {
     let backend = tx.get_database_backend();
-    // Each key in a list of its own: both databases then read it as text with the same operator.
+    // Each key is put into a list of its own, because then both databases can read it as text with the same
+    // operator, `->>`.
     let keys: Vec<_> = keys.iter().map(|key| [key]).collect();
     let values = [kind.as_str().into(), json(&keys).into()].into_iter().chain(more);
     Statement::from_sql_and_values(backend, sql.get(backend), values)

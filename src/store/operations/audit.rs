@@ -66,7 +66,8 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Returns the runs of this list that an operator holds: the last operator action on the run was a pause.
+/// Returns those runs of this list that an operator has paused: the last operator action on the run was a
+/// pause.
 pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {

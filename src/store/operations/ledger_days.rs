@@ -1,6 +1,6 @@
 //! The invoices that our ledger has for one day, for the reconciliation with the authority. These are the
-//! invoices with an event on that day, and the invoices with a run in progress on that day. The events tell
-//! what happened; a run may have had an effect at the authority that is not known here yet.
+//! invoices with an event on that day and the invoices with a run in progress on that day. Runs are included,
+//! because a run may have had an effect at the authority that no event reports yet.
 
 use std::collections::BTreeSet;
 

@@ -193,8 +193,8 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// Counts the findings that operators still have to look at, by kind of finding. It counts the latest
-/// reconciliation of every day.
+/// Counts the findings that operators still have to look at, by kind of finding. Only the latest reconciliation
+/// of each taxpayer and day counts.
 pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()

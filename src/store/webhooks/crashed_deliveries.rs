@@ -1,6 +1,6 @@
 //! Deliveries that were in flight when a process crashed. If the process attempted one delivery in isolation,
-//! that delivery is known. If not, every delivery that may have been in flight counts as crashed and is
-//! attempted only in isolation from then on.
+//! only that delivery counts as crashed. If not, every delivery that may have been in flight counts as crashed
+//! and is attempted only in isolation from then on.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
@@ -16,9 +16,9 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Counts a process crash. `alone` is the delivery that was attempted in isolation. If it is `None`, the crash
-/// counts for the first `limit` due deliveries. Returns the delivery if this crash quarantines it. The caller
-/// holds the lane of the endpoint.
+/// Counts a process crash for the deliveries that were in flight. `alone` is the id of the delivery that was
+/// attempted in isolation. If it is `None`, the crash counts for the first `limit` due deliveries. Returns the
+/// isolated delivery if this crash quarantines it. The caller holds the lane of the endpoint.
 pub async fn count_crash(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -68,7 +68,7 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
 }
 
 /// Counts a crash for the due deliveries that have no crash yet. Deliveries with a crash are attempted only in
-/// isolation, and this process had recorded no isolated attempt, so they were not in flight.
+/// isolation, and the crashed process had recorded no isolated attempt, so they were not in flight.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -84,7 +84,8 @@ async fn count_due(
     Ok(())
 }
 
-/// The crash count of a delivery after a replay: one more crash quarantines the delivery again.
+/// The crash count of a delivery after a replay. A quarantined delivery gets a count at which one more crash
+/// quarantines it again; a smaller count stays as it is.
 pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()

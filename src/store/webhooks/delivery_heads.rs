@@ -56,8 +56,8 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Recomputes the heads of these chains of a taxpayer. Call this after deliveries before the present heads
-/// became pending again.
+/// Recomputes the heads of these chains of a taxpayer. Call this after deliveries became pending again, because
+/// they may come before the present heads.
 pub(crate) async fn recompute(
     tx: &Transaction,
     taxpayer: TaxpayerId,

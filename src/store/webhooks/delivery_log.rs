@@ -68,7 +68,8 @@ pub async fn page_owned_by(
     read(store, found.order_by_desc(Column::Sequence), page).await
 }
 
-/// Returns the text itself and every spelling of this IRN that is stored.
+/// Returns the text itself. If it is a valid IRN, also returns the normal form of the IRN and its stored
+/// spellings.
 async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
     let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
     let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
@@ -77,8 +78,8 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// Selects the sequences of a taxpayer's events about these IRNs. Deliveries are found through them, since the
-/// event log has an index on the IRN and the table of deliveries has none.
+/// Selects the sequences of a taxpayer's events about these IRNs. Deliveries are found through these events,
+/// since the event log has an index on the IRN and the table of deliveries has none.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,

@@ -1,6 +1,6 @@
 //! The queue of pending deliveries: which deliveries are due now, and when the next one is due. Only chain
-//! heads (`delivery_heads`) count, which keeps the deliveries of an order key in order. `deliveries` writes the
-//! results of attempts.
+//! heads (`delivery_heads`) count, so that the deliveries with the same order key are sent in order.
+//! `deliveries` writes the results of attempts.
 
 use std::collections::HashMap;
 
