@@ -320,7 +320,7 @@ mod tests {
     use crate::store::lanes::group;
     use crate::store::testing::stores;
 
-    /// This lease duration is long enough for a slow test machine to renew a lease in time.
+    /// Long enough that even a slow test machine renews the lease before it expires.
     const LEASE: Duration = Duration::from_millis(1_500);
 
     fn config(owner: &str) -> DispatcherConfig {

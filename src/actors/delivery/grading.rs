@@ -76,7 +76,8 @@ impl DeliveryDeps {
         Ok(GradingOutcome::Graded(graded))
     }
 
-    /// Sends the messages of one check. Returns the worst answer, or `None` after the timeout of the series.
+    /// Sends the messages of one check. Returns the worst of the answers, or `None` if the time for the series has run
+    /// out.
     async fn run_check(&self, series: &mut TestSeries, check: GradeCheck) -> Option<AttemptResult> {
         let mut worst: Option<AttemptResult> = None;
         for (event, signing) in series.messages(check, self.clock.now()) {

@@ -29,8 +29,8 @@ struct OutgoingInvoice {
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the invoice is recorded as transmitted. False if the authority has transmitted the invoice but its run
-    /// stopped before that was recorded: such a run still has to be completed.
+    /// True if the invoice is recorded as transmitted, and no transmit run of the invoice has stopped before its step
+    /// `Send` was recorded. Such a run still has to be completed.
     is_transmitted: bool,
     is_acknowledged: bool,
     /// True if our call to transmit the invoice has no outcome yet.

@@ -73,7 +73,7 @@ struct TransitLine {
 enum PollResult {
     /// The whole list was processed. The value is the new cursor, which is then stored.
     Done(PullCursor),
-    /// Lines are left over, so the next poll is due at once.
+    /// The list had more lines than one poll processes, so the next poll is due at once.
     MoreDue,
     /// The list could not be read, or too many lines failed in succession.
     Interrupted,

@@ -2,8 +2,8 @@
 //!
 //! - An outage is a row in the database. Writers lock the lane, and a unique index allows one open outage at a time.
 //! - No replica owns an outage: if the replica that recorded an outage dies, any other replica ends the outage.
-//! - The row stores the progress of the notifications. The taxpayer's actor commits an event together with its
-//!   deliveries, so a notification that is repeated after a crash adds nothing.
+//! - The row stores which taxpayer was notified last, so that another replica can continue after a crash. A repeated
+//!   notification adds nothing, because the taxpayer's actor commits each event only once, with its deliveries.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -1,6 +1,6 @@
-//! Estimates the position of a run in the queue, and the time of its end at the present throughput. Runs are claimed
-//! round-robin between taxpayers, one run of each taxpayer per round. So each other taxpayer delays a run by at most
-//! one run for each round until the run is claimed.
+//! Estimates the position of a run in the queue, and when the run ends at the present throughput. In each round of
+//! claims, one run of each taxpayer is claimed. So if a run is claimed in round 3, at most three runs of each other
+//! taxpayer are claimed before it.
 //!
 //! The counts of queued runs are at most a second old. The result is only an estimate, and nothing depends on it.
 

@@ -32,8 +32,8 @@ impl From<Confirmation> for RemoteStatus {
 }
 
 impl RemoteStatus {
-    /// Reads a row of the authority's search. The flag `transmitted` says whether the invoice was transmitted; if it is
-    /// missing, the word in `entry_status` says so.
+    /// Reads a row of the authority's search. The flag `transmitted` says whether the invoice was transmitted. If the
+    /// flag is missing, the status in `entry_status` is used instead.
     fn of_row(row: &Value) -> Self {
         let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
         let by_word = match text("entry_status").as_deref() {

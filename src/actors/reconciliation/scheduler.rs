@@ -1,5 +1,6 @@
-//! Schedules reconciliations: requested days first, then periodic days. The replica that holds the lane compares one
-//! day after the other. If the authority fails, the pass ends, and the interrupted day is retried later.
+//! Schedules reconciliations: requested days first, then periodic days. The replica that holds the lane compares all
+//! due days in one pass, one day after the other. If the authority fails, the pass ends, and the interrupted day is
+//! compared again later.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -138,7 +139,7 @@ impl Reconciler {
     }
 
     /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has
-    /// not changed since the first of these days.
+    /// not changed since the start of the earliest periodic day.
     async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<(TaxpayerId, Date)>, StoreError> {
         let (now, zone) = (self.clock.now(), self.schedule.zone);
         let ReconciliationMode::Periodic(every) = self.schedule.mode else { return Ok(Vec::new()) };

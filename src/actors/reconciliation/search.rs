@@ -30,7 +30,7 @@ pub(super) struct AuthorityListing {
     pub(super) lines: HashMap<String, Option<RemoteRecord>>,
     /// The IRN keys of the invoices signed on the searched day.
     pub(super) signed_on_day: BTreeSet<String>,
-    /// The IRN texts of the searched day's lines whose IRN is not valid.
+    /// The texts of the invalid IRNs in the lines of the searched day.
     pub(super) unreadable: BTreeSet<String>,
 }
 
