@@ -1,6 +1,6 @@
 //! Explains why the authority refused a document, from the text of the refusal. The text may hold several sentences. A
-//! sentence may begin with the path of a field, or concern the state of the invoice instead of a field. A sentence
-//! whose meaning is unknown is passed on unchanged.
+//! sentence may begin with the path of a field, or it may be about the invoice's state. If the meaning of a sentence is
+//! unknown, the explanation repeats the sentence unchanged.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::sentence;
 use crate::http::respond::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
 
-/// A known sentence of a refusal. `begins` and `ends` are its first and last words. `path` is the field that it
-/// concerns.
+/// A known sentence of a refusal, recognised by its first words (`begins`) and its last words (`ends`). `path` is the
+/// field that the sentence is about.
 struct SentencePattern {
     begins: &'static str,
     ends: &'static str,
@@ -53,10 +53,11 @@ const SENTENCES: &[SentencePattern] = &[
     pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
-/// The one sentence in `SENTENCES` that this service writes. All other sentences in it come from the authority.
+/// The only sentence in `SENTENCES` that this service writes itself. The authority writes all the others.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
-/// Returns one explanation for each reason in the text, in the order of the text. There is always at least one.
+/// Splits the text of a refusal at line ends and semicolons, and returns one explanation for each part. If one of the
+/// parts is not about a field, returns a single explanation of the whole text.
 pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
@@ -65,14 +66,14 @@ pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     all.unwrap_or_else(|| vec![about_field(words, document).unwrap_or_else(|| about_all(words, document))])
 }
 
-/// Explains a sentence that begins with the path of a field. Returns `None` if the sentence does not.
+/// Explains a sentence that begins with the path of a field. Returns `None` for any other sentence.
 fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let (name, what) = of_validator(said).or_else(|| of_path(said))?;
     let path = callers_path(name, document)?;
     let what = translated(what.trim_end_matches('.'), document);
     let found = meaning(&what);
-    // A plain first word may not be the name of a field at all. It counts as a field only if the rest of the sentence
-    // has a known meaning or a colon follows the word.
+    // A first word without a dot may be an ordinary word instead of a field name. It counts as a field name only if the
+    // words after it have a known meaning or a colon follows it.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
         return None;
     }
@@ -87,8 +88,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// Returns the path of the caller's field in the document sent to the authority. The paths differ only for the invoice
-/// category.
+/// Converts the caller's path of a field to the path of the same field in the document that was sent to the authority.
+/// The two paths differ only for the invoice category.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }

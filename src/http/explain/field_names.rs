@@ -1,6 +1,6 @@
 //! Translates the authority's field names to the caller's. The authority writes a field as the path of its own structs
-//! in lower case, without underscores. The caller's name is looked up first in the refused document, then in the forms,
-//! since the document may lack the field.
+//! in lower case, without underscores. The caller's name is looked up in the refused document, or in the forms if the
+//! document lacks the field.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ use crate::http::forms::vat_report;
 /// in case and underscores.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
-/// The field names of the forms of `/v1/app`. The key is the name in lower case without underscores.
+/// The names of all fields in the forms of `/v1/app`. They are looked up by the name in lower case without underscores.
 static KNOWN: LazyLock<Names> = LazyLock::new(Names::of_forms);
 
 #[derive(Debug, Default)]
@@ -96,8 +96,8 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of the field; `None` if the field is unknown. Also returns the value of the field if the
-/// object `here` has it.
+/// Returns the caller's name of a field, and the value of the field if the object `here` has it. Returns `None` if the
+/// field is unknown.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);
@@ -112,7 +112,7 @@ fn folded(name: &str) -> String {
     name.replace('_', "").to_ascii_lowercase()
 }
 
-/// Replaces each of the authority's paths in a sentence by the caller's path.
+/// Replaces each of the authority's paths in a sentence by the caller's path of the same field.
 pub(crate) fn translated(sentence: &str, document: &Value) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches(['.', ',', ';', ':']);

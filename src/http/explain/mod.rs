@@ -6,7 +6,7 @@
 //! |---|---|
 //! | the actual value, shortened | `received_value` |
 //! | the authority's paths in the caller's names | `field_names` |
-//! | the meaning of the rest of a sentence, as a table | `phrases` |
+//! | the meaning of a sentence without its field name, as a table | `phrases` |
 //! | sentences of the authority, and faults of our own | `authority`, `local_faults` |
 
 pub(crate) mod authority;

@@ -151,8 +151,8 @@ pub(super) fn meaning(what: &str) -> Option<Meaning> {
     TABLES.iter().flat_map(|table| table.iter()).find_map(row)
 }
 
-/// Returns the expected value that a sentence names. If no phrase matches the sentence, this is the text after `must
-/// be`.
+/// Returns the expected value that a sentence names. If no known phrase matches the sentence, returns the text after
+/// `must be`.
 pub(super) fn expected(what: &str) -> Option<String> {
     let what = what.trim().trim_end_matches('.');
     let found = meaning(what).map(|meaning| meaning.expected);
@@ -164,8 +164,8 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// Matches a text with a phrase. Returns the part of the text that the first `*` matches; `None` if the phrase does not
-/// match. The case of the words before the first `*` is ignored. After a second `*`, any text may follow.
+/// Returns the part of the text that the first `*` of the phrase matches; `None` if the phrase does not match the text.
+/// The case of the words before the first `*` is ignored. A second `*` must end the phrase; it matches any text.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

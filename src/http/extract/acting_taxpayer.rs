@@ -94,8 +94,8 @@ async fn named(
     }
 }
 
-/// Returns true if a taxpayer's own key sends the service id of another taxpayer. An integrator may send any service
-/// id, because the id may be the integrator's own.
+/// Returns true if a call with a taxpayer's own key sends the service id of another taxpayer. An integrator may send
+/// any service id, because the id may be the integrator's own.
 pub(crate) async fn names_another(
     state: &ApiState,
     caller: Caller,

@@ -32,8 +32,8 @@ const ACCESS_POINT: Surface =
     Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
 
 impl Surface {
-    /// Returns the surface of a path by its prefix. Returns `None` if the path needs no key or its handler checks the
-    /// key.
+    /// Returns the surface to which a path belongs, by the prefix of the path. Returns `None` if the path needs no key,
+    /// or if its handler checks the key itself.
     pub(crate) fn of(pattern: &str) -> Option<Self> {
         const SURFACES: [(&str, Surface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),
@@ -46,8 +46,8 @@ impl Surface {
         surface.map(|(_, surface)| *surface)
     }
 
-    /// Returns the error code for a request without a key, and the error code for a request with a key of another
-    /// kind.
+    /// Returns two error codes: the one for a request without a key, and the one for a request with a key that this
+    /// surface does not accept.
     pub(crate) fn refusals(self) -> [ErrorCode; 2] {
         [ErrorCode::Unauthenticated, self.otherwise]
     }
@@ -115,7 +115,8 @@ async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoKey {
     Missing,
-    /// The request has two keys. Neither is used: a proxy may have checked one of them, and we might take the other.
+    /// The request has two keys. Neither is used, because a proxy may have checked one of them while this service would
+    /// use the other one.
     Twice,
     /// The key is not ASCII.
     Garbled,

@@ -20,8 +20,8 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The bytes that are first reserved for a body without `Content-Length`. The reservation doubles as the body
-/// arrives.
+/// The number of bytes that are reserved at first for a body without `Content-Length`. Each time the body outgrows the
+/// reservation, the reservation is doubled.
 const ROOM_AT_FIRST: usize = 64 * 1024;
 
 /// A body that has not been parsed yet.
@@ -40,7 +40,7 @@ enum BodySource {
     Read(BodyText),
 }
 
-/// What the content headers say about a body.
+/// What the headers of a request say about its body.
 #[derive(Debug)]
 struct ContentHeaders {
     is_json: bool,
@@ -138,7 +138,7 @@ impl Body {
         self.text().await?.object(&state).await
     }
 
-    /// Returns the whole body as it was sent, for a caller with its own parser.
+    /// Returns the whole body as it was sent, for a handler that parses the body itself.
     pub(crate) async fn text(self) -> Result<BodyText, ApiError> {
         if !self.declared.is_json {
             return Err(no_json());
@@ -196,7 +196,7 @@ impl BodyText {
         Ok(JsonObject { members, _room: Some(room) })
     }
 
-    /// Runs `read` on the text and then releases the memory of the text and of the values.
+    /// Runs `read` on the text. Then releases the memory of the text and `room`, the memory of the parsed values.
     pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
         let result = read(&self.bytes);
         drop(room);

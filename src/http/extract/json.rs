@@ -1,7 +1,7 @@
 //! Reads a body as a JSON object and reports a fault for each forbidden key. A key that is sent twice is forbidden:
 //! JSON does not say which of the two members counts, so a proxy, a log and this service may each choose a different
-//! one, for example of two amounts. A key that begins with a private token of the JSON library is forbidden, because
-//! other readers that use the library would take it for a number or for a text to parse.
+//! one, for example of two amounts. A key that begins with a private token of the JSON library is forbidden too: other
+//! programs that use the library would read the object with this key as a number or as JSON text.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
-/// The field name in faults of the body as a whole.
+/// The field name in a fault that concerns the body as a whole.
 const WHOLE_BODY: &str = "body";
 /// The largest number of forbidden keys that are reported.
 const KEY_FAULTS_MAX: usize = 20;
@@ -44,7 +44,7 @@ pub(crate) fn batch(text: &[u8]) -> Result<BatchBody, ApiError> {
     let mut faults = Faults::up_to(KEY_FAULTS_MAX);
     let mut key_faults = BTreeMap::new();
     let value = read(text, |fault| match item_of(fault) {
-        // The form refuses a list that is longer than `INVOICES_MAX`, so faults of further items are dropped.
+        // The form refuses a list of more than `INVOICES_MAX` items, so faults of items beyond this limit are dropped.
         Some(index) if index >= INVOICES_MAX => {}
         Some(index) => {
             let of_item = key_faults.entry(index).or_insert_with(|| Faults::up_to(ITEM_FAULTS_MAX));
@@ -90,7 +90,7 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
 }
 
 /// Returns the fault for a forbidden key. For a reserved key, the fault's path ends at the object that contains the
-/// key. The reserved key itself is left out, because a path may become a key of the response.
+/// key. The path leaves out the reserved key itself, because the response may use the path as the key of an object.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
@@ -182,7 +182,7 @@ mod tests {
             let at = |path: &str| [(path.to_owned(), "reserved")];
             assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), at("body"));
             assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
-            // A reserved key does not hide a duplicate key.
+            // A body with both a duplicate key and a reserved key: both are reported.
             let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
             assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
         }

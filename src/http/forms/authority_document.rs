@@ -14,7 +14,7 @@ const COUNTRIES: [&str; 2] = [
 ];
 
 /// Returns the document for the authority. `unknown` holds the paths of the received fields that the form does not
-/// know.
+/// know; these fields are removed.
 pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = as_sent(body.clone(), unknown);
     for country in COUNTRIES {
@@ -25,7 +25,8 @@ pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value 
     document
 }
 
-/// Gives the invoice category and the payment status the names and values that the authority uses.
+/// Replaces `invoice_category` by the authority's field `invoice_kind`, and writes `payment_status` as the authority
+/// writes it.
 pub(crate) fn rename(
     fields: &mut Map<String, Value>,
     category: Option<Category>,

@@ -14,8 +14,8 @@ use crate::http::forms::standard_invoice;
 
 /// The maximum number of invoices whose warnings are shown. Further invoices with warnings are only counted.
 const WARNED_MAX: usize = 10;
-/// The maximum length of one invoice's warnings, in characters. The warnings of all shown invoices must fit in the
-/// response headers.
+/// The maximum length of one invoice's warnings, in characters. It is low because the warnings of all shown invoices
+/// must fit in the response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
@@ -34,8 +34,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     Some(candidates)
 }
 
-/// Marks the batch's items in which the JSON parser found duplicate or invalid keys (`key_faults`) as failed. If an
-/// item has two `invoice_no` keys, its invoice number is dropped because it is ambiguous.
+/// Marks each item of the batch in which the JSON parser found a duplicate or reserved key (`key_faults`) as failed. If
+/// an item has two `invoice_no` keys, its invoice number is dropped because it is ambiguous.
 pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {

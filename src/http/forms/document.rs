@@ -37,7 +37,8 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("country").formatted(country_rule(), |text| is_letters(text, 2)).map(drop)
 }
 
-/// The totals that the caller states in the document, under shorter names: `lines` is `line_extension_amount`.
+/// The totals that the document states. The fields have shorter names than in the document, for example `lines` for
+/// `line_extension_amount`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) lines: Amount,
@@ -65,7 +66,8 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// Reads the lines with `line`, the form of one line. Reports a fault if their sum differs from the stated total.
+/// Reads the lines of a document; `line` is the form of one line. Reports a fault if the sum of the line amounts
+/// differs from the total that the document states.
 pub(crate) fn lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
@@ -78,7 +80,7 @@ pub(crate) fn lines(
     }
 }
 
-/// Returns the rule that the amounts of the lines must add up to the stated total of the lines.
+/// Returns the rule that the amounts of the lines must add up to the stated `line_extension_amount`.
 pub(crate) fn lines_sum_rule() -> FieldRule {
     let sentence = "must add up to legal_monetary_total.line_extension_amount";
     FieldRule::expecting("sum", sentence, "items that add up to legal_monetary_total.line_extension_amount")

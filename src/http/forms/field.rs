@@ -77,13 +77,13 @@ impl<'f> Field<'f> {
         self.described(|| FieldType::Date).checked(text_checks::date)
     }
 
-    /// Reads a text for which `fits` must return true. Any other text breaks `rule`.
+    /// Reads a text for which `fits` must return true. If it returns false, a fault for `rule` is reported.
     pub(crate) fn formatted(self, rule: FieldRule, fits: impl FnOnce(&str) -> bool) -> Option<String> {
         self.described(|| FieldType::Formatted { rule: rule.id(), what: rule.to_string() })
             .checked(|text| if fits(text) { Ok(text.to_owned()) } else { Err(rule) })
     }
 
-    /// Reads a code of the form that `pattern` shows. Each 9 in the pattern stands for one digit.
+    /// Reads a code in the format that `pattern` shows. Each 9 in the pattern stands for one digit.
     pub(crate) fn pattern(self, pattern: &'static str) -> Option<String> {
         let shape = || FieldType::Pattern { pattern, list: None };
         self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
@@ -112,7 +112,8 @@ impl<'f> Field<'f> {
         LogPosition::parse(&text).or_else(|| field.broken(FieldRule::must_be("format", LOG_POSITION)))
     }
 
-    /// Reads a word of a fixed set (`allowed`). Upper and lower case are both accepted.
+    /// Reads one of a fixed set of words, in upper or lower case. `allowed` describes the set in the error message and
+    /// in the API document.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.described(|| FieldType::Word(allowed())).checked(|text| text_checks::word(text, parse, allowed))
     }
@@ -302,8 +303,8 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads the items of a list with `read`. An invalid item does not end the reading, so that the caller sees the
-    /// faults of all items. Stops early only when the report holds the maximum number of faults.
+    /// Reads the items of a list with `read`. Reading goes on after an invalid item, so that the caller sees the faults
+    /// of all items. It stops early only when the report holds the maximum number of faults.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
             return self.broken(FieldRule::Type("an array"));
@@ -351,8 +352,8 @@ impl<'f> Field<'f> {
         self.or_required(self.value.filter(|value| !is_blank(value)))
     }
 
-    /// Returns the value of a field that is not a text. A blank text in an optional field does not count as absent, so
-    /// that it is reported as a value of the wrong type.
+    /// Returns the value of a field that is not a text. A blank text counts as absent only in a required field. In an
+    /// optional field it is returned, so that it is reported as a value of the wrong type.
     fn given(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }

@@ -39,7 +39,7 @@ pub(crate) enum FieldType {
     },
     Email,
     Date,
-    /// A text with a special format. `rule` is the id of the rule, and `what` says in words which text is allowed.
+    /// A text with a special format. `rule` is the id of the rule, and `what` describes the allowed texts in words.
     Formatted {
         rule: &'static str,
         what: String,
@@ -50,7 +50,7 @@ pub(crate) enum FieldType {
         pattern: &'static str,
         list: Option<ReferenceList>,
     },
-    /// One of the words that the string names. Upper and lower case are both accepted.
+    /// One of a fixed set of words, which the string describes. Upper and lower case are both accepted.
     Word(String),
     /// A code from one of the authority's lists, of at most `max` characters.
     Code {
@@ -103,8 +103,8 @@ impl SchemaRecorder {
 }
 
 impl Property {
-    /// Returns the ids of the rules that this field can violate on its own. Rules that compare it with other fields are
-    /// not included.
+    /// Returns the ids of the rules that this field can violate on its own. Rules that compare the field with other
+    /// fields are not included.
     pub(crate) fn rules(&self) -> Vec<&'static str> {
         let required = (self.presence != Presence::Optional).then_some("required");
         let own = self.shape.rules();
@@ -113,8 +113,7 @@ impl Property {
 }
 
 impl FieldType {
-    /// Returns the ids of the rules that apply to a value of this type. They are checked once the value has the right
-    /// JSON type.
+    /// Returns the ids of the rules that a value can violate although it has the JSON type of this field type.
     fn rules(&self) -> [Option<&'static str>; 3] {
         match self {
             Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],

@@ -158,7 +158,8 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     amount.zip(parts).map(drop)
 }
 
-/// Returns the normalized received fields that have no column. Adds the payment status, and defaults for absent fields.
+/// Returns the received fields that are not stored in columns, in normalized form. Adds the payment status, and
+/// defaults for absent fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
     let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();

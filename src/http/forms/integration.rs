@@ -1,7 +1,7 @@
 //! Reads the settings for notifying a taxpayer's ERP (spec.md, "Option lists"). The authentication type and the data
-//! format determine which fields are allowed. A field that belongs to another type is a fault, so that no caller
-//! believes it was set. This form does not require secrets, because one may already be stored; the code that stores the
-//! settings decides that.
+//! format determine which fields are allowed. A field that belongs to another type or format is a fault, so that no
+//! caller believes that the field took effect. This form does not require secrets, because they may already be stored.
+//! The code that stores the settings checks whether a secret is missing.
 
 use url::Url;
 
@@ -197,7 +197,8 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
     let action = reader.optional("action").formatted(action_rule, is_action);
-    // The default SOAP action contains the namespace, so the namespace must be a valid action too.
+    // The default SOAP action contains the namespace. So the namespace may have only characters that an action may
+    // have.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
     let value = "an absolute URI of visible ASCII characters without quotation marks";
     let namespace = reader.optional("namespace").formatted(FieldRule::must_be("uri", value), is_uri);

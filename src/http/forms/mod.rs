@@ -21,7 +21,7 @@
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of `/v1/app` | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: owner, header | `ownership`, `document_header` |
-//! | parts of the authority's document: parties, lines, taxes, the rest | `document`, `taxes`, `references` |
+//! | parts of the authority's document: parties, lines, taxes, references | `document`, `taxes`, `references` |
 //! | the document as it is sent or stored | `normalized`, `authority_document` |
 
 pub(crate) mod authority_document;

@@ -8,7 +8,8 @@ use crate::http::forms::reader::Reader;
 /// send one.
 pub(crate) const BYTES_MAX: usize = 4_096;
 
-/// The response repeats this notice. The notice is not trusted: the invoice's state is read from the authority again.
+/// A notice as it was received. The response repeats it. This service does not trust the notice: it asks the authority
+/// for the invoice's state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) irn: Irn,

@@ -1,8 +1,8 @@
 //! Checks that a body belongs to the acting taxpayer: the business id, the IRN and the issuer's tax number must be
 //! those of the taxpayer.
 //!
-//! `taxpayer` is `None` if an integrator names no taxpayer. These checks are then skipped, and only other faults are
-//! reported.
+//! In this module, `taxpayer` is `None` if an integrator's request names no taxpayer. In this case the body is not
+//! compared with a taxpayer, and only other faults are reported.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -17,7 +17,7 @@ pub(crate) fn business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
     check_business_id(reader, business_id, taxpayer);
 }
 
-/// Reads an optional business id. A form that does not need the business id uses this, since callers may send it to
+/// Reads an optional business id. This is for forms that do not need the business id: callers may still send it to
 /// identify the taxpayer.
 pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.optional("business_id"));

@@ -56,8 +56,8 @@ impl Query {
         number.map(Some).ok_or_else(|| Fault::field(name, rule()))
     }
 
-    /// Returns the value as a word of a fixed set (`allowed`). Any other word is a fault, since ignoring it would list
-    /// unwanted items.
+    /// Returns the value as one of a fixed set of words, which `allowed` describes in the error message. Any other word
+    /// is a fault, since a list without this filter would show unwanted items.
     pub(crate) fn word<T>(
         &self,
         name: &str,
@@ -105,8 +105,8 @@ impl Query {
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the value as a day, written `YYYY-MM-DD`. Any other text is a fault, since ignoring it would list
-    /// unwanted items.
+    /// Returns the value as a day, written `YYYY-MM-DD`. Any other text is a fault, since a list without this filter
+    /// would show unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         text_checks::date(text).map(Some).map_err(|rule| Fault::field(name, rule))
@@ -132,8 +132,8 @@ impl Query {
         Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
     }
 
-    /// Returns the requested number of items per page, at most `PER_PAGE_MAX`. Returns `None` if the request names none
-    /// or an invalid one.
+    /// Returns the requested number of items per page, at most `PER_PAGE_MAX`. Returns `None` if the parameter is
+    /// absent or invalid.
     fn per_page(&self) -> Option<u64> {
         let digits = self.text("per_page")?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());

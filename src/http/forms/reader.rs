@@ -1,6 +1,6 @@
 //! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads the
 //! field as a type (see `field`). Fields that no form requests are unknown. Texts are trimmed, as Laravel's
-//! `TrimStrings` does, so that ` INV001` and `INV001` are the same number. Passwords are not trimmed.
+//! `TrimStrings` does, so that ` INV001` and `INV001` are the same invoice number. Passwords are not trimmed.
 
 use serde_json::{Map, Value};
 

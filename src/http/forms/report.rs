@@ -12,7 +12,7 @@ use crate::http::forms::reader::{JsonPath, Reader};
 
 /// The maximum number of unknown fields that a warning names. Further unknown fields are only counted.
 const UNKNOWN_NAMED_MAX: usize = 20;
-/// The maximum number of characters that a warning shows of the path of an unknown field.
+/// A warning shows at most this many characters of an unknown field's path.
 const PATH_SHOWN_MAX: usize = 100;
 
 pub(crate) struct Report<'c> {

@@ -22,8 +22,8 @@ use crate::http::forms::reader::Reader;
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
-/// The draft of an invoice, and the reference to the earlier invoice that it corrects. Only a credit note requires the
-/// reference.
+/// The draft of an invoice, and the reference to the earlier invoice that this invoice corrects. The reference is
+/// required only for a credit note.
 #[derive(Debug, PartialEq)]
 pub(crate) struct StandardInvoice {
     pub(crate) draft: Draft,

@@ -19,7 +19,7 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::taxes;
 
-/// The values of the body from which the document for the authority is completed.
+/// The values read from the body that are needed to complete the document for the authority.
 #[derive(Debug)]
 pub(crate) struct Submission {
     irn: Irn,
@@ -31,8 +31,8 @@ pub(crate) struct Submission {
     tax_total: Option<Value>,
 }
 
-/// Reads a submission. `taxpayer` is `None` if an integrator names no taxpayer. In this case only the faults are used,
-/// not the result.
+/// Reads a submission. `taxpayer` is `None` if an integrator names no taxpayer. In this case the caller of this
+/// function uses only the faults and ignores a returned request.
 pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
@@ -63,8 +63,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // If the IRN carries another taxpayer's service id, `irn` already has a fault. The tax number is then not compared,
-    // so that one mistake is not reported twice.
+    // If the IRN carries another taxpayer's service id, `irn` already has a fault. In this case the tax number is not
+    // compared with the taxpayer's, so that one mistake is not reported twice.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
     let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));

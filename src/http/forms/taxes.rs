@@ -12,7 +12,7 @@ use crate::http::forms::reader::Reader;
 const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
 /// Reads the optional taxes. If the caller omits them, returns taxes derived from the totals, because the authority
-/// requires them. Returns `None` if the caller sent taxes.
+/// requires them. Returns `None` if the caller sent taxes, or if none can be derived.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
     let is_given =
         reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());
@@ -37,7 +37,7 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     }]))
 }
 
-/// Returns a tax category whose percent of `amount` is this tax, within the tolerance of the specification. If several
+/// Returns a tax category whose percent of `amount` is `tax`, within the tolerance of the specification. If several
 /// fit, prefers the zero VAT category, then the standard VAT category, then the first one in the list.
 fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
     let known = catalog.tax_categories();

@@ -1,4 +1,4 @@
-//! The checks of texts that several field types share. As its error, each check returns the broken rule.
+//! Checks of texts, which several field types share. The error of a check is the rule that the text breaks.
 
 use jiff::civil::Date;
 
@@ -62,7 +62,7 @@ pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
     found.ok_or(FieldRule::DATE)
 }
 
-/// Reads a word of a fixed set. `allowed` names the set for the fault.
+/// Reads one of a fixed set of words. `allowed` describes the set in the error message.
 pub(crate) fn word<T>(
     text: &str,
     parse: fn(&str) -> Option<T>,

@@ -1,6 +1,6 @@
-//! Validate (spec.md): checks the document of Submit without submitting it. Validate requires more fields than Submit.
-//! It does not reject the format of telephone numbers and email addresses. It also accepts the fields that only Submit
-//! knows, so that a caller can send one body to both endpoints.
+//! Validate (spec.md): checks the document of Submit without submitting it. Validate requires more fields than Submit,
+//! but accepts telephone numbers and email addresses in any format. It also accepts the fields that only Submit knows,
+//! so that a caller can send one body to both endpoints.
 
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ pub(crate) struct Validation {
     pub(crate) document: Value,
 }
 
-/// The IRN, and the two fields whose names differ in the authority's documents.
+/// The values read from the body that `read` uses: the IRN, and the two fields that the authority writes differently.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,

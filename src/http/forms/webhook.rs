@@ -18,7 +18,7 @@ const SCHEDULE: &str = "retry_schedule_s";
 const NAMES_MAX: usize = 100;
 /// The maximum number of delays in a retry schedule. The log shows at most this many attempts of one delivery.
 const ATTEMPTS_MAX: usize = 50;
-/// The maximum delay between attempts, in seconds: a month (31 days), as for the schedule in the settings.
+/// The maximum delay between attempts, in seconds: 31 days. The schedule in the settings has the same limit.
 const DELAY_S_MAX: u32 = 2_678_400;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) fn url(field: Field<'_>, policy: &AddressPolicy) -> Option<String> {
     })
 }
 
-/// Returns the rule for this fault of a URL.
+/// Returns the rule that a URL with this fault breaks.
 pub(crate) fn url_rule(fault: UrlFault) -> FieldRule {
     match fault {
         UrlFault::TooLong => FieldRule::MaxChars(URL_CHARS_MAX),

@@ -20,9 +20,9 @@ use crate::http::respond::explanation::{Explained, Patch};
 use crate::http::respond::queue::QueueView;
 use crate::store::db::error::StoreError;
 
-/// The `Retry-After` of a failure whose cause names no other time.
+/// The `Retry-After` of a failure if its cause gives no other time.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The `Retry-After` of a failure of the authority if the authority itself names no time.
+/// The `Retry-After` after a failure of the authority, unless the authority itself gives a time.
 pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -69,8 +69,9 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// Returns the error for a request that was interrupted, so that its effect is unknown. It has no `Retry-After`,
-    /// since a payment that was already recorded must not be sent again blindly.
+    /// Returns the error for a request that was interrupted, so that its effect is unknown. The error has no
+    /// `Retry-After`, because the caller must first look whether the request took effect. Otherwise a payment might be
+    /// recorded twice.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)

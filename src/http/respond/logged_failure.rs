@@ -1,4 +1,4 @@
-//! The part of a failure that the access log shows. It travels in the extensions of the response to the outermost
+//! The part of a failure that the access log shows. The extensions of the response carry it to the outermost
 //! middleware.
 
 use crate::domain::kernel::fault::Faults;

@@ -83,8 +83,8 @@ pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
         answer.insert_header((ALLOW, methods.join(", ")));
     }
     if error.status == StatusCode::REQUEST_TIMEOUT {
-        // The body of this request was not read to its end. On the same connection, its rest would be read as the next
-        // request.
+        // The body of this request was not read to its end. If the connection stayed open, the remaining bytes of the
+        // body would be read as the next request.
         answer.force_close();
     }
     if error.status == StatusCode::UNAUTHORIZED {
@@ -117,7 +117,7 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
 
 fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     let explanations = explanations(error);
-    // A fault with an explanation appears once, in the form of the explanation. Faults without an explanation follow.
+    // A fault that has an explanation is listed only as this explanation. Faults without an explanation follow.
     let explained = explanations.iter().filter(|why| why.path.is_some()).count();
     let rest = error.faults.iter().skip(explained).map(bare);
     ProblemBody {

@@ -12,14 +12,14 @@ use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 const GOODS: [&str; 2] = ["hsn_code", "product_category"];
 const SERVICES: [&str; 2] = ["isic_code", "service_category"];
 
-/// What a line sells. The format of a code shows which of the two it is.
+/// What a line sells: goods or a service. The format of the line's codes shows which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SoldKind {
     Goods,
     Service,
 }
 
-/// Returns the operations that move the codes of a line from the fields for the wrong kind of sale to the right fields.
+/// Returns the operations that move the codes of a line to the right fields: those for goods, or those for services.
 pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
     let is_code = GOODS.contains(&name) || SERVICES.contains(&name);

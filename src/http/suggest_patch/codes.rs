@@ -22,11 +22,12 @@ const FIELDS: [(&str, ReferenceList); 7] = [
     ("id", ReferenceList::TaxCategories),
     ("price_unit", ReferenceList::QuantityCodes),
 ];
-/// The ids of the rules that a text may violate if it is not a valid code.
+/// The ids of the rules that an invalid code may violate.
 const RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCIES: [&str; 2] = ["document_currency_code", "tax_currency_code"];
 
-/// Returns the operation that sets the code that must be meant; `None` if more than one code can be meant.
+/// Returns the operation that replaces an invalid code by the only code that can be meant; `None` if it is not certain
+/// which code is meant.
 pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOp> {
     let (parent, name) = wrong.path.rsplit_once('.').unwrap_or(("", &wrong.path));
     let (_, list) = FIELDS.iter().find(|(field, _)| *field == name)?;
@@ -52,8 +53,9 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     Some(PatchOp::set(pointer, json!(near.code), why))
 }
 
-/// Returns true if it is safe to set this currency. A misspelled code is accepted only if the document's other currency
-/// field has the same code. Case matters: `GBp` is a hundredth of `GBP`.
+/// Returns true if it is safe to set this currency. A misspelled code is corrected only if the document's other
+/// currency field has the correct code. A code in the wrong case is corrected unless it may be a unit such as `GBp`,
+/// which is a hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
     let other = CURRENCIES.iter().find(|other| **other != name);
     let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);
@@ -68,8 +70,8 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
     }
 }
 
-/// Returns true if it is safe to set this tax category. A misspelled category is accepted only if the document states
-/// the percent of this category.
+/// Returns true if it is safe to set this tax category. If the document states a percent, it must be the percent of
+/// this category. If the document states no percent, a misspelled category is not corrected.
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {

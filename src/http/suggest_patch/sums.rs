@@ -39,8 +39,8 @@ impl LineTotals {
     }
 }
 
-/// Returns true if the amount of a line is quantity times price. With a discount or a fee the result is false, because
-/// the order in which they were applied is unknown.
+/// Returns true if the amount of a line is quantity times price. Returns false for a line with a discount or a fee,
+/// because the order in which discounts and fees were applied is unknown.
 fn is_product(line: &Value) -> Option<bool> {
     let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
     if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {

@@ -88,8 +88,8 @@ fn body(sold: &[Sold]) -> Value {
 /// A fault to put into a body: the JSON Pointer of a field, and the invalid texts that the field may get.
 type Break = (&'static str, &'static [&'static str]);
 
-/// The faults that can be repaired. If the repair of one field needs another field as evidence, the two are never
-/// broken together.
+/// The faults that can be repaired. If the repair of a field relies on a second field, the second field is not in this
+/// list.
 const MENDABLE: &[Break] = &[
     (
         "/issue_date",
@@ -110,8 +110,8 @@ const MENDABLE: &[Break] = &[
 ];
 const UNITS: [(&str, &[&str]); 2] =
     [("KGM", &["kg", "kgm", "Kilogram", "kilograms"]), ("HUR", &["hour", "Hours", "hrs", "hur"])];
-/// The totals, each with the amount by which it is made wrong. The amounts differ so that two wrong totals never agree
-/// by chance.
+/// The totals, each with the amount that a test adds to make it wrong. The amounts differ so that two wrong totals
+/// never agree by chance.
 const TOTALS: [(&str, &str); 4] = [
     ("/legal_monetary_total/line_extension_amount", "11"),
     ("/legal_monetary_total/tax_exclusive_amount", "3"),
@@ -279,7 +279,7 @@ proptest! {
         // unknown.
         let reduced = changed(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
         prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
-        // If the tax has another base than the sum of the lines, the tax proves nothing.
+        // If the stated base of the tax differs from the sum of the lines, the tax does not prove the total.
         let taxed = off(&both, "/tax_total/0/tax_subtotal/0/taxable_amount", "500");
         prop_assert_eq!(mend(&taxed, catalog).1, Vec::<Value>::new());
     }

@@ -33,7 +33,7 @@ pub(super) fn wrong(body: &Value) -> Option<Violation> {
     (!amount(body, INCLUSIVE)?.about(expected)).then_some(Violation { path, rule: "sum" })
 }
 
-/// The taxes of a body after the correction, and the operations that correct them.
+/// The sum of a body's taxes after the correction, and the operations that correct the taxes.
 struct Taxes {
     sum: Amount,
     /// True if each tax is its stated percent of its base, and the bases add up to the sum of the lines.
@@ -72,8 +72,8 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
     let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
-    // A prepayment makes the payable amount lower than the total with tax. So the payable amount is corrected only if
-    // it equals the wrong total.
+    // A payable amount below the total with tax may be the result of a prepayment. So the payable amount is corrected
+    // only if it equals the wrong total with tax.
     let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
     if !is_agreed && follows {
         wanted.push((

@@ -40,8 +40,8 @@ pub(crate) async fn patch(
             Err(AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message }) => {
                 message
             }
-            // The authority did not answer the question, so it is unknown whether the patch suffices. The patch is
-            // still returned.
+            // The authority did not say whether the body is valid, so it is unknown whether the patch suffices. The
+            // patch is still returned.
             Err(_) => {
                 suffices = None;
                 break;
