@@ -1,6 +1,6 @@
 //! Explains to the owner of a dead letter why the delivery was given up and how to fix it, from the last attempt in the
-//! log. A newer version of the program may have stored a failure class that this version does not know. Then the name
-//! of the class is shown.
+//! log. If a newer version of the program has stored a failure class that this version does not know, the explanation
+//! contains only the name of the class.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guidance {

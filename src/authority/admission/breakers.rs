@@ -1,7 +1,7 @@
 //! The breakers of one client. All calls of the client share them, so each breaker has a lock.
 //!
-//! A permit that is dropped without a verdict, because the call was cancelled, does not count as a call. If the
-//! permit was for a probe, another probe may start.
+//! If a call is cancelled, its permit is dropped without a verdict and the breaker does not count the call. If the
+//! cancelled call was a probe, another call may become the probe.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

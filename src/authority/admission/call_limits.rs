@@ -2,8 +2,8 @@
 //! limit allows, and a queue for them.
 //!
 //! A slot is a guard, so it always becomes free again: when its call ends in any way, and also when the caller gives up
-//! before it has received its slot. No account may have every slot, so if the calls of one account hang, other accounts
-//! can still call.
+//! before it has received its slot. One account may have only about seven eighths of the slots, so if its calls hang,
+//! other accounts can still call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

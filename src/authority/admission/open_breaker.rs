@@ -143,8 +143,8 @@ impl OpenBreaker {
 }
 
 impl EarlyProbes {
-    /// Starts the early probes, or returns `None` if many accounts failed: then the authority is certainly at fault,
-    /// and early probes would only add load.
+    /// Starts the early probes. Returns `None` if many accounts failed, because the authority is then certainly at
+    /// fault and early probes would only add load.
     pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }
@@ -170,8 +170,9 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`, or `None` if `then` is not in the future. If `then` is further away than `longest`,
-/// it was computed before the clock was set back, so the result is also `None`.
+/// Returns the time until `then`, or `None` if `then` is not in the future. Also returns `None` if `then` is further
+/// away than `longest`: the clock must have been set back since `then` was computed, and a call must not wait longer
+/// for that reason.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

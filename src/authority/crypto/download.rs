@@ -1,8 +1,8 @@
 //! Decrypts downloaded documents: AES-256 in CFB-128 without padding.
 //!
 //! The key is the field `pub` followed by the first group of the API key, which ends at the first dash. The encryption
-//! has no authentication tag, so a wrong key is noticed only because the decrypted text is not a JSON object. This case
-//! has its own error.
+//! has no authentication tag, so a wrong key is noticed only because the decrypted text is not a JSON object.
+//! This case is the error `CryptoError::WrongKey`.
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;

@@ -108,8 +108,8 @@ impl AuthorityFailure {
         matches!(self, Self::Refused { .. } | Self::NotFound { .. })
     }
 
-    /// Returns true if the authority did not answer in time. Our endpoints of reference lists then answer their caller
-    /// with 504, otherwise with 502.
+    /// Returns true if the authority did not answer in time. Our API reports this as a timeout (504), unlike the other
+    /// failures without a usable answer.
     pub fn timed_out(&self) -> bool {
         matches!(self.cause().map(Cause::kind), Some(CauseKind::TimedOut))
     }

@@ -36,8 +36,8 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // With a response, the connection was closed, so the client may be reused. Without a response, the
-                // connection may still be open and authenticated.
+                // If there was a response, the connection was closed, so the client may be reused. Otherwise the
+                // connection may still be open and authenticated, so the client is dropped.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }

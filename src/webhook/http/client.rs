@@ -29,8 +29,8 @@ const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The largest number of idle connections that are kept for one endpoint: the default of
 /// `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// The largest number of cached clients. There is one for each different list of allowed networks, and operators set
-/// few different lists.
+/// The largest number of cached clients. Each different list of allowed networks needs a client of its own; operators
+/// set only few different lists.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers whose connections are kept open at the same time.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
