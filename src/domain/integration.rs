@@ -46,8 +46,8 @@ pub struct Integration {
     /// Private networks that the taxpayer's endpoint may be in, in addition to the networks that the deployment
     /// allows.
     pub allowed_networks: Vec<AllowedNetwork>,
-    /// This number increases with each change of the settings, so that state derived from older settings can be
-    /// recognised.
+    /// This number increases with each change of the settings. Code that caches data derived from the settings
+    /// compares the number to detect that the data is outdated.
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,

@@ -86,8 +86,7 @@ pub struct Line {
     pub discount_rate: Option<Amount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discount_amount: Option<Amount>,
-    /// The fields of the line that a form accepts and that have no field of their own here: codes, fees,
-    /// descriptions.
+    /// The accepted fields for which this struct has no field: codes, fees, descriptions.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extras: Map<String, Value>,
 }

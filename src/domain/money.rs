@@ -123,8 +123,8 @@ fn exact(digits: &str) -> Result<Decimal, AmountFault> {
     })
 }
 
-/// Finds out why the library did not parse a text: it reports the same error for a text that is too long and for a
-/// text that is not a number.
+/// Determines why `rust_decimal` did not parse a text. The library reports the same error for a number with too
+/// many digits as for a text that is not a number.
 fn refuse_text(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -166,8 +166,8 @@ impl fmt::Display for Amount {
 impl FromStr for Amount {
     type Err = AmountFault;
 
-    /// Parses the output of `Display`. Unlike `Amount::parse`, it accepts sums that are longer than an amount that
-    /// a caller may send.
+    /// Parses the output of `Display`. The limits of `Amount::parse` on the number of digits do not apply here,
+    /// because a sum can have more digits than an amount that a caller may send.
     fn from_str(text: &str) -> Result<Self, AmountFault> {
         exact(text).map(Self)
     }

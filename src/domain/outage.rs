@@ -14,11 +14,11 @@ use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 
-/// If an affected operation has had no call for this long, the authority is probed. The probe comes sooner if
-/// another operation is answered again.
+/// If an affected operation has had no call for this long, the authority is probed. Once another affected operation
+/// has been answered again, the probe can come sooner (see `patience`).
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// The clocks of two replicas differ by less than this. A timestamp that is further in the future was therefore
-/// recorded before a clock was set back.
+/// The clocks of two replicas are assumed to differ by less than this. A timestamp that is further in the future
+/// must have been recorded before a clock was set back.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the start or the end of the outage. A later notification
 /// would be useless.
@@ -56,8 +56,8 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops timestamps that were recorded before the clock was set back, since their real time is unknown. If the
-    /// breaker opened in the future, it counts as opened at `now`.
+    /// Drops the times of calls that were recorded before the clock was set back, since their real time is unknown.
+    /// If the time at which the breaker opened is in the future, replaces it with `now`.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -67,8 +67,8 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the state of the operation; `None` if there was no call. Single calls fail at any time, so while
-    /// the breaker is closed, a failure counts only if no call was answered recently.
+    /// Returns the state of the operation; `None` if there was no call. While the breaker is closed, a single
+    /// failed call is not a sign of an outage, so a failure counts only if no call was answered within `quiet`.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -188,8 +188,8 @@ impl Observation<'_> {
         }
     }
 
-    /// True if an open outage needs a health probe: some affected operations have not been answered again, and
-    /// none of these had a recent call.
+    /// True if an open outage needs a health probe: at least one affected operation has not been answered again,
+    /// and no such operation has had a recent call.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -236,8 +236,9 @@ impl Observation<'_> {
         outage
     }
 
-    /// Returns how long an operation may go without calls before the authority is probed. The time is shorter once
-    /// another operation has recovered, so that a rarely used operation does not keep the outage open.
+    /// Returns how long an operation may go without calls before the authority is probed. Once any affected
+    /// operation has recovered, this time is at most `quiet`, so that a rarely used operation does not keep the
+    /// outage open.
     fn patience(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
         if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
@@ -246,8 +247,8 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // `abs` is used because a failure in the future was recorded before the clock was set back. It must not
-        // keep the outage open.
+        // A failure in the future was recorded before the clock was set back. With `abs`, such a failure cannot
+        // keep the outage open until its time is reached.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -261,8 +262,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Replaces each timestamp in the future with `now`, because it was recorded before the clock was set back.
-    /// Otherwise it could delay the end of the outage.
+    /// Replaces each timestamp in the future with `now`. Such a timestamp was recorded before the clock was set
+    /// back and could delay the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -306,9 +307,10 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records that a batch of taxpayers was notified. When no taxpayer is left, all taxpayers are notified
-    /// again if one was missed and `NOTIFY_FOR` has not passed. If none was missed or that time has passed, the
-    /// notifications of the start are complete, and those of the end follow once the outage has ended.
+    /// Records that a batch of taxpayers was notified. After the last batch, all taxpayers are notified once more
+    /// if one was missed and `NOTIFY_FOR` has not passed. If none was missed or `NOTIFY_FOR` has passed, this round
+    /// of notifications is complete. Once the round for the start of the outage is complete, the round for its end
+    /// follows if the outage has ended.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

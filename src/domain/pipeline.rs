@@ -73,8 +73,9 @@ impl Operation {
         }
     }
 
-    /// True if the operation can be requested again after it succeeded. Only payment updates can, since a paid
-    /// invoice can be rejected later. Each other operation succeeds once for each IRN.
+    /// True if the operation can be requested again after it succeeded. Only payment updates can, because a payment
+    /// that was reported as paid can later be reported as rejected. Any other operation succeeds only once for an
+    /// IRN.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }

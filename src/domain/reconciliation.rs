@@ -1,6 +1,7 @@
-//! Compares our records of an invoice with the authority's, and chooses the repairs of the differences. A repair
-//! only moves forward and guesses nothing: a stopped run continues with a query, and a transmission that the
-//! authority reports is recorded like the authority's notice of it. Other differences are listed for an operator.
+//! Compares our records of an invoice with the authority's records, and chooses the repairs of the differences. A
+//! repair never undoes anything and never guesses: a stopped run continues with a query to the authority, and a
+//! transmission that the authority reports is recorded as if the authority had sent a notice of it. All other
+//! differences are listed for an operator.
 //!
 //! | Our submission run | The authority signed the invoice | The authority did not sign it |
 //! |---|---|---|
@@ -39,7 +40,7 @@ use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
 
 words! {
-    /// The kind of a difference. `Unreadable` is an entry of the authority's list that names no invoice.
+    /// The kind of a difference. `Unreadable` is an entry of the authority's list from which no IRN could be read.
     FindingKind {
         MissingLocally = "missing_locally",
         NotSubmittedLocally = "not_submitted_locally",
@@ -109,18 +110,19 @@ pub struct RemoteRecord {
     pub is_delivered: bool,
 }
 
-/// A run at the time of the comparison.
+/// The state that a run had when it was compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSnapshot {
     pub run: RunId,
     pub state: RunState,
-    /// The time of the run's last change. If the run has changed since, it is not repaired.
+    /// The time of the run's last change before the comparison. If the run has changed since then, the repair is
+    /// skipped.
     pub seen: Timestamp,
     /// True if an operator paused the run and nobody has resumed it.
     pub is_held: bool,
 }
 
-/// An invoice by our records.
+/// An invoice as our records describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalRecord {
     pub irn: Irn,
@@ -188,8 +190,8 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
 }
 
 impl LocalRecord {
-    /// Collects our records of one IRN; `None` if there are none. `is_held` returns true for a paused run that an
-    /// operator paused.
+    /// Collects our records of one IRN; `None` if there are none. For a paused run, the function `is_held` tells
+    /// whether an operator paused it.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
         let standing = |run: &Run| RunSnapshot {
@@ -295,8 +297,9 @@ impl LocalRecord {
         Some(Difference { kind, repair })
     }
 
-    /// Returns a repair only if we have an invoice or a run that can show the transmission afterwards. Without
-    /// such a record, every reconciliation would repeat the repair.
+    /// Returns the repair that records a transmission reported by the authority; `None` if we have no invoice or
+    /// run in which the transmission can be stored. Without such a record, every reconciliation would repeat the
+    /// repair.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
@@ -337,7 +340,8 @@ fn declared(run: &Run) -> PaymentStatus {
     status.unwrap_or(PaymentStatus::Pending)
 }
 
-/// Returns how far a payment has come. `Paid` and `Rejected` are equally final.
+/// Returns the rank of a payment status, by which our status is compared with the authority's. `Paid` and
+/// `Rejected` have the same rank, since neither comes before the other.
 fn progress(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,

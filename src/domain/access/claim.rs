@@ -1,6 +1,6 @@
-//! The idempotency claim of a request. Of all requests by one caller with the same `Idempotency-Key`, one is
-//! processed. The claim holds hashes instead of the key and the caller. The fingerprint shows if a later request
-//! repeats the first request.
+//! The idempotency claim of a request. If a caller sends several requests with the same `Idempotency-Key`, only one
+//! is processed. The claim stores a hash of the caller and the key instead of their texts. Its fingerprint shows
+//! whether a later request with the same key is a repetition or a different request.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,15 @@ use crate::domain::access::api_key::KeyOwner;
 pub struct IdempotencyClaim {
     /// SHA-256 of caller and key, in hexadecimal.
     pub id: String,
-    /// SHA-256 of the parts that define the request, in hexadecimal.
+    /// SHA-256 of the parts that define the request, such as method, path and body, in hexadecimal.
     pub fingerprint: String,
     /// From this time on, a new request can claim the key again.
     pub expires_at: Timestamp,
 }
 
 impl IdempotencyClaim {
-    /// Creates the claim of a caller to a key. `request` has the parts that define the request, in a fixed order.
+    /// Creates the claim of a caller to a key. `request` contains the parts that define the request, such as
+    /// method, path and body. They must have the same order in every call.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }

@@ -27,8 +27,7 @@ pub struct Delivery {
     /// The number of attempts made before the last replay. The retry schedule does not count these attempts.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// The number of process crashes while an attempt was in flight. A crash can have another cause than this
-    /// delivery.
+    /// The number of process crashes while an attempt was in flight. This delivery did not necessarily cause them.
     pub crashes: u32,
 }
 
@@ -141,12 +140,13 @@ impl Endpoint {
         self.is_active && self.names(kind)
     }
 
-    /// True if the endpoint has enabled events of this kind, even if the endpoint is not active.
+    /// True if the endpoint has enabled events of this kind. An inactive endpoint keeps its list of enabled events.
     pub fn names(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 
-    /// Returns the kinds of events that the endpoint has enabled, even if the endpoint is not active.
+    /// Returns the kinds of events that the endpoint has enabled. An inactive endpoint keeps its list of enabled
+    /// events.
     pub fn enabled_kinds(&self) -> Vec<EventKind> {
         EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
     }

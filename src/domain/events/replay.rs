@@ -70,7 +70,8 @@ impl ReplayRange {
         Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
     }
 
-    /// Returns the range of this event alone. The event is delivered again whatever the state of its delivery.
+    /// Returns a range of only the event with this sequence. The event is delivered again in any state of its
+    /// delivery.
     pub fn only(sequence: i64) -> Self {
         Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
     }
@@ -121,9 +122,9 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay already covers the requested range. It must have the same scope and no earlier end, and
-    /// it must have the same start or not have passed the requested start yet. A request that is sent twice
-    /// therefore creates only one replay.
+    /// True if a new replay of the requested range would be redundant, so that a request that is sent twice creates
+    /// only one replay. This replay must have the requested scope, must end at or after the requested end, and must
+    /// either have the requested start or not have processed any event of the requested range yet.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

@@ -113,8 +113,8 @@ impl WorkflowStatus {
         }
     }
 
-    /// Moves the invoice to a later stage. An earlier stage than the present one changes nothing. A cancelled
-    /// invoice is refused.
+    /// Moves the invoice to `stage`. If the invoice is already at this stage or at a later one, its status stays. A
+    /// cancelled invoice is refused.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
             return Err(Refusal::InvalidTransition { from: self, to: "go through the pipeline" });

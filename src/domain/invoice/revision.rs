@@ -54,7 +54,8 @@ pub struct RevisedLine {
 }
 
 impl Revision {
-    /// Completes each line with the fields of its item. If a line is faulty, returns the faults of all lines.
+    /// Completes each line with the fields of its item. If any line is faulty, returns the faults of all lines as
+    /// the error.
     pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
         let mut faults = Faults::default();
         let lines = self.lines.iter().enumerate();
@@ -132,7 +133,8 @@ impl RevisedLine {
         }
     }
 
-    /// Checks that the line has the same type as its item, and that it has no category of the other type.
+    /// Checks that the line has the same type as its item, that a product line has no service category, and that a
+    /// service line has no product category.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(LineFault::new("item_type", FieldRule::must_be("item_type", "the type of the item")));

@@ -101,7 +101,7 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// True if further faults are only counted. The reader of a long list can then stop.
+    /// True if the list keeps no more faults. Code that validates a long list can stop early when this is true.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }

@@ -36,7 +36,7 @@ pub enum FieldRule {
         id: &'static str,
         value: Cow<'static, str>,
     },
-    /// A rule with its own sentence. `expected` describes the right value, if there is such a description.
+    /// A rule with its own sentence. `expected` describes a correct value; `None` if no description is given.
     Other {
         id: &'static str,
         sentence: Cow<'static, str>,

@@ -1,6 +1,7 @@
 //! Jitter of delays, so that callers that were delayed by the same event do not all return at once.
 //!
-//! The random number is an argument from the whole range of u32. The delay grows in proportion to this number.
+//! The caller passes the random number `jitter`, drawn from the whole range of `u32`. The larger this number is,
+//! the longer the delay.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! The legal deadline for an invoice to reach the authority. It counts from the time of issue, and its duration
-//! depends on the category of the invoice (`deadlines.*`). The runs of a taxpayer are taken in the order of their
-//! deadlines, and callers see the deadline. A missed deadline refuses nothing.
+//! The legal deadline for an invoice to reach the authority: the time of issue plus a duration that depends on the
+//! category of the invoice (`deadlines.*`). The runs of a taxpayer are processed in the order of their deadlines,
+//! and callers see the deadline. An invoice that has missed its deadline is still sent.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ pub struct DeadlinePolicy {
 
 impl DeadlinePolicy {
     /// Returns the deadline of a document that is submitted at `now`. A category in the document takes precedence
-    /// over `category`. If there is neither, the shortest duration applies. If the date of issue is missing,
-    /// invalid or in the future, the time counts from `now`.
+    /// over the argument `category`. If both are missing, the shortest duration applies. If the date of issue is
+    /// missing, invalid or in the future, the duration is counted from `now`.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let stated = text("invoice_kind").and_then(Category::parse);

@@ -11,7 +11,7 @@ use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
 
-/// The fields of a report that hold numbers as texts.
+/// The fields of a report whose values are numbers written as JSON strings.
 const REPORT_NUMBERS: [&str; 5] =
     ["base_amount", "other_taxes", "vat_rate", "vat_calculated", "total_amount"];
 
@@ -33,10 +33,10 @@ pub struct Run {
     pub intent: Option<Step>,
     /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
-    /// The number of process crashes during the present step. A crash can have another cause than this step.
+    /// The number of process crashes during the present step. This step did not necessarily cause them.
     pub crashes: u32,
-    /// The time at which the present step began to fail. It is moved forward by the time that the run spends in a
-    /// queue, since waiting does not count as failing.
+    /// The time at which the present step began to fail. If the run is delayed in a queue, this time is moved
+    /// forward by the delay, so that the delay does not count as failing.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     /// The legal deadline for the invoice to reach the authority.
@@ -72,7 +72,7 @@ pub enum StepResult {
         error: String,
         until: Timestamp,
     },
-    /// The time for retries has passed. An operator decides how the run goes on.
+    /// The time for retries has passed. The run stays paused until an operator acts on it.
     Pause {
         error: String,
     },
@@ -210,8 +210,8 @@ impl Run {
         }
     }
 
-    /// Makes a run continue that was waiting, paused, refused or cancelled. The time of failing starts anew, and a
-    /// quarantined run is released.
+    /// Makes a run continue that was waiting, paused, refused or cancelled. Failures before now no longer count
+    /// towards the time for retries, and a quarantined run is released.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
@@ -234,8 +234,8 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. If the outcome of an earlier step with an effect is still unknown, a
-    /// momentary step (`is_momentary`) does not replace the intent of the earlier step.
+    /// Records the intent to call a step. If the outcome of an earlier step with an effect is still unknown, the
+    /// intent of a momentary step (`is_momentary`) is not recorded, so that the unknown outcome is not forgotten.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
@@ -244,8 +244,9 @@ impl Run {
         Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
     }
 
-    /// Moves the start of failing forward by the time that the run has waited past its schedule, in a queue or
-    /// behind blocked calls. That time does not count as failing.
+    /// Returns `since`, the start of failing, moved forward by the delay between the scheduled time of this attempt
+    /// and `now`. During this delay the run was in a queue or its calls were blocked, which does not count as
+    /// failing.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
@@ -285,8 +286,8 @@ impl Run {
         self
     }
 
-    /// Ends the run with success, because the authority reports that the invoice was transmitted. No answer to the
-    /// run's own call is needed.
+    /// Ends the run with success, because the authority reports that the invoice was transmitted. All remaining
+    /// steps count as done, even if their calls were never made or never answered.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {

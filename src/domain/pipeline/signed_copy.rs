@@ -33,8 +33,9 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// Returns false if a date that the authority reports differs from the document, and true if the issue dates are
-/// equal. Returns `None` if no date differs and the authority reports no issue date.
+/// Compares the issue date and the due date that the authority reports with the dates of the document. Returns
+/// false if either date differs. If no date differs, returns true if the issue dates could be compared, and `None`
+/// if an issue date is missing.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
@@ -99,8 +100,8 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// Returns the entries of the copy in the order of the equal entries in `sent`. If an entry of `sent` has no equal
-/// entry, the first remaining entry of the copy takes its place.
+/// Puts the entries of `copy` into the order of `sent`: at each position stands the entry that equals the entry of
+/// `sent` at this position. If there is none, the first unused entry of `copy` is put there.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
@@ -117,7 +118,8 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::of_document(copy) == digest::of_document(sent)
 }
 
-/// Converts the text to a number if it spells one. It is used where the sent document has a number.
+/// Converts a text of the copy to a number if it spells one. Called only for fields that are numbers in the
+/// document that was sent.
 fn numeric(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }

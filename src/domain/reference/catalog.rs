@@ -38,8 +38,9 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the fields of a list item whose values people may send in place of the code. The lists of goods and
-    /// services have no such field: their descriptions are not names.
+    /// Returns the fields of a list item whose values callers may send instead of the code, such as its name. Items
+    /// of the lists of VAT exemptions, products and services have descriptions but no names, so they have no such
+    /// field.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
@@ -50,7 +51,7 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the search terms of a list item; none if the list has no names.
+    /// Returns the search terms of a list item; none if the items of the list have no names.
     fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
@@ -75,7 +76,8 @@ pub struct CatalogTerm {
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
-    /// The search terms of each list. A list without short names has none.
+    /// The search terms of each list. A list whose items have no names (see `ReferenceList::names`) has no search
+    /// terms.
     words: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
     percents: HashMap<String, Amount>,
     digits: HashMap<String, u32>,
@@ -110,7 +112,7 @@ impl Catalog {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
     }
 
-    /// Returns the search terms of a list. A list without short names has none.
+    /// Returns the search terms of a list; none if the items of the list have no names.
     pub fn words(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
         self.words.get(&list).into_iter().flat_map(|words| words.iter())
     }
@@ -120,8 +122,8 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the tax category with this percent. If there are several, a category whose code ends in `_VAT`
-    /// comes first, then the order of the codes decides.
+    /// Returns the code of a tax category with this percent. If there are several, a code that ends in `_VAT` is
+    /// preferred. Among equally preferred codes, the alphabetically first code is returned.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());

@@ -1,7 +1,7 @@
-//! Guesses the code that a caller meant by a text that is not a code: the text may have the same letters as a
-//! code, be a name, or have a typo. There is no guess if two codes are about equally near, since a wrong guess
-//! changes the meaning of an invoice. A text with digits never counts as a typo, since another digit makes another
-//! code.
+//! Guesses the code that a caller meant by a text that is not a code. The text can be a code in another spelling,
+//! the name of an item, or a code or name with typos. There is no guess if two codes are about equally near, since
+//! a wrong guess changes the meaning of an invoice. A text with digits is never treated as a typo, since a code
+//! with one digit changed is often another valid code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// A word of at least this many letters matches a code only if the next-nearest code is at least two typos
-/// further away than the match.
+/// A word of at least this many letters matches a code only if every other code differs from the word by at least
+/// two more typos than the match does.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// The maximum difference between the lengths of two words, in bytes, for which their distance is computed. A
-/// word that differs by more can be neither a match nor about as near as the match: at most three typos (two,
-/// and the margin of one) are of interest, and a letter has at most four bytes.
+/// The distance of two words is computed only if their lengths differ by at most this number of bytes. Words that
+/// are more than three typos apart do not affect the result, and three typos change the length by at most three
+/// letters of four bytes each.
 const BYTES_APART_MAX: usize = 12;
 
 /// The way in which a text matched a code.
@@ -57,7 +57,8 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
-/// Finds the code with the nearest term, if this term is one or two typos away and no other code is about as near.
+/// Finds the code with the term that has the fewest typos. Returns `None` if this term has too many typos, or if
+/// another code is about as near.
 fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
     if letters < slip_letters_min(list) || has_digit(wanted) {
@@ -66,16 +67,16 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // Shorter words get no margin. By chance many codes are near to a short word, so with a margin it would
-    // never match.
+    // A short word may match even if another code has only one typo more. So many codes are that near to a short
+    // word that it would otherwise never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// Returns the minimum length of a word that may have a typo. Too many shorter words differ from each other by
-/// only one letter. The list of units has the most such words, so it has the highest minimum. Currency codes are
-/// mistyped most often, so they have the lowest minimum.
+/// Returns the minimum number of letters of a word that may have a typo. Many short words differ by only one
+/// letter, so a guess for a short word is often wrong. Units have the most such words and therefore the highest
+/// minimum. Currency codes have the lowest minimum, because they are mistyped most often.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -86,8 +87,8 @@ fn slip_letters_min(list: ReferenceList) -> usize {
 
 /// Returns, for each code, the distance from the text to the nearest term of the code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
-    // The codes of other lists are numbered consecutively, so that one valid code looks like a typo of another
-    // valid code.
+    // In all other lists only names are compared: their codes are consecutive, so one valid code looks like a typo
+    // of another valid code.
     let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {

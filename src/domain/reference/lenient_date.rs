@@ -24,8 +24,8 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Returns the one day that a text can mean. A timestamp counts only if it falls on the same day in its own time
-/// zone and in `zone`.
+/// Returns the day that a text means; `None` if the text can mean several days or none. A timestamp is accepted
+/// only if it falls on the same day in its own time zone and in `zone`.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
@@ -74,8 +74,8 @@ fn apart(text: &str) -> Option<Date> {
     }
 }
 
-/// Parses two numbers and a year. The number that cannot be a month is the day. Two equal numbers give the same
-/// date in either order.
+/// Parses a day and a month in either order, and a year. If one number is too large for a month, that number is the
+/// day. If both numbers can be months, the result is `None` unless they are equal.
 fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = day(year, second, first);
     let month_first = day(year, first, second);
