@@ -1,9 +1,8 @@
-//! Handles every call to the authority: logs it, checks the keys, counts it, looks for a fault, waits for a free
-//! slot, and performs the operation.
+//! Handles every call to the authority: logs it, checks the keys, counts it, looks for a fault, waits while the limit
+//! of concurrent calls is reached, and performs the operation.
 //!
-//! Only this module applies a fault to a call. The operations do not know faults; they see only conditions of the
-//! call, such as an access point that is offline. If a fault prevents the operation, the call does not wait for a
-//! slot.
+//! Only this module applies a fault to a call. The operations do not know faults; they see only conditions of the call,
+//! such as an access point that is offline. If a fault prevents the operation, the call does not wait.
 
 use std::time::Duration;
 
@@ -109,7 +108,8 @@ async fn apply_fault(
     if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
 }
 
-/// Waits for a free slot, performs the operation, and returns the answer after the latency of the call.
+/// Waits while the limit of concurrent calls is reached, performs the operation, and returns the answer after the
+/// latency of the call.
 async fn serve(call: &Call, state: &State) -> AuthorityReply {
     let slot = state.latencies.acquire(state.seed(), &moment(call)).await;
     let reply = perform(call, state);

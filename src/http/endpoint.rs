@@ -1,6 +1,6 @@
-//! One entry of the table of endpoints: a path with its handlers, its policy and its documentation. A method without
-//! a handler is refused with 405 and `Allow`. A handler without documentation does not compile, except for pages for
-//! people.
+//! One entry of the table of endpoints: a path with its handlers, its policy and its documentation. A method without a
+//! handler is refused with 405 and `Allow`. A handler without documentation does not compile; only pages for people
+//! need no documentation.
 
 use std::rc::Rc;
 
@@ -36,8 +36,7 @@ pub(crate) struct Path {
     documented: Vec<(Vec<Method>, Doc)>,
 }
 
-/// Returns the documentation of an operation. It is a function, because the API document is built only when it is
-/// requested.
+/// Returns the documentation of an operation. It is called only when the API document is requested.
 type Doc = fn() -> OperationDoc;
 
 pub(crate) fn path(pattern: &'static str) -> Path {

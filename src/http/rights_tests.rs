@@ -315,7 +315,8 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let (mut faults, mut count) = (Vec::new(), 0);
         for key in keys(&test_app, &ask).await {
             for path in table() {
-                // Operators may change the data of every tenant, so their keys are only tested with reads.
+                // On the paths for operators, an operator's key may change every tenant's data, so there it is tested
+                // only with reads.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
                 for method in path.allowed.iter().filter(|method| !is_theirs || READS.contains(method)) {
                     let has_body = !READS.contains(method);

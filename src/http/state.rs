@@ -68,30 +68,30 @@ pub struct ApiState {
 
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
-    /// The longest time that Submit and Transmit wait for their run: `pipeline.wait_s`.
+    /// The longest time that Submit and Transmit wait for their run (setting `pipeline.wait_s`).
     pub pipeline_wait: Duration,
     /// The largest request body, in bytes, except for bulk requests.
     pub body_bytes_max: usize,
-    /// The largest body of a bulk request, in bytes: `http.bulk_bytes_max`.
+    /// The largest body of a bulk request, in bytes (setting `http.bulk_bytes_max`).
     pub bulk_bytes_max: usize,
-    /// How long an idempotency key is kept with its response: `http.idempotency_keep_s`.
+    /// How long an idempotency key is kept with its response (setting `http.idempotency_keep_s`).
     pub idempotency_keep: Duration,
-    /// The longest time in which a whole body must arrive: `http.body_timeout_s`.
+    /// The longest time in which a whole body must arrive (setting `http.body_timeout_s`).
     pub body_timeout: Duration,
     /// The offset of the authority's time zone. East of UTC a new day begins earlier than in UTC.
     pub utc_offset: Offset,
-    /// What a taxpayer may do whose identity the authority has not confirmed: `accounts.verification`.
+    /// What a taxpayer may do whose identity the authority has not confirmed (setting `accounts.verification`).
     pub verification: VerificationPolicy,
-    /// The ERP systems that the settings for notifying an ERP may name: `options.erp_systems`.
+    /// The ERP systems that the settings for notifying an ERP may name (setting `options.erp_systems`).
     pub erp_systems: Vec<String>,
-    /// The token that authorizes notices of the authority: `authority.notification_token`.
+    /// The token that authorizes notices of the authority (setting `authority.notification_token`).
     pub notification_token: SecretString,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
-    /// The address of the separate listener for `/ops` and `/metrics`; `None` if there is no such listener:
-    /// `http.ops_bind`.
+    /// The address of the separate listener for `/ops` and `/metrics`; `None` if there is no such listener
+    /// (setting `http.ops_bind`).
     pub ops_address: Option<SocketAddr>,
-    /// The proxies whose forwarding headers are trusted: `http.trusted_proxies`.
+    /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).
     pub trusted_proxies: TrustedProxies,
 }
 

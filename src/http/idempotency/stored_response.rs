@@ -50,9 +50,9 @@ pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if a refusal is final, which means 409 or 422. Faults of the form are not final, although they are
-/// 422. Other statuses (401, 403, 404, 408, 413, 429, 500 and above) are not final, since the same request may
-/// succeed later.
+/// Returns true if a refusal is final, which means 409 or 422. Errors in the form of the request or in the use of its
+/// idempotency key are not final, even with these statuses. Other statuses (401, 403, 404, 408, 413, 429, 500 and
+/// above) are not final, since the same request may succeed later.
 pub(crate) fn is_decision(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

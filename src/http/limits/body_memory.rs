@@ -1,7 +1,8 @@
 //! Limits the memory of request bodies. A permit reserves a number of bytes before the first byte is read. Texts and
-//! parsed values have separate budgets of equal size, and an account may use only a share of each. Because the
-//! budgets are separate, a request that holds memory for its text and waits for memory for its values never waits for
-//! another request in the same situation.
+//! parsed values have separate budgets of equal size, and an account may use only a share of each. A request first
+//! reserves memory for its text, then for its parsed values. With one budget, requests that hold memory for their texts
+//! could wait for each other forever. With two budgets, a request waits for memory for values only until a request that
+//! already has both finishes.
 
 use std::sync::Arc;
 use std::time::Duration;

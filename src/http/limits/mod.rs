@@ -6,11 +6,11 @@
 //! | Concept | File |
 //! |---|---|
 //! | an allowance that refills steadily (GCRA) | `quota` |
-//! | the allowances in use, by who has them | `buckets` |
-//! | which allowances there are | `allowances` |
+//! | how much of its allowance each caller has used | `buckets` |
+//! | the list of all rate limits | `allowances` |
 //! | headers and refusals | `headers` |
-//! | a semaphore for each holder | `keyed_semaphores` |
-//! | calls under way | `concurrent_calls` |
+//! | a semaphore for each account | `keyed_semaphores` |
+//! | limits of the calls in flight | `concurrent_calls` |
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
 
 mod allowances;

@@ -1,10 +1,10 @@
 //! Closes the connection if the response is sent before the body was read. Without this, the framework would go on
 //! reading, and a chunked body has no end.
 //!
-//! A short rest of the body is read, so that the connection can be reused. For a longer rest, the response says
-//! `Connection: close`, and the connection stays open for a moment after the response. A caller that is still sending
-//! can then read the response before the connection is reset. In that moment a limited number of bytes is read and
-//! dropped.
+//! If little of the body is left, it is read, so that the connection can be reused. If more is left, the response says
+//! `Connection: close`, and the connection stays open for a moment after the response, so that a caller that is still
+//! sending can read the response before the connection is reset. During this moment a limited number of bytes is read
+//! and dropped.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -23,7 +23,7 @@ use actix_web::{HttpMessage, HttpResponse};
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Sleep, sleep, timeout};
 
-/// The largest rest of a body that is read to keep the connection, and the longest time for reading it.
+/// To keep the connection, at most this much of an unread body is read, and for at most this time.
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
 /// How long a closing connection stays open after the response, and how many bytes are read from it in that time.
@@ -84,7 +84,7 @@ impl RequestStream {
         let _ = timeout(REST_WAIT, rest).await;
     }
 
-    /// Reads a short rest of the body. If the body does not end, makes the response close the connection.
+    /// Reads what is left of the body if it is short. If it is not, makes the response close the connection.
     pub(crate) async fn settle(mut self, response: HttpResponse) -> HttpResponse {
         if !self.has_ended() {
             self.read_rest().await;

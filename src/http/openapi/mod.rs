@@ -1,6 +1,6 @@
-//! The API document (`OpenAPI` 3.1), generated from the table of endpoints. The forms describe the request bodies,
-//! because they read them; the views describe the responses, because they are the responses. An endpoint only names its
-//! form and its view.
+//! The API document (`OpenAPI` 3.1), generated from the table of endpoints. The schemas of request bodies come from the
+//! forms that read the bodies, and the schemas of responses come from the views that are sent, so the document agrees
+//! with the code. An endpoint only names its form and its view.
 //!
 //! | Concept | File |
 //! |---|---|
