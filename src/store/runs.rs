@@ -143,7 +143,7 @@ pub async fn begin_step(
     Ok(())
 }
 
-/// The outcome of a step's call.
+/// The outcome of a call that a step made.
 #[derive(Debug)]
 pub struct CompletedStep {
     pub taxpayer: TaxpayerId,
@@ -162,7 +162,7 @@ static END_STEPS: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Logs the outcomes of the calls of steps.
+/// Logs the outcomes of calls that steps made.
 pub async fn end_steps(tx: &Transaction, steps: &[&CompletedStep]) -> Result<(), StoreError> {
     if steps.is_empty() {
         return Ok(());

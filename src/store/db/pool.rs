@@ -3,8 +3,8 @@
 //! lock do not block queries.
 //!
 //! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). When one
-//! connection is found dead, its whole pool is replaced: the driver keeps the slot of a dead connection until
-//! an answer comes, and the pool's other connections are probably dead too.
+//! connection is found dead, its whole pool is replaced. The pool's other connections are probably dead too,
+//! and the driver would count a dead connection as in use until an answer comes.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

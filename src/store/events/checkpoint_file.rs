@@ -40,7 +40,7 @@ pub struct CheckpointFile {
     key: CheckpointKey,
     tail: CheckpointChain,
     end: u64,
-    /// The newest head of each taxpayer that a checkpoint of the file contains.
+    /// For each taxpayer, the newest head in the checkpoints of the file.
     heads: HashMap<TaxpayerId, LogHead>,
 }
 
@@ -92,7 +92,7 @@ impl CheckpointFile {
         self.key.public()
     }
 
-    /// Returns the newest head of this taxpayer that a checkpoint of the file contains.
+    /// Returns the newest head of this taxpayer in the checkpoints of the file.
     pub fn head(&self, taxpayer: TaxpayerId) -> Option<&LogHead> {
         self.heads.get(&taxpayer)
     }

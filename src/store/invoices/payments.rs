@@ -1,5 +1,5 @@
-//! The payment ledger of an invoice: one entry for each payment update. `sequence` is the sequence of the
-//! update's event.
+//! The payment ledger of an invoice: one entry for each payment update. `sequence` is the sequence of the event
+//! that reports the update.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

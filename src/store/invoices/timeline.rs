@@ -1,6 +1,6 @@
 //! The timeline of an invoice. Its entries come from three logs: the invoice's events, the steps of its runs,
-//! and its delivery attempts. Only the newest entries and the small fields of events are read, so the effort is
-//! bounded for any invoice.
+//! and its delivery attempts. Only the newest entries of each log and the small fields of events are read, so
+//! that the timeline of any invoice loads quickly.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
@@ -20,8 +20,8 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// How many entries to read from each log. It is one more than the timeline shows, so that a longer log is
-/// noticed.
+/// How many entries to read from each log. It is one more than the timeline shows, so that the timeline can
+/// tell whether it leaves out entries.
 const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
 
 pub async fn owned_by_with_irn(

@@ -53,8 +53,8 @@ pub async fn expire_leases_beyond(store: &Store, longest: Duration) -> Result<u6
 }
 
 /// Shortens the wait of deliveries that were scheduled before the clock was set back, so that they wait as long
-/// from `now` as intended. These deliveries have an `updated_at` in the future. Returns the number of changed
-/// deliveries.
+/// from `now` as intended. Their `updated_at` in the future identifies these deliveries. Returns the number of
+/// changed deliveries.
 pub async fn restore_delivery_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
         WHERE state = 'pending' AND updated_at > $1";

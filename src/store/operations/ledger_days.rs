@@ -26,7 +26,7 @@ const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::PaymentStatusUpdated,
 ];
 
-/// Returns the IRN keys of a taxpayer's ledger from `start` to just before `end`.
+/// Returns the IRN keys of the invoices in a taxpayer's ledger from `start` to just before `end`.
 pub async fn irn_keys(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -79,7 +79,7 @@ pub async fn not_notified(
         .and_where(Expr::col("outage_id").eq(event.outage.to_string()))
         .and_where(Expr::col("edge").eq(event.edge.as_str()))
         .to_owned();
-    // `EnabledEvents` is a JSON list, so each event name is in quotes.
+    // The search finds the name of the event in a JSON list, where each name is in quotes.
     let named = contains(&format!("\"{}\"", event.edge.event()));
     let ids: Vec<i64> = webhook_row::Entity::find()
         .select_only()

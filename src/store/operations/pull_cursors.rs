@@ -1,5 +1,5 @@
-//! How far the authority's list of invoices in transit was read. The table has one row, which the holder of the
-//! poller's lane writes.
+//! How far the poller has read the authority's list of invoices in transit. The table has one row, which the
+//! holder of the poller's lane writes.
 
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;

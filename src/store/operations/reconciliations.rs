@@ -1,6 +1,6 @@
 //! Reconciliations and their findings. The holder of the reconciliation lane writes them; operators read them.
 //! A completed reconciliation replaces the earlier ones of the same taxpayer and day: its findings become the
-//! current ones. Earlier reconciliations that the timer asked for and that repaired nothing are deleted.
+//! current ones. An earlier reconciliation is deleted if the timer started it and it repaired nothing.
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};

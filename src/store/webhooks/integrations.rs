@@ -17,7 +17,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};
 
-/// Loads the summary of a taxpayer's integration, which has no secrets. Nothing is unsealed.
+/// Loads the summary of a taxpayer's integration. The summary has no secrets, so nothing is unsealed.
 pub async fn kinds_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

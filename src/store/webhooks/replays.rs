@@ -134,9 +134,9 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again. Skips pending deliveries that were not attempted since
-/// they were queued. Returns the sequence up to which the replay has advanced, and the number of queued
-/// deliveries.
+/// Makes the deliveries of the next batch pending again. Skips a delivery that is pending and was not attempted
+/// since it was last queued, because it is still to be sent anyway. Returns the sequence up to which the replay
+/// has advanced, and the number of queued deliveries.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
