@@ -1,9 +1,9 @@
 //! The settings. `config.toml` at the root of the repository documents them, and is compiled in as their defaults. A
 //! settings file overrides the defaults, and the environment overrides both.
 //!
-//! Every field has the name of its key in the file, unit included. Loaded settings are complete and within their
-//! limits: `config/limits.rs` holds the allowed values, `config/deployment.rs` the rules that concern several
-//! settings. Deliberately absent: conversions to types of higher layers.
+//! Every field has the name of its key in the file, including the unit. Loaded settings are complete and within their
+//! limits: `config/limits.rs` holds the allowed values, `config/deployment.rs` the rules that concern several settings.
+//! Conversions of settings to types of higher layers belong to those layers and not here.
 
 mod deployment;
 mod fault;

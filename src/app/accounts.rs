@@ -1,6 +1,6 @@
-//! Commands that change accounts. They may run while a service runs on the same database: a command, like the
-//! service, changes a taxpayer through a taxpayer actor, and the taxpayer's lane makes other processes reload the
-//! taxpayer.
+//! Commands that change accounts. They may run while a service runs on the same database. A command changes a taxpayer
+//! through a taxpayer actor, as the service does. The new version of the taxpayer's lane then makes other processes
+//! reload the taxpayer.
 
 use std::sync::Arc;
 

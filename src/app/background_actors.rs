@@ -30,8 +30,8 @@ const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// The largest number of lanes that one claim takes. It is smaller for runs: a claim of runs takes lanes from each
-/// taxpayer in turn, and every taxpayer adds a part to the SQL statement.
+/// The largest number of lanes that one claim takes. It is smaller for runs, because a claim of runs takes lanes from
+/// each taxpayer in turn and its SQL statement grows with each of these taxpayers.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 

@@ -1,6 +1,6 @@
-//! The command `reconcile`: requests the comparison of one day and waits for the result. It works with or without a
-//! running service. The process that claims the lane does the comparison; this process may claim it too, if it can
-//! reach the authority.
+//! The command `reconcile`: requests that one day of a taxpayer's invoices is compared with the authority's ledger, and
+//! waits for the result. It works with or without a running service. The process that claims the lane does the
+//! comparison; this process may claim it too, if it can reach the authority.
 
 use std::fmt;
 use std::sync::Arc;

@@ -56,8 +56,8 @@ impl Settings {
     }
 }
 
-/// Lets only the owner read the database and lock files that an earlier version of the program created. New files are
-/// created that way.
+/// Lets only the owner read the database and lock files that an earlier version of the program created. New files
+/// already get these permissions when they are created.
 fn restrict_to_owner(dir: &Path) {
     for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
         let path = dir.join(name);

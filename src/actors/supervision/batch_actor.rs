@@ -2,8 +2,8 @@
 //!
 //! The `Worker` is moved into the future that processes a batch and is returned with the replies. So nothing else can
 //! touch the worker's state during a batch, and the state is dropped if the batch panics; the next batch then gets a
-//! new worker from `make`. The actor itself does the rest: queue, batches, replies, heartbeat, passivation and
-//! recovery.
+//! new worker from `make`. The actor itself keeps the queue, forms the batches, sends the replies, records the
+//! heartbeat, and handles passivation and recovery.
 
 use std::future::Future;
 
@@ -69,7 +69,7 @@ pub struct BatchActor<W: Worker> {
     scheduled: bool,
 }
 
-// No code pins a worker in place, so the actor is `Unpin` even if its worker is not.
+// The actor can be `Unpin` even if its worker is not, because the actor never pins its worker.
 impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {

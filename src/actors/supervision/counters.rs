@@ -47,7 +47,7 @@ pub struct Counters {
     pub commands_quarantined: Counter,
     /// Counts how often a command came back from an actor unstarted and was sent again.
     pub commands_resent: Counter,
-    /// Commands that came back unstarted from every try, until the sender gave up.
+    /// Commands that the sender gave up, because they came back unstarted from every try.
     pub commands_stopped: Counter,
     /// Commands that were admitted and whose permit is not yet returned.
     pub queue_depth: Counter,

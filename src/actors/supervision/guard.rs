@@ -85,7 +85,8 @@ where
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }
-                // `restart` returns false if the last address was dropped: no message can arrive any more.
+                // `restart` returns false if the last address was dropped. Then no message can arrive any more, so the
+                // actor ends.
                 Ok(false) => return self.close(),
                 Err(again) => panic = again,
             }

@@ -21,8 +21,8 @@ pub struct Janitor {
     node: Node,
     every: Duration,
     tasks: Vec<PeriodicTask>,
-    /// The janitor keeps its own address because an actor ends when the last address is dropped, and nobody else holds
-    /// one.
+    /// The janitor keeps its own address because an actor ends when its last address is dropped, and nothing else holds
+    /// an address of the janitor.
     _address: Addr<Self>,
 }
 

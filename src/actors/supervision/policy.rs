@@ -1,8 +1,8 @@
-//! The limits and delays of restarts (`RestartPolicy`), and how much of them one actor has used (`RestartBudget`).
+//! The limits and delays of restarts (`RestartPolicy`), and the recent panics of one actor (`RestartBudget`).
 //!
-//! The delay doubles with each panic inside the window. The actual delay is random, between half of this value and all
-//! of it, so that actors that panic for a common cause do not restart at the same moment. The functions here take the
-//! current time as an argument and read no clock.
+//! The delay doubles with each panic inside the window. The actual delay is random, between half of this value and the
+//! full value, so that actors that panic for a common cause do not restart at the same moment. The functions here take
+//! the current time as an argument and read no clock.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ impl RestartBudget {
             .then(|| upper_half(self.wait(), clock::chance().random()))
     }
 
-    /// Returns the delay that belongs to the number of counted panics, before jitter.
+    /// Returns the delay for the current number of counted panics, before the random reduction.
     fn wait(&self) -> Duration {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
         self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)

@@ -59,7 +59,7 @@ impl From<AdmissionRefusal> for SendError {
 }
 
 /// Asks an actor to stop if its queue is empty and its handle was not used since the request. An actor has at most one
-/// such request in its mailbox: dropping the request allows the next one.
+/// such request in its mailbox; the next one can be sent after this one is dropped.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
@@ -282,8 +282,8 @@ where
         self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
     }
 
-    /// Asks idle actors to stop: all actors that are unused for `idle_after`, and those that are unused the longest
-    /// until at most `active_max` actors remain. Returns the number of actors that were asked.
+    /// Asks idle actors to stop: each actor that was not used for `idle_after`, and in addition the least recently used
+    /// actors while more than `active_max` exist. Returns the number of actors that were asked.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -296,8 +296,9 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes each actor that escalated at least `rest` ago. This also removes its failure, which kept the process
-    /// from being ready. The next command for the key starts a new actor. Returns the number of removed actors.
+    /// Removes each actor that escalated at least `rest` ago. Also removes the actor's failure, so that it no longer
+    /// keeps the process from being ready. The next command for the key starts a new actor. Returns the number of
+    /// removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
@@ -349,8 +350,8 @@ where
     }
 
     /// The caller must hold the lock of the map entry. The use is counted after the envelope has reached the mailbox.
-    /// So a `Passivate` with the new count lies behind the envelope in the mailbox, and a `Passivate` with the old
-    /// count is refused.
+    /// So a `Passivate` that carries the new count is behind the envelope in the mailbox, and a `Passivate` that
+    /// carries the old count does not stop the actor.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);

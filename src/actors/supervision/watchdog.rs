@@ -77,7 +77,8 @@ impl Heartbeat {
         }
     }
 
-    /// Sets the level at `moment`. Returns the new level and the level that the previous scan had set.
+    /// Computes the actor's level at the time `moment` and stores it. Returns the new level and the level that the
+    /// previous scan had stored.
     fn classify(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
         let elapsed = if since == 0 { 0 } else { moment.saturating_sub(since) };
@@ -93,8 +94,8 @@ pub struct WatchdogScan {
     pub stuck: usize,
 }
 
-/// Sets the level of each actor of the tree at `now`, by the limits of the actor's kind. Returns the number of busy and
-/// stuck actors.
+/// Computes and stores the level of each actor in the tree at the time `now`. `limits` returns the limits for a kind of
+/// actor. Returns the number of busy and of stuck actors.
 pub fn scan(tree: &Tree, limits: impl Fn(NodeKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
     let moment = tree.moment(now);
     let mut found = WatchdogScan::default();

@@ -157,8 +157,8 @@ pub struct Onboarding {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// One fault for each unique value that another taxpayer already has. If there is a fault, the command is refused,
-    /// so the caller has not spent time on hashing the password.
+    /// The conflicts found before the command was sent: one fault for each unique value that another taxpayer already
+    /// has. If there is a fault, the command is refused, so the caller did not hash the password, which is slow.
     pub conflicts: Faults,
 }
 
@@ -198,7 +198,7 @@ pub struct WebhookChange {
 #[derive(Debug, Clone)]
 pub struct VerificationResult {
     pub found: Verification,
-    /// The operator, if an operator decided and not the authority.
+    /// The operator who decided. `None` if the result comes from the authority.
     pub by: Option<Actor>,
     pub reason: Option<String>,
 }
@@ -206,8 +206,8 @@ pub struct VerificationResult {
 #[derive(Debug, Clone)]
 pub struct NewReplay {
     pub range: ReplayRange,
-    /// Set if an operator requests the replay: the request for the audit, and the delivery's id if only one delivery is
-    /// replayed.
+    /// Set if an operator requests the replay: the operator's request, for the audit trail, and the id of the delivery
+    /// if only one delivery is replayed.
     pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,
 }
 

@@ -83,13 +83,14 @@ impl TaxpayerHandle {
         &self.registry
     }
 
-    /// Returns a handle that sends the idempotency key with every command. Use it for the one command of a request.
+    /// Returns a handle that sends the idempotency key with every command. A request must send only one command through
+    /// it.
     #[must_use]
     pub fn with_idempotency(&self, idempotency: Option<Idempotency>) -> Self {
         Self { registry: Arc::clone(&self.registry), idempotency }
     }
 
-    /// Adds a taxpayer. `id` was reserved before.
+    /// Adds a taxpayer. The caller has already reserved `id`.
     pub async fn onboard(&self, id: TaxpayerId, onboarding: Onboarding) -> Result<Taxpayer, TaxpayerError> {
         request!(self, id, TaxpayerCommand::Onboard(Box::new(onboarding)), CommandReply::Taxpayer(taxpayer) => *taxpayer)
     }

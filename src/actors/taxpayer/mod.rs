@@ -1,5 +1,6 @@
-//! One actor per active taxpayer, the only writer of that taxpayer's data. It executes commands in batches; the batches of
-//! several taxpayers share a transaction. Each command is decided alone; a refused command changes nothing.
+//! One actor per active taxpayer, which is the only writer of that taxpayer's data. An actor executes commands in
+//! batches; the batches of several taxpayers may share a transaction. Each command is decided alone, and a refused
+//! command changes nothing.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -327,7 +327,7 @@ async fn concurrently_rotated_secrets_all_sign() {
     }
 }
 
-/// An idempotency key for a payment. The stored answer is the amount that was paid.
+/// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
 fn keyed(key: &str, body: &[u8]) -> Idempotency {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
     let render = |reply: &CommandReply| {

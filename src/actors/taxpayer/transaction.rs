@@ -1,5 +1,6 @@
-//! One transaction for the commands of one or several taxpayers: it locks their lanes, reads what the commands name, decides
-//! each command alone, writes all changes together and commits. Nothing is answered before the commit.
+//! One transaction for the commands of one or several taxpayers. It locks the taxpayers' lanes, reads the rows that the
+//! commands name, decides each command alone, writes all changes together and commits. No command gets its reply before
+//! the commit.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +24,8 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, group};
 use crate::store::{events, idempotency};
 
-/// How long and how often to look up the outcome of an interrupted commit before the caller is told it is unknown.
+/// How long and how often the program checks whether a failed commit took effect. If this time passes without a result,
+/// the caller is told that the outcome is unknown.
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
@@ -38,13 +40,15 @@ pub(super) struct Member<'a> {
     pub(super) tasks: &'a [Task<CommandEnvelope>],
 }
 
-/// A member after its commit.
+/// What a member's commands resulted in: the taxpayer's cached state after the transaction, and one result for each
+/// command.
 pub(super) struct Executed {
     pub(super) cached: CachedState,
     pub(super) results: CommandResults,
 }
 
-/// Executes the commands of one taxpayer. Waits for its lane; a panic of a command unwinds through it.
+/// Executes the commands of one taxpayer. Waits until the taxpayer's lane can be locked. A panic of a command is not
+/// caught here.
 pub(super) async fn execute_alone(deps: &TaxpayerDeps, member: Member<'_>) -> Result<Executed, StoreError> {
     let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
     let tx = deps.store.begin().await?;
@@ -56,8 +60,8 @@ pub(super) async fn execute_alone(deps: &TaxpayerDeps, member: Member<'_>) -> Re
     Ok(Executed { cached, results })
 }
 
-/// Executes the commands of several taxpayers. Returns `None` for those that were left out, because their lane is locked or a
-/// command panicked.
+/// Executes the commands of several taxpayers. Returns one entry for each member, in order; `None` means that the
+/// member was left out, because its lane is locked or one of its commands panicked.
 pub(super) async fn execute_group(
     deps: &TaxpayerDeps,
     members: Vec<Member<'_>>,
@@ -79,7 +83,8 @@ pub(super) async fn execute_group(
     let (mut decided, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
     for (member, mut unit) in entered.members {
         let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &entered.stale);
-        // A unit of work whose decision panicked is dropped with it. Its actor tries it alone and panics there.
+        // If a command panics, its member is left out and the member's unit of work is dropped, so none of its changes
+        // are written. The member's actor then executes the batch alone, and recovers if the command panics again.
         if let Ok(decision) = catch_unwind(AssertUnwindSafe(decision)) {
             results.push(decision);
             units.push(unit);
@@ -97,13 +102,13 @@ pub(super) async fn execute_group(
 struct Entered<'a> {
     members: Vec<(Member<'a>, UnitOfWork)>,
     used_keys: Vec<String>,
-    /// Steps whose run's lane another process has taken over.
+    /// The ids of commands that record a step of a run whose lane another process has taken over.
     stale: Vec<CommandId>,
 }
 
-/// Reads the rows of members whose lanes are locked. The cached state is reused if the lane's version shows that no other
-/// process has written since. The idempotency keys are read after everything else, so that a request repeated on another
-/// replica is recognised by its key before its effect looks like a conflict.
+/// Reads everything that the members need after their lanes are locked. A cached state is reused if the version of the
+/// lane shows that no other process has written since. The idempotency keys are read last: if another replica commits
+/// the same request during these reads, its key is seen, so the command counts as a repetition and not as a conflict.
 async fn enter<'a>(
     deps: &TaxpayerDeps,
     tx: &Transaction,
@@ -131,7 +136,8 @@ async fn enter<'a>(
     Ok(Entered { members, used_keys, stale })
 }
 
-/// Locks the lanes of the runs whose steps are recorded. Returns the steps that another process has taken over.
+/// Locks the lanes of the runs whose steps are recorded. Returns the ids of the commands whose lane another process has
+/// taken over.
 async fn stale_steps(
     tx: &Transaction,
     tasks: impl Iterator<Item = &Task<CommandEnvelope>>,
@@ -149,7 +155,7 @@ async fn stale_steps(
     Ok(steps.into_iter().filter(|(_, lease)| !held.contains(lease)).map(|(id, _)| id).collect())
 }
 
-/// Writes and commits. Returns the cached states after the commit.
+/// Writes all changes and commits. Returns the cached state of each member after the transaction.
 async fn finish(
     deps: &TaxpayerDeps,
     tx: Transaction,
@@ -158,7 +164,7 @@ async fn finish(
 ) -> Result<Vec<CachedState>, StoreError> {
     if units.iter().all(|unit| unit.writes.is_empty()) {
         tx.rollback().await?;
-        // The lanes' versions were rolled back too.
+        // The rollback also undid the new versions of the lanes, so the cached states get the previous versions.
         return Ok(units.into_iter().map(|unit| unit.cached.before_lock()).collect());
     }
     let wanted = units.iter().filter(|unit| unit.writes.wakes_endpoint()).count();
@@ -202,8 +208,9 @@ fn notify(
     }
 }
 
-/// A failed commit may have happened all the same. The event log and the idempotency keys tell, once the lane's lock shows
-/// that the failed transaction has ended. Fails with `Unsettled` if the database stays unreachable.
+/// Finds out whether a commit that returned an error took effect nevertheless. Locking the lane waits until the failed
+/// transaction has ended; after that, the event log and the idempotency keys show whether it was committed. Fails with
+/// `error` if it was not committed, and with `Unsettled` if the database stays unreachable.
 async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],
@@ -220,7 +227,8 @@ async fn resolve_commit(
     Err(StoreError::Unsettled)
 }
 
-/// A commit is of all members or of none, so the trace of one proves it.
+/// Returns true if the transaction was committed. A commit covers all members or none, so an event or an idempotency
+/// key of one member is enough to prove it.
 async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bool, StoreError> {
     let tx = deps.store.begin().await?;
     let mut was_committed = false;
@@ -237,8 +245,8 @@ async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bo
     Ok(was_committed)
 }
 
-/// Decides each command alone. The outcome of a step counts only from the holder of the run's lane; of commands with the
-/// same idempotency key only the first is executed.
+/// Decides each command alone. The outcome of a step is refused as `Stale` if another process has taken over the run's
+/// lane. Of several commands with the same idempotency key, only the first is executed.
 fn decide(
     tasks: &[Task<CommandEnvelope>],
     unit: &mut UnitOfWork,
@@ -254,8 +262,8 @@ fn decide(
     tasks.iter().map(result).collect()
 }
 
-/// Executes a command unless its idempotency key is used, and stores the key with its answer. A refused command stores
-/// nothing here: the HTTP layer stores the answer to a refusal.
+/// Executes a command unless its idempotency key is already used, and stores the key with the answer. For a refused
+/// command nothing is stored here, because the HTTP layer stores the answer to a refusal.
 fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &[String]) -> CommandResult {
     let Some(idempotency) = &task.idempotency else {
         return execute(unit, task.id, task).map_err(CommandError::Refused);

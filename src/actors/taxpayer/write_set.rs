@@ -1,4 +1,5 @@
-//! Everything a batch writes, in one transaction and in set-based statements, one a table.
+//! Everything that a batch writes, in one transaction. Most tables are written by a single statement for the rows of
+//! all taxpayers in the transaction.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -46,7 +47,7 @@ use crate::store::webhooks::replays;
 use crate::store::webhooks::{self, SecretRotation};
 use crate::webhook::SigningSecret;
 
-/// How long a replaced signing secret still signs beside the new one.
+/// How long a replaced signing secret still signs notifications together with the new secret.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
 /// The changes of a batch: ids of changed rows of the unit of work, and new rows.
@@ -59,7 +60,7 @@ pub(crate) struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) taxpayer: bool,
     pub(crate) new_contact: Option<NewContact>,
-    /// Set if the endpoint changed. The secret is used only if the endpoint is new.
+    /// Set if the endpoint changed: a generated signing secret, which is used only if the endpoint is new.
     pub(crate) endpoint: Option<SecretString>,
     pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
@@ -72,16 +73,17 @@ pub(crate) struct WriteSet {
     pub(crate) replays: Vec<Replay>,
     pub(crate) cancelled_replays: Vec<uuid::Uuid>,
     pub(crate) audit: Vec<AuditEntry>,
-    /// Outage notices that were sent, with the sequence number of their event.
+    /// The outage events that were emitted, with their sequence numbers in the event log.
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
-    /// A set, since PostgreSQL rejects a statement that upserts the same key twice.
+    /// The runs whose lanes become due. This is a set because PostgreSQL rejects a statement that upserts the same key
+    /// twice.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<RunLaneRelease>,
-    /// API keys, in the order in which they replace each other.
+    /// New API keys in order; each one replaces the one before it.
     pub(crate) keys: Vec<NewKey>,
-    /// Signing secrets, in the order in which they replace each other.
+    /// New signing secrets in order; each one replaces the one before it.
     pub(crate) secrets: Vec<SigningSecret>,
-    /// Idempotency keys of the executed commands, also of those that changed nothing.
+    /// The idempotency keys of the executed commands, including commands that changed nothing.
     pub(crate) used_keys: Vec<KeyEntry>,
 }
 
@@ -89,10 +91,10 @@ pub(crate) struct WriteSet {
 #[derive(Debug)]
 pub(crate) struct RunLaneRelease {
     pub(crate) lease: Lease,
-    /// None if it does not become due again by itself.
+    /// How long until the lane is due again. `None` if the lane does not become due by itself.
     pub(crate) delay: Option<Duration>,
     pub(crate) next_step: Option<&'static str>,
-    /// True if the run must be taken up isolated from others.
+    /// True if the work may have crashed a process. The next claim of the lane then takes it in isolation.
     pub(crate) is_isolated: bool,
 }
 
@@ -122,7 +124,8 @@ fn queue_entry(run: &Run) -> QueuedLane {
 }
 
 impl WriteSet {
-    /// True if the endpoint has work: also deliveries that waited while it was disabled.
+    /// Returns true if the endpoint's worker may have new work. A changed endpoint counts, because it may have been
+    /// enabled again while deliveries were waiting.
     pub(crate) fn wakes_endpoint(&self) -> bool {
         let replays = self.replays.len() + self.cancelled_replays.len();
         !self.deliveries.is_empty() || self.endpoint.is_some() || replays > 0
@@ -150,8 +153,9 @@ impl WriteSet {
     }
 }
 
-/// Writes the changes of all units of work. `slots` are reserved workers: this transaction also takes the leases of as many
-/// endpoint lanes that no process holds. Returns how the endpoint's worker of each unit was woken, if it has new work.
+/// Writes the changes of all units of work. Each of the `slots` is a free worker that is reserved for an endpoint. For
+/// as many endpoint lanes as there are slots, this transaction also takes the lease if no process holds the lane.
+/// Returns for each unit how its endpoint's worker was woken, or `None` if the worker has no new work.
 pub(crate) async fn flush(
     store: &Store,
     tx: &Transaction,
@@ -228,7 +232,8 @@ async fn write_events(
     for unit in units {
         outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
     }
-    // Before the deliveries: every writer that adds deliveries holds the lane.
+    // The endpoints are woken before the deliveries are added, because every writer that adds deliveries must have
+    // locked the endpoint's lane.
     let wakes = wake_endpoints(tx, units, slots).await?;
     if let Some(now) = units.first().map(|unit| unit.now) {
         let deliveries: Vec<_> = units.iter().flat_map(|unit| &unit.writes.deliveries).collect();
@@ -278,7 +283,8 @@ impl UnitOfWork {
             }
         }
         if writes.endpoint.is_some() || !writes.secrets.is_empty() {
-            // The lane before the endpoint itself: the endpoint's worker locks them in this order.
+            // Locks the lane before the endpoint's own row, the same order as in the endpoint's worker, so that the two
+            // cannot deadlock.
             lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
         }
         if let (Some(secret), Some(endpoint)) = (&writes.endpoint, &self.cached.endpoint) {

@@ -204,9 +204,9 @@ async fn a_panic_is_logged_once_with_its_text_and_location() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // If only one tracing subscriber exists, the first thread that reaches a log statement decides for all threads
-    // whether the statement is enabled. A thread of another test has no subscriber and would disable it. A second
-    // subscriber prevents this.
+    // While only one tracing subscriber exists, the first thread that reaches a log statement decides for all threads
+    // whether the statement is enabled. That thread may belong to another test and have no subscriber; it would then
+    // disable the statement for this test. A second subscriber prevents this.
     let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
     let _scope = tracing::subscriber::set_default(subscriber);
     let (_tree, _node, address) = brittle(0);

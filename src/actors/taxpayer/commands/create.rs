@@ -114,8 +114,8 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     }
 }
 
-/// Finds the existing invoice with the draft's number or IRN. Number and IRN may belong to two different invoices. Then
-/// the IRN decides if the caller has sent one (Create Full), and else the number.
+/// Finds the existing invoice with the draft's number or IRN. If the number and the IRN belong to two different
+/// invoices, the IRN decides if the caller has sent one (Create Full); otherwise the number decides.
 fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
     let by_number = || uow.invoices.with_number(&draft.invoice_no);
     let by_irn = || uow.invoice_with_irn(irn);

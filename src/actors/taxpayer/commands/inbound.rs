@@ -51,8 +51,8 @@ fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
 }
 
 /// Records that the receipt of an invoice was confirmed, unless this is already recorded. The confirmation is stored as
-/// a step of the run and as the authority status of the invoice. If there is neither a run nor a stored invoice, only
-/// the event in the log shows that the receipt was confirmed.
+/// a step of the transmission (or else of the submission) and as the authority status of the invoice. If there is
+/// neither a run nor a stored invoice, only the event in the log shows that the receipt was confirmed.
 pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) -> CommandReply {
     let runs = [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
     let invoice = uow.invoice_with_irn(irn).cloned();

@@ -1,5 +1,5 @@
-//! The commands about how the taxpayer's ERP receives notifications: an operator sets it, and the server of the ERP
-//! issues new refresh tokens.
+//! The commands about the integration, which defines how the taxpayer's ERP receives notifications. An operator sets
+//! the integration; the server of the ERP issues new refresh tokens for it.
 
 use crate::actors::taxpayer::command::{CommandReply, IntegrationChange, RenewedToken};
 use crate::actors::taxpayer::commands::webhook::emit_updated;

@@ -95,7 +95,8 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
 }
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment needs no event, because its caller
-/// gets the refusal in the reply. A run that is given up emits an event, because no caller waits for it any more.
+/// gets the refusal in the reply. A run that pauses after an error emits an event, because no caller waits for it any
+/// more.
 pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict: &StepResult) {
     let Some(order) = RelayedPayment::of(&run.document) else { return };
     match verdict {
@@ -118,7 +119,7 @@ pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict:
 }
 
 /// Sets the payment status of the invoice to the one that was relayed to the authority. If the workflow status no
-/// longer permits a payment, only the payment changes and the workflow status stays.
+/// longer permits a payment, the payment is changed without changing the workflow status.
 fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
     if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
         return;

@@ -41,8 +41,8 @@ pub(super) fn set_status(
     Ok(CommandReply::Invoice(Box::new(invoice)))
 }
 
-/// Cancels the submission and the report of a cancelled invoice, each if nothing was sent to the authority. A run whose
-/// call may have reached the authority continues until its outcome is known. Returns true if a run was cancelled.
+/// Cancels the submission run and the report run of a cancelled invoice. A run whose call may have reached the
+/// authority is not cancelled: it continues until its outcome is known. Returns true if a run was cancelled.
 fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     let runs =
         [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());

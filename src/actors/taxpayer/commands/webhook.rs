@@ -109,8 +109,9 @@ fn put_endpoint(uow: &mut UnitOfWork, endpoint: Endpoint) {
     uow.cached.endpoint = Some(endpoint);
 }
 
-/// Enables the endpoint and starts a replay if `scope` is given. `Failed` covers the whole log. `Missing` and `All`
-/// begin where the endpoint was last disabled, or at the beginning of the log if it was never disabled.
+/// Enables the endpoint and starts a replay if `scope` is given. A `Failed` replay covers the whole log. A `Missing` or
+/// `All` replay begins where the log ended when the endpoint was last disabled, or at the beginning of the log if the
+/// endpoint was never disabled.
 pub(super) fn enable(uow: &mut UnitOfWork, scope: Option<ReplayScope>) -> Result<CommandReply, Refusal> {
     let endpoint = configured(uow)?;
     let enabled = endpoint.clone().enabled(uow.now);
