@@ -32,8 +32,8 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// Requires the member for services or the member for products. If both are present, only the one for services is
-/// checked.
+/// Requires the member for services or the member for products. If the member for services is present, the member for
+/// products is not checked.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

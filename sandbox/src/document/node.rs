@@ -130,7 +130,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Returns true for five groups of 8, 4, 4, 4 and 12 hexadecimal digits, with hyphens between the groups.
+/// Returns true if the text is a UUID: groups of 8, 4, 4, 4 and 12 hexadecimal digits, with hyphens between the groups.
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     let hex = |group: &str| group.bytes().all(|byte| byte.is_ascii_hexdigit());

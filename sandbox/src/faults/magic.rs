@@ -152,14 +152,12 @@ pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
 }
 
-/// Returns true if the invoice number contains the word SBXOFFLINE, so that the customer of the invoice is never
-/// online.
+/// Returns true if the invoice number contains the word SBXOFFLINE. The customer of such an invoice is never online.
 pub(crate) fn is_offline(irn: &str) -> bool {
     does(irn) == Some(Offline)
 }
 
-/// Returns true if the invoice number contains the word SBXREJECT, so that the document of the invoice is never
-/// valid.
+/// Returns true if the invoice number contains the word SBXREJECT. The document of such an invoice is never valid.
 pub(crate) fn is_rejected(irn: &str) -> bool {
     does(irn) == Some(Reject)
 }

@@ -68,8 +68,8 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. If `operation` is absent or `"*"`, the fault applies to every operation that
-/// its kind allows.
+/// The body of `POST /sandbox/faults`. If `operation` is absent or `"*"`, the fault applies to every operation that the
+/// kind of the fault allows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {

@@ -31,7 +31,7 @@ pub(crate) struct DatabaseCounts {
     pub(crate) deliveries_pending: i64,
     /// True if an outage of the authority is in force.
     pub(crate) is_out: bool,
-    /// The number of differences from the authority's ledger that are left to an operator, by kind of difference.
+    /// The number of differences from the authority's ledger that an operator must resolve, by kind of difference.
     pub(crate) findings: Vec<(String, i64)>,
     pub(crate) reconciled_at: Option<Timestamp>,
     pub(crate) oldest_list: Option<Timestamp>,

@@ -194,7 +194,7 @@ fn numbers(item: ObjectBuilder, items_max: usize, property: &Property) -> Schema
         .into()
 }
 
-/// Returns the schema of a success, with `data` as the schema of the data.
+/// Returns the schema of the envelope of a success. `data` is the schema of the member `data`.
 pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     swapped(ObjectBuilder::new().schema_type(Type::String), data)
 }
@@ -208,17 +208,17 @@ pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<S
     ["success", "message", "data"].into_iter().fold(fields, ObjectBuilder::required).build().into()
 }
 
-/// Returns the schema of an object with any fields, because another system defines them.
+/// Returns a schema that allows every object, for an object that another system defines.
 pub(crate) fn object() -> Schema {
     ObjectBuilder::new().build().into()
 }
 
-/// Returns the schema of a list of objects with any fields.
+/// Returns a schema that allows every list of objects, for objects that another system defines.
 pub(crate) fn objects() -> Schema {
     ArrayBuilder::new().items(ObjectBuilder::new()).build().into()
 }
 
-/// Returns the schema of any JSON value, for an answer that another system defines.
+/// Returns a schema that allows every JSON value, for an answer that another system defines.
 pub(crate) fn any() -> Schema {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).build().into()
 }

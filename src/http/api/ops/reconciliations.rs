@@ -51,8 +51,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// POST /ops/reconciliations: starts to compare a taxpayer's day with the authority's ledger. The request is stored, so
-/// the comparison survives a restart. If the caller prefers not to wait, or the wait ends before the comparison, the
-/// response shows the current state.
+/// the comparison survives a restart. The response shows the result. If the caller prefers not to wait, or the
+/// comparison does not end before the time limit of the wait, the response shows the current state instead.
 async fn create_reconciliation(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,
