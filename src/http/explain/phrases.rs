@@ -9,8 +9,8 @@ pub(super) struct Meaning {
     pub(super) expected: String,
 }
 
-/// A phrase, the id of the rule, and the expected value. A `*` in the expected value stands for the text that the `*`
-/// in the phrase matched.
+/// A row of a table: a phrase, the id of the rule, and the expected value. A `*` in the expected value stands for the
+/// text that the `*` in the phrase matched.
 type Row = (&'static str, &'static str, &'static str);
 
 const PRESENCE: &[Row] = &[

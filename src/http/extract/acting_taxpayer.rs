@@ -69,7 +69,7 @@ pub(crate) async fn for_body(
 }
 
 /// Refuses a taxpayer that the authority has not confirmed, unless the settings allow it. Such a taxpayer may have
-/// claimed the service id of another taxpayer, and the authority trusts the service id.
+/// claimed the service id of another taxpayer, and the authority does not check who uses a service id.
 fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     Ok(taxpayer)

@@ -181,8 +181,8 @@ fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     }
 }
 
-/// Makes `$caller` an extractor: the surface checks the request's key, then `$make` converts the account of the key
-/// into the caller.
+/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts the account of the key into
+/// a `$caller`.
 macro_rules! caller {
     ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {

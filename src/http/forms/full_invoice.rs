@@ -104,8 +104,8 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Reports a fault if the IRN carries another service id than the account's. If the IRN's invoice number or date
-/// differs from the body, only adds a warning.
+/// Reports a fault if the service id in the IRN is not the account's. If the invoice number or the date in the IRN
+/// differs from the one in the body, only adds a warning.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,

@@ -18,8 +18,8 @@ use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
-/// The parameters that a link to the next page repeats: the filters and the page size. The cursor replaces the other
-/// parameters.
+/// The query parameters that a link to the next page repeats: the filters and the page size. It does not repeat `page`,
+/// because the cursor replaces the page number.
 const FILTERS: [&str; 10] = [
     "per_page",
     "batch_no",
@@ -120,9 +120,9 @@ fn short(text: &str) -> Result<String, FieldRule> {
     text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
 }
 
-/// Reads one of three formats: RFC 3339, the format in which the Invoice object shows times, or a day. A time without
-/// an offset is UTC. A plus sign that the caller did not percent-encode arrives as a blank, which is read as a plus
-/// sign.
+/// Parses a time in one of three formats: RFC 3339, the format of the times in the Invoice object, or a day. A time
+/// without an offset is UTC. A plus sign that the caller did not percent-encode arrives as a blank, so a blank is read
+/// as a plus sign.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);

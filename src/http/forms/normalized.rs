@@ -1,5 +1,5 @@
-//! Normalizes a body in the same way as the form reads it: texts are trimmed, unknown and empty fields are removed.
-//! Submit sends the result to the authority; Create Invoice (Full) stores it.
+//! Normalizes a body in the same way as the form reads it: trims texts, and removes unknown and empty fields. Submit
+//! sends the result to the authority; Create Invoice (Full) stores it.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! Reads how a body refers to an invoice: `unique_no` is the reference, `unique_no_type` says what kind of number it
-//! is.
+//! Reads how a body refers to an invoice: `unique_no` is the reference, `unique_no_type` tells which kind of reference
+//! it is.
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::UniqueNoType;

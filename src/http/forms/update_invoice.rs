@@ -1,5 +1,5 @@
-//! Update Invoice (spec.md). This form makes all checks except two, which need stored data and are made by the taxpayer
-//! actor: the values that a line inherits from its item, and the reference to the original invoice.
+//! Update Invoice (spec.md). The taxpayer actor makes two checks that need stored data: of the values that a line
+//! inherits from its item, and of the reference to the original invoice. This form makes all other checks.
 
 use std::sync::Arc;
 

@@ -47,7 +47,7 @@ impl ApiResponse {
         self
     }
 
-    /// Sets the `Location` header. A path with characters that a header cannot hold is left out.
+    /// Sets the `Location` header to a path. Sets no header if the path has characters that a header cannot hold.
     #[must_use]
     pub(crate) fn located(mut self, path: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(path) {

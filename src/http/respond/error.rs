@@ -82,8 +82,8 @@ impl ApiError {
         Self::new(ErrorCode::RouteNotFound, "No such path")
     }
 
-    /// Returns the error for a request whose `Idempotency-Key` belongs to another request that is still running, or to
-    /// a command that was already processed.
+    /// Returns the error for a request whose `Idempotency-Key` was used by an earlier request. The earlier request is
+    /// still running, or its command was executed and the answer is stored; a later repetition gets that answer.
     pub(crate) fn idempotency_in_progress() -> Self {
         let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
         Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)

@@ -5,11 +5,11 @@
 //! | Concept | File |
 //! |---|---|
 //! | one change, and its operation | `patch_op` |
-//! | changing until no safe change is left | `patch_builder` |
+//! | the loop of checks and changes, until no safe change is left | `patch_builder` |
 //! | validation by the forms and the authority between the changes | `verify` |
-//! | days, codes of lists, units of quantity | `dates`, `codes`, `units` |
+//! | dates, codes of the authority's lists, units of quantity | `dates`, `codes`, `units` |
 //! | the codes of a line that sells goods or services | `categories` |
-//! | sums | `totals`, `sums` |
+//! | totals that do not add up | `totals`, `sums` |
 
 mod categories;
 mod codes;

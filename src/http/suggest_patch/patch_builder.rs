@@ -15,7 +15,7 @@ use crate::http::suggest_patch::totals;
 /// The largest number of rounds. Each round checks the body and then changes it. Another round is needed only if an
 /// unreadable field hid further faults from the check, so a few rounds suffice.
 const ROUNDS_MAX: usize = 6;
-/// The largest number of operations in a patch. A caller whose body needs more had better rewrite the body.
+/// The largest number of operations in a patch. If a body needs more, its caller should rewrite it.
 const OPERATIONS_MAX: usize = 500;
 
 /// A field of the body, and the rule that the field violates.

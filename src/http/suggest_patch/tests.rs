@@ -269,7 +269,8 @@ proptest! {
         let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
         let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));
-        // A prepayment is not part of the document, so a payable amount that differs from the total is no fault.
+        // The document does not state prepayments. So a payable amount that differs from the total with tax may be
+        // right and is not a fault.
         let prepaid = changed(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
         prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
         let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);

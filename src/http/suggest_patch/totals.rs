@@ -57,7 +57,8 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     if !body.get(TOTAL)?.is_object() {
         return None;
     }
-    // Allowances and charges on the whole document make the total without tax differ from the sum of the lines.
+    // Allowances and charges on the whole document make the total without tax differ from the sum of the lines. In this
+    // case the stated total without tax is used.
     let is_charged = !items(body, "/allowance_charge").is_empty();
     let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
     let inclusive = exclusive.plus(taxes.sum)?;

@@ -56,7 +56,7 @@ impl HealthView {
 }
 
 impl<'a> Integration<'a> {
-    /// Creates the record as if the endpoint had no failures. `faring` sets the actual health.
+    /// Creates the record of an endpoint without failures. Call `faring` to set the actual health.
     pub(crate) fn new(endpoint: &'a Endpoint, kinds: &'a IntegrationSummary) -> Self {
         Self {
             id: endpoint.id,
