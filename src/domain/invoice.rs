@@ -162,7 +162,8 @@ pub struct InvoiceIdentity {
 }
 
 impl Invoice {
-    /// Changes the workflow status by a transition of the lifecycle.
+    /// Applies a transition of the lifecycle to the workflow status. A transition that the status does not allow is
+    /// refused.
     pub fn moved(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;

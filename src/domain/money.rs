@@ -102,8 +102,8 @@ impl Amount {
     }
 }
 
-/// Drops the zeros at the end of a fraction that is longer than allowed, since these zeros have no meaning. A
-/// shorter fraction stays as it was sent.
+/// If the fraction has more digits than allowed, drops the zeros at its end, because these do not change the value.
+/// A shorter fraction keeps its zeros, as the caller sent them.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {

@@ -307,10 +307,10 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records that a batch of taxpayers was notified. After the last batch, all taxpayers are notified once more
-    /// if one was missed and `NOTIFY_FOR` has not passed. If none was missed or `NOTIFY_FOR` has passed, this round
-    /// of notifications is complete. Once the round for the start of the outage is complete, the round for its end
-    /// follows if the outage has ended.
+    /// Records that a batch of taxpayers was notified. After the last batch, all taxpayers are notified again if
+    /// one was missed and `NOTIFY_FOR` has not passed. In all other cases the notifications of this start or end
+    /// are complete. If the outage has ended when the notifications of its start are complete, those of its end
+    /// follow.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

@@ -118,7 +118,7 @@ impl FailureStreak {
         self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
     }
 
-    /// True if the endpoint was parked at any time in this streak. Only then can deliveries be waiting for the
+    /// True if the endpoint was parked at any time in this streak. If it never was, no deliveries wait for the
     /// first success.
     pub fn was_parked(&self) -> bool {
         self.parked_until.is_some()

@@ -70,8 +70,8 @@ impl ReplayRange {
         Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
     }
 
-    /// Returns a range of only the event with this sequence. The event is delivered again in any state of its
-    /// delivery.
+    /// Returns a range of only the event with this sequence. The event is delivered again, even if it was delivered
+    /// before.
     pub fn only(sequence: i64) -> Self {
         Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
     }

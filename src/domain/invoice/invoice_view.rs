@@ -47,7 +47,7 @@ struct CustomerObject<'a> {
 #[derive(Debug, Serialize)]
 struct LineObject<'a> {
     item_name: &'a str,
-    /// The number of the item. If the item has no number, the view shows its name instead, as in the catalog.
+    /// The number of the item. If the item has no number, its name is shown in this field instead.
     item_no: &'a str,
     item_type: String,
     unit_price: Amount,

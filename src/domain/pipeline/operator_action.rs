@@ -9,8 +9,8 @@
 //! | refused, cancelled | | | running | |
 //! | succeeded | | | | |
 //!
-//! If a step was called before a pause, its answer is still recorded. A run cannot be cancelled if a step took
-//! effect at the authority, or may have taken effect.
+//! If a call is in progress when the run is paused, the answer to the call is still recorded. A run cannot be
+//! cancelled if one of its steps took effect at the authority or may have taken effect.
 
 use jiff::Timestamp;
 

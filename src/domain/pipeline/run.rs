@@ -331,8 +331,8 @@ impl Run {
         self.crashes = 0;
     }
 
-    /// Makes the run wait. The run keeps its intent, since the outcome of a step with an effect is unknown until
-    /// it is queried.
+    /// Makes the run wait until `until`. The intent is kept: if the call of a step with an effect got no clear
+    /// answer, its outcome must be queried before the step is called again.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);

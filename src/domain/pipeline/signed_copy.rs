@@ -34,8 +34,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
 }
 
 /// Compares the issue date and the due date that the authority reports with the dates of the document. Returns
-/// false if either date differs. If no date differs, returns true if the issue dates could be compared, and `None`
-/// if an issue date is missing.
+/// false if either date differs. If neither differs, returns true if both issue dates are known, and `None` if an
+/// issue date is missing or malformed.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);

@@ -146,13 +146,13 @@ pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
     (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
 }
 
-/// True if the timer must compare a day now. Until the day ends at `end`, it is compared at intervals of `every`;
-/// after that, once more. `last` is the start of the last completed comparison.
+/// True if the timer must compare a day now. Until the day ends at `end`, it is compared at intervals of `every`.
+/// After `end` it is compared once more. `last` is the start of the last completed comparison.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {
         None => true,
         Some(last) if now >= end => last < end,
-        // If the last comparison is in the future, it was recorded before the clock was set back.
+        // A last comparison in the future was recorded before the clock was set back, so the day is compared again.
         Some(last) => last > now || last.saturating_add(every).is_ok_and(|next| next <= now),
     }
 }

@@ -33,7 +33,7 @@ pub enum MatchKind {
     Slip,
 }
 
-/// The only code that a text can mean.
+/// The only code that a text can mean, and how the text matched it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeMatch {
     pub code: String,
@@ -67,8 +67,8 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // A short word may match even if another code has only one typo more. So many codes are that near to a short
-    // word that it would otherwise never match.
+    // A short word matches the nearest code even if another code is only one typo further away. So many codes are
+    // near to a short word that it could never match if the nearest code needed a margin.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
