@@ -1,4 +1,4 @@
-//! The parts of a request as handlers take them.
+//! The parts of a request that handlers take as arguments.
 //!
 //! | Part | File |
 //! |---|---|

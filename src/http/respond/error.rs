@@ -146,8 +146,8 @@ impl ApiError {
     }
 }
 
-/// Returns the error code for these faults. A few rules have a code of their own, which is used if there is only one
-/// fault.
+/// Returns the error code for these faults. A few rules have an error code of their own, which is used only if their
+/// fault is the only one.
 fn code_of(faults: &Faults) -> ErrorCode {
     let mut rules = faults.iter().map(Fault::rule);
     match (rules.next(), rules.next()) {

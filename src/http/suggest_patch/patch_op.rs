@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(crate) enum PatchAction {
     /// Sets the member, whether or not it exists.
     Set(Value),
-    /// Moves the value from this JSON Pointer to the member.
+    /// Moves the value at this JSON Pointer to the member.
     MoveFrom(String),
     Remove,
 }
