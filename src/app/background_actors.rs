@@ -186,8 +186,9 @@ fn janitor_tasks(
     ]
 }
 
-/// Returns how long an actor may spend on one batch. A batch may make one external call and retry it once. A call to
-/// the authority may also wait in a queue, for as long as a call may take.
+/// Returns the times after which the watchdog reports an actor of this kind as busy and as stuck. A batch may make one
+/// external call and retry it once. Before a call to the authority, the batch may also wait in a queue for as long as a
+/// call may take.
 fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
         NodeKind::Pipeline => watchdog::WatchdogLimits {

@@ -277,9 +277,9 @@ impl BuildContext<'_> {
     }
 }
 
-/// Releases this process's leases of work that was still in flight when the actor threads stopped. So the next start
-/// does not count this work as the cause of a crash. The database connections ended with the actor threads and are
-/// replaced first.
+/// Releases this process's leases of work that was still in flight when the actor threads stopped. Otherwise the next
+/// start would count this work as the cause of a crash. The database connections ended with the actor threads, so new
+/// ones are opened first.
 async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
     leases::release_owned_by(store, owner).await
@@ -325,8 +325,8 @@ pub(super) fn reconciliations(
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
-/// Returns the schedule of reconciliations. The lease owner in it is a new random name, which the service replaces by
-/// its own.
+/// Returns the schedule of reconciliations, with a new random name as the lease owner. The service replaces that name
+/// by its own.
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
     let mode = match settings.reconcile.every_s {
         0 => ReconciliationMode::OnDemand,

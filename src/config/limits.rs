@@ -40,10 +40,10 @@ pub(super) enum Allowed {
     /// A list of at least one number in this range.
     Numbers(RangeInclusive<i64>),
     Word(&'static [&'static str]),
-    /// Text that passes the test. The second value describes the allowed text.
+    /// Text for which the function returns true. The second value describes the allowed text in error messages.
     Text(fn(&str) -> bool, &'static str),
-    /// A list of texts, which may be empty. Each text must pass the test. The second value describes the allowed
-    /// texts.
+    /// A list of texts, which may be empty. The function must return true for each text. The second value describes the
+    /// allowed texts in error messages.
     Texts(fn(&str) -> bool, &'static str),
 }
 

@@ -1,8 +1,8 @@
 //! One actor in the tree: its name, state, restarts and heartbeat.
 //!
 //! A node is kept small, because a process has tens of thousands of them. All clones of a `Node` refer to the same
-//! node. If the kind of actor is transient, the node leaves the tree when its actor stops. The node of a failed actor
-//! stays in the tree until the actor may start again.
+//! node. When an actor that was started on demand stops, its node leaves the tree. The node of a failed actor stays in
+//! the tree until the actor may start again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

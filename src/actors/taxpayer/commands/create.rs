@@ -122,8 +122,8 @@ fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'
     if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
 }
 
-/// Compares a draft with an existing invoice. An edited invoice always counts as different, because its content is no
-/// longer the content that created it.
+/// Compares a draft with an existing invoice. An edited invoice always counts as different, because it no longer has
+/// the content with which it was created.
 fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
     let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
     if is_identical { Duplicate::Identical } else { Duplicate::Different }

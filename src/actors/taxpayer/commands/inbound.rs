@@ -29,8 +29,8 @@ pub(super) fn record_transit(
     let has_ended = end_run(uow, irn);
     match uow.invoice_with_irn(irn).cloned() {
         Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
-            // A cancelled invoice refuses the stage and stays cancelled. The refusal is dropped, because no caller
-            // waits for it.
+            // For a cancelled invoice `reach` returns a refusal, and the invoice stays cancelled. The refusal is
+            // dropped, because no caller waits for it.
             let _ = reach(uow, cause, invoice, Stage::Transmitted);
         }
         None if has_ended => reach_unknown(uow, cause, irn, Stage::Transmitted),
