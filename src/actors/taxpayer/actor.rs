@@ -10,7 +10,7 @@ use crate::actors::supervision::{
     Task, Tree, Worker,
 };
 use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, TaxpayerCommand};
-use crate::actors::taxpayer::committer::{Committers, Reply, Submission};
+use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
 use crate::actors::taxpayer::handle::{CommandResult, TaxpayerHandle};
 use crate::actors::taxpayer::read_set::CachedState;
 use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, execute_alone};
@@ -71,10 +71,10 @@ impl Worker for TaxpayerActor {
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
         let ids: Vec<_> = batch.tasks().iter().map(|task| task.id).collect();
-        let submission = Box::new(Submission { id: self.id, cached: self.cached.take(), batch });
-        let results = match self.committers.execute(submission).await {
+        let ready = Box::new(ReadyBatch { id: self.id, cached: self.cached.take(), batch });
+        let results = match self.committers.execute(ready).await {
             Ok(Reply::Executed(executed)) => self.keep(*executed),
-            Ok(Reply::Alone(submission)) => Box::pin(self.execute_alone(*submission)).await,
+            Ok(Reply::Alone(ready)) => Box::pin(self.execute_alone(*ready)).await,
             Err(error) => ids.into_iter().map(|id| (id, Err(CommandError::Store(error.clone())))).collect(),
         };
         (self, results)
@@ -83,8 +83,8 @@ impl Worker for TaxpayerActor {
 
 impl TaxpayerActor {
     /// Executes a batch in a transaction of its own, or each of its commands if that may succeed where the batch did not.
-    async fn execute_alone(&mut self, submission: Submission) -> CommandResults {
-        let Submission { cached, batch, .. } = submission;
+    async fn execute_alone(&mut self, ready: ReadyBatch) -> CommandResults {
+        let ReadyBatch { cached, batch, .. } = ready;
         self.cached = cached;
         match self.execute_tasks(&batch, batch.tasks()).await {
             Err(error) if may_succeed_alone(&error, batch.tasks()) => {

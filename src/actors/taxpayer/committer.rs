@@ -3,8 +3,10 @@
 //! during a commit is the next group. What a group leaves out, its actor executes alone, so a fault of one taxpayer or a lane
 //! that is held delays nobody else.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actors::supervision::{Arbiters, CommandBatch, hash_of};
@@ -19,20 +21,21 @@ use crate::store::db::error::StoreError;
 const COMMANDS_MAX: usize = 256;
 
 /// The batch of one taxpayer's actor.
-pub(super) struct Submission {
+pub(super) struct ReadyBatch {
     pub(super) id: TaxpayerId,
     pub(super) cached: Option<CachedState>,
     pub(super) batch: CommandBatch<CommandEnvelope>,
 }
 
+/// The answer of a committer.
 pub(super) enum Reply {
     Executed(Box<Executed>),
     /// Nothing was done; the actor executes the batch alone.
-    Alone(Box<Submission>),
+    Alone(Box<ReadyBatch>),
 }
 
 struct Queued {
-    submission: Box<Submission>,
+    ready: Box<ReadyBatch>,
     reply: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
@@ -56,16 +59,16 @@ impl Committers {
 
     /// Executes a batch together with those of other taxpayers. Fails if the database is unavailable, and with `Unsettled`
     /// if the outcome is unknown.
-    pub(super) async fn execute(&self, submission: Box<Submission>) -> Result<Reply, StoreError> {
-        if !submission.batch.tasks().iter().all(|task| may_share_transaction(&task.command.command)) {
-            return Ok(Reply::Alone(submission));
+    pub(super) async fn execute(&self, ready: Box<ReadyBatch>) -> Result<Reply, StoreError> {
+        if !ready.batch.tasks().iter().all(|task| may_share_transaction(&task.command.command)) {
+            return Ok(Reply::Alone(ready));
         }
-        let at = usize::try_from(hash_of(&submission.id)).unwrap_or_default() % self.queues.len().max(1);
+        let at = usize::try_from(hash_of(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
         let (reply, replied) = oneshot::channel();
-        let Some(queue) = self.queues.get(at) else { return Ok(Reply::Alone(submission)) };
-        match queue.send(Queued { submission, reply }) {
+        let Some(queue) = self.queues.get(at) else { return Ok(Reply::Alone(ready)) };
+        match queue.send(Queued { ready, reply }) {
             Ok(()) => replied.await.unwrap_or(Err(StoreError::Unsettled)),
-            Err(mpsc::error::SendError(queued)) => Ok(Reply::Alone(queued.submission)),
+            Err(mpsc::error::SendError(queued)) => Ok(Reply::Alone(queued.ready)),
         }
     }
 }
@@ -80,24 +83,25 @@ fn may_share_transaction(command: &TaxpayerCommand) -> bool {
 
 async fn commit_groups(deps: Arc<TaxpayerDeps>, mut queue: mpsc::UnboundedReceiver<Queued>) {
     while let Some(first) = queue.recv().await {
-        let mut commands = first.submission.batch.tasks().len();
+        let mut commands = first.ready.batch.tasks().len();
         let mut group = vec![first];
         while commands < COMMANDS_MAX
             && let Ok(next) = queue.try_recv()
         {
-            commands += next.submission.batch.tasks().len();
+            commands += next.ready.batch.tasks().len();
             group.push(next);
         }
-        commit(&deps, group).await;
+        // A panic outside the commands ends this group only. Its callers are told that the outcome is unknown.
+        let _ = AssertUnwindSafe(commit(&deps, group)).catch_unwind().await;
     }
 }
 
 async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
-    let members = group.iter_mut().map(|Queued { submission, .. }| Member {
-        id: submission.id,
-        cached: submission.cached.take(),
-        batch: &submission.batch,
-        tasks: submission.batch.tasks(),
+    let members = group.iter_mut().map(|Queued { ready, .. }| Member {
+        id: ready.id,
+        cached: ready.cached.take(),
+        batch: &ready.batch,
+        tasks: ready.batch.tasks(),
     });
     let outcomes = match execute_group(deps, members.collect()).await {
         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
@@ -107,10 +111,10 @@ async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
         }
         Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
     };
-    for (Queued { submission, reply }, outcome) in group.into_iter().zip(outcomes) {
+    for (Queued { ready, reply }, outcome) in group.into_iter().zip(outcomes) {
         let answer = outcome.map(|executed| match executed {
             Some(executed) => Reply::Executed(Box::new(executed)),
-            None => Reply::Alone(submission),
+            None => Reply::Alone(ready),
         });
         // An actor that has ended needs no reply.
         let _ = reply.send(answer);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::ids::{CustomerId, InvoiceId};
+use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
 use crate::domain::party::{Customer, CustomerDetails};
 
 /// Invoices, indexed by id, number and IRN. Each of these is unique within the taxpayer, and no command changes them.
@@ -100,6 +100,37 @@ impl FromIterator<Customer> for Customers {
         let mut index = Self::default();
         customers.into_iter().for_each(|customer| index.put(customer));
         index
+    }
+}
+
+/// Rows of several taxpayers, each taxpayer's in the order in which they were read.
+pub(crate) struct ByOwner<T>(HashMap<TaxpayerId, Vec<T>>);
+
+impl<T> Default for ByOwner<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T> ByOwner<T> {
+    pub(crate) fn put(&mut self, owner: TaxpayerId, row: T) {
+        self.0.entry(owner).or_default().push(row);
+    }
+
+    pub(crate) fn of_owner(&self, owner: TaxpayerId) -> &[T] {
+        self.0.get(&owner).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(crate) fn take(&mut self, owner: TaxpayerId) -> Vec<T> {
+        self.0.remove(&owner).unwrap_or_default()
+    }
+}
+
+impl<T> FromIterator<(TaxpayerId, T)> for ByOwner<T> {
+    fn from_iter<I: IntoIterator<Item = (TaxpayerId, T)>>(rows: I) -> Self {
+        let mut all = Self::default();
+        rows.into_iter().for_each(|(owner, row)| all.put(owner, row));
+        all
     }
 }
 

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::actors::supervision::Task;
 use crate::actors::taxpayer::actor::TaxpayerDeps;
 use crate::actors::taxpayer::command::{CommandEnvelope, TaxpayerCommand};
+use crate::actors::taxpayer::indexes::ByOwner;
 use crate::actors::taxpayer::unit_of_work::{ReservedIds, UnitOfWork};
 use crate::actors::taxpayer::write_set::WriteSet;
 use crate::domain::events::delivery::Endpoint;
@@ -283,37 +284,6 @@ fn each<T>(
     part: impl Fn(&mut ReadSet) -> T,
 ) -> Vec<(TaxpayerId, T)> {
     read_sets.iter_mut().zip(starts).map(|(wanted, start)| (start.id, part(wanted))).collect()
-}
-
-/// Rows of several taxpayers, each taxpayer's in the order in which they were read.
-struct ByOwner<T>(HashMap<TaxpayerId, Vec<T>>);
-
-impl<T> Default for ByOwner<T> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
-}
-
-impl<T> ByOwner<T> {
-    fn put(&mut self, owner: TaxpayerId, row: T) {
-        self.0.entry(owner).or_default().push(row);
-    }
-
-    fn of_owner(&self, owner: TaxpayerId) -> &[T] {
-        self.0.get(&owner).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    fn take(&mut self, owner: TaxpayerId) -> Vec<T> {
-        self.0.remove(&owner).unwrap_or_default()
-    }
-}
-
-impl<T> FromIterator<(TaxpayerId, T)> for ByOwner<T> {
-    fn from_iter<I: IntoIterator<Item = (TaxpayerId, T)>>(rows: I) -> Self {
-        let mut all = Self::default();
-        rows.into_iter().for_each(|(owner, row)| all.put(owner, row));
-        all
-    }
 }
 
 /// Rows that few commands name; they are read for each taxpayer by itself.
