@@ -1,5 +1,6 @@
-//! The taxpayer's actor, the only writer of its taxpayer's data. It keeps the order of the commands and the cached state; a
-//! batch of commands is executed by a committer together with those of other taxpayers, or alone.
+//! The actor of one taxpayer, the only writer of this taxpayer's data. The actor keeps the commands in order and holds
+//! the cached state. A committer executes its batches together with the batches of other taxpayers. Batches that the
+//! committer leaves out are executed here, each in a transaction of its own.
 
 use std::sync::Arc;
 
@@ -82,7 +83,8 @@ impl Worker for TaxpayerActor {
 }
 
 impl TaxpayerActor {
-    /// Executes a batch in a transaction of its own, or each of its commands if that may succeed where the batch did not.
+    /// Executes a batch in a transaction of its own. If the transaction fails and single commands may still succeed, each
+    /// command is executed in a transaction of its own.
     async fn execute_alone(&mut self, ready: ReadyBatch) -> CommandResults {
         let ReadyBatch { cached, batch, .. } = ready;
         self.cached = cached;
@@ -116,8 +118,9 @@ impl TaxpayerActor {
     }
 }
 
-/// True if executing the commands one by one may succeed. A row that another taxpayer inserted at the same moment is visible
-/// to the next transaction, and the failure of one command must not fail the others.
+/// True if executing the commands one by one may succeed after their common transaction failed. After a duplicate, the
+/// next transaction sees the row that another taxpayer inserted. After any other fault of one command, the other commands
+/// must not fail with it.
 fn may_succeed_alone(error: &StoreError, tasks: &[Task<CommandEnvelope>]) -> bool {
     match error {
         StoreError::Duplicate(_) => true,

@@ -1,7 +1,7 @@
-//! Group commit across taxpayers. An actor hands its batch to a committer, which takes the batches of all actors that are
-//! ready at this moment and executes them in one transaction. There is no timer: a lone batch goes at once, and what arrives
-//! during a commit is the next group. What a group leaves out, its actor executes alone, so a fault of one taxpayer or a lane
-//! that is held delays nobody else.
+//! Group commit across taxpayers. Actors hand their batches to a committer. The committer takes all batches that are waiting
+//! at this moment and executes them in one transaction. There is no timer: a single batch is executed at once, and batches
+//! that arrive during a commit form the next group. A batch whose lane is held elsewhere, or whose command panics, is left
+//! out of the group and executed by its actor alone, so that it does not delay other taxpayers.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::actors::taxpayer::transaction::{Executed, Member, execute_group};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 
-/// Bounds the size of a transaction and the wait of its first member.
+/// The maximum number of commands in a group. It limits the size of a transaction and how long its first command waits.
 const COMMANDS_MAX: usize = 256;
 
-/// The batch of one taxpayer's actor.
+/// A batch of one taxpayer's actor, with the actor's cached state.
 pub(super) struct ReadyBatch {
     pub(super) id: TaxpayerId,
     pub(super) cached: Option<CachedState>,
@@ -30,7 +30,7 @@ pub(super) struct ReadyBatch {
 /// The answer of a committer.
 pub(super) enum Reply {
     Executed(Box<Executed>),
-    /// Nothing was done; the actor executes the batch alone.
+    /// The group left the batch out and executed none of its commands. The actor executes the batch alone.
     Alone(Box<ReadyBatch>),
 }
 
@@ -39,14 +39,15 @@ struct Queued {
     reply: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
-/// Hands batches to the committers. Each taxpayer has its committer, so its batches stay in order.
+/// Hands batches to the committers. All batches of a taxpayer go to the same committer, so they stay in order.
 #[derive(Clone)]
 pub(super) struct Committers {
     queues: Arc<[mpsc::UnboundedSender<Queued>]>,
 }
 
 impl Committers {
-    /// Starts as many committers as the database takes transactions at a time. They end with the last handle.
+    /// Starts the committers. The database decides how many are useful. They end when the last clone of `Committers` is
+    /// dropped.
     pub(super) fn start(deps: &Arc<TaxpayerDeps>, arbiters: &Arbiters) -> Self {
         let queues = (0..deps.store.concurrent_groups()).map(|number| {
             let (sender, queue) = mpsc::unbounded_channel();
@@ -57,8 +58,8 @@ impl Committers {
         Self { queues: queues.collect() }
     }
 
-    /// Executes a batch together with those of other taxpayers. Fails if the database is unavailable, and with `Unsettled`
-    /// if the outcome is unknown.
+    /// Executes a batch together with the batches of other taxpayers. Fails if the database is unavailable. Fails with
+    /// `Unsettled` if it is unknown whether the transaction was committed.
     pub(super) async fn execute(&self, ready: Box<ReadyBatch>) -> Result<Reply, StoreError> {
         if !ready.batch.tasks().iter().all(|task| may_share_transaction(&task.command.command)) {
             return Ok(Reply::Alone(ready));
@@ -73,7 +74,8 @@ impl Committers {
     }
 }
 
-/// True for commands that take no value which another taxpayer could have, and whose size is bounded.
+/// True if a command may be executed in a group. Large commands are executed alone, and so are commands that set a value
+/// that must be unique among all taxpayers: they can wait for another taxpayer's transaction.
 fn may_share_transaction(command: &TaxpayerCommand) -> bool {
     !matches!(
         command,
@@ -91,7 +93,8 @@ async fn commit_groups(deps: Arc<TaxpayerDeps>, mut queue: mpsc::UnboundedReceiv
             commands += next.ready.batch.tasks().len();
             group.push(next);
         }
-        // A panic outside the commands ends this group only. Its callers are told that the outcome is unknown.
+        // A panic outside the commands must not end the committer. The callers of this group are told that the outcome of
+        // their commands is unknown.
         let _ = AssertUnwindSafe(commit(&deps, group)).catch_unwind().await;
     }
 }
@@ -105,7 +108,7 @@ async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
     });
     let outcomes = match execute_group(deps, members.collect()).await {
         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
-        // Each actor tries alone, so that the failure of one command does not fail the others.
+        // Each actor executes its batch alone, so that the fault of one command does not fail the other taxpayers' commands.
         Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. } | StoreError::Stale) => {
             group.iter().map(|_| Ok(None)).collect::<Vec<_>>()
         }
@@ -116,7 +119,7 @@ async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
             Some(executed) => Reply::Executed(Box::new(executed)),
             None => Reply::Alone(ready),
         });
-        // An actor that has ended needs no reply.
+        // The send fails only if the actor has ended. An ended actor needs no reply.
         let _ = reply.send(answer);
     }
 }

@@ -103,7 +103,7 @@ impl FromIterator<Customer> for Customers {
     }
 }
 
-/// Rows of several taxpayers, each taxpayer's in the order in which they were read.
+/// The rows of several taxpayers, grouped by taxpayer. Within a taxpayer they keep the order in which they were read.
 pub(crate) struct ByOwner<T>(HashMap<TaxpayerId, Vec<T>>);
 
 impl<T> Default for ByOwner<T> {

@@ -1,5 +1,5 @@
-//! Everything a batch reads before it decides: reserved ids, the cached state, then the rows that its commands name, one
-//! query a table.
+//! Everything that a transaction reads before its commands are decided: the cached states, then the rows that the commands
+//! name, with one query per table. Ids for new rows are reserved before the transaction begins.
 
 use std::collections::HashMap;
 
@@ -43,20 +43,20 @@ use crate::store::runs;
 use crate::store::webhooks::replays;
 use crate::store::webhooks::{self, integrations};
 
-/// What the actor keeps of its taxpayer between batches. It is current as long as the lane's version shows that no other
-/// process has written; otherwise it is loaded again.
+/// The part of a taxpayer's data that its actor keeps between batches. If the version of the taxpayer's lane shows that
+/// another process has written since, the state is loaded again.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedState {
-    /// The lane's version when this was current.
+    /// The version of the lane for which this state is current.
     pub(crate) version: i64,
-    /// None until the taxpayer is onboarded.
+    /// `None` until the taxpayer is onboarded.
     pub(crate) taxpayer: Option<Taxpayer>,
     pub(crate) endpoint: Option<Endpoint>,
     pub(crate) head: LogHead,
 }
 
 impl CachedState {
-    /// Loads the state of taxpayers whose lanes are locked, with the versions of the lanes.
+    /// Loads the states of taxpayers whose lanes are locked. Each id comes with the version of its lane.
     pub(crate) async fn load(
         tx: &Transaction,
         versions: &[(TaxpayerId, i64)],
@@ -80,7 +80,7 @@ impl CachedState {
         Ok(versions.iter().map(state).collect())
     }
 
-    /// The state as of before its lane was locked, for a transaction that was rolled back.
+    /// Returns the state with the version that the lane had before it was locked. A rollback restores that version.
     pub(crate) fn before_lock(self) -> Self {
         Self { version: self.version - 1, ..self }
     }
@@ -112,7 +112,7 @@ pub(crate) async fn reserve_ids(
     Ok(ids)
 }
 
-/// The number of lines of a command. Each line may need a new item id.
+/// Returns the number of invoice lines in a command. Each line may need a new item id.
 fn line_count(command: &TaxpayerCommand) -> usize {
     let revised = match command {
         TaxpayerCommand::Revise { revision, .. } => revision.lines.len(),
@@ -121,7 +121,7 @@ fn line_count(command: &TaxpayerCommand) -> usize {
     command.drafts().map(|draft| draft.lines.len()).sum::<usize>() + revised
 }
 
-/// The names of the rows that the commands of a batch read.
+/// The identifiers of the rows that a taxpayer's commands read.
 #[derive(Default)]
 struct ReadSet {
     invoices: InvoiceNames,
@@ -129,7 +129,7 @@ struct ReadSet {
     items: ItemNames,
     run_irn_keys: Vec<String>,
     supplier_irn_keys: Vec<String>,
-    /// IRNs whose receipt may be recorded.
+    /// The IRNs of invoices whose receipt a command may record.
     receipts: Vec<String>,
     replays: bool,
     integration: bool,
@@ -183,7 +183,7 @@ impl ReadSet {
         }
     }
 
-    /// A number that no invoice can have is ignored here; the decision then refuses it as not found.
+    /// Ignores a number that no invoice can have. The command then finds no invoice and is refused.
     fn add_invoice(&mut self, invoice_ref: &InvoiceRef) {
         let _ = self.invoices.add(invoice_ref.kind, &invoice_ref.text);
     }
@@ -215,7 +215,7 @@ impl ReadSet {
     }
 }
 
-/// What is known of a taxpayer's commands before their rows are read.
+/// One taxpayer's commands with the cached state and the ids that were reserved for them.
 pub(crate) struct BatchStart<'a> {
     pub(crate) id: TaxpayerId,
     pub(crate) tasks: &'a [Task<CommandEnvelope>],
@@ -223,7 +223,8 @@ pub(crate) struct BatchStart<'a> {
     pub(crate) ids: ReservedIds,
 }
 
-/// Reads the rows that the commands of these taxpayers name. Returns a unit of work for each, in their order.
+/// Reads the rows that the commands of these taxpayers name. Returns one unit of work per taxpayer, in the order of
+/// `starts`.
 pub(crate) async fn load(
     deps: &TaxpayerDeps,
     tx: &Transaction,
@@ -277,7 +278,7 @@ pub(crate) async fn load(
     Ok(units)
 }
 
-/// Takes one part of each read set, with its taxpayer.
+/// Takes the same part out of every read set. Returns each part with the id of its taxpayer.
 fn each<T>(
     read_sets: &mut [ReadSet],
     starts: &[BatchStart<'_>],
@@ -286,7 +287,7 @@ fn each<T>(
     read_sets.iter_mut().zip(starts).map(|(wanted, start)| (start.id, part(wanted))).collect()
 }
 
-/// Rows that few commands name; they are read for each taxpayer by itself.
+/// Rows that few commands name. They are read with separate queries for each taxpayer.
 struct RareRows {
     supplier_invoices: Vec<SupplierInvoice>,
     acknowledged: Vec<Irn>,
@@ -308,8 +309,8 @@ impl ReadSet {
         wanted
     }
 
-    /// Adds the rows that follow from stored invoices: an update or a cancellation may name its invoice by another number
-    /// than the IRN of its runs.
+    /// Adds identifiers that only the stored invoices tell. An update or a cancellation may name its invoice by another
+    /// number than the IRN, but runs are found by the IRN.
     fn add_stored(&mut self, tasks: &[Task<CommandEnvelope>], invoices: &[Invoice]) {
         if tasks.iter().any(|task| may_end_runs(task)) {
             self.run_irn_keys.extend(invoices.iter().map(|invoice| invoice.irn.key()));
@@ -347,7 +348,7 @@ fn may_end_runs(command: &TaxpayerCommand) -> bool {
     )
 }
 
-/// Finds the unique values of these commands that other taxpayers have already.
+/// Returns a fault for each value in these commands that must be unique and that another taxpayer already has.
 async fn conflicts(
     tx: &Transaction,
     start: &BatchStart<'_>,
