@@ -76,8 +76,8 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// Refuses the call as a failure of the server. As at the authority, the member `error` is then the message as a
-    /// plain text instead of an object.
+    /// Answers with a server error. Its member `error` is a plain string, the message, and not an object, as in the
+    /// authority's own replies.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }

@@ -58,7 +58,7 @@ pub struct TransitPoller {
     clock: SharedClock,
     schedule: PollSchedule,
     /// The lines that need no processing now: a line with a time is tried again at that time, and a line with `None` is
-    /// done. This is only a cache: if it is lost, lines are processed again, which changes nothing.
+    /// done. This is only a cache: if it is lost, lines are processed again, and that is harmless.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
 }
 

@@ -23,14 +23,14 @@ const PAGES_MAX: u32 = 2_000;
 /// A text from the authority is cut after this many characters.
 const ODD_CHARS_MAX: usize = 300;
 
-/// The lines that were read from the authority's search.
+/// The entries of the authority's search result.
 #[derive(Debug, Default)]
 pub(super) struct AuthorityListing {
-    /// The lines by IRN key. `None` stands for an incomplete line: the authority is asked about its IRN individually.
+    /// The entries by IRN key. `None` marks an incomplete entry: the authority is then asked about this IRN individually.
     pub(super) lines: HashMap<String, Option<RemoteRecord>>,
     /// The IRN keys of the invoices signed on the searched day.
     pub(super) signed_on_day: BTreeSet<String>,
-    /// The texts of the invalid IRNs in the lines of the searched day.
+    /// The texts of the invalid IRNs among the entries of the searched day.
     pub(super) unreadable: BTreeSet<String>,
 }
 

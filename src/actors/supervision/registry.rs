@@ -349,9 +349,10 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// The caller must hold the lock of the map entry. The use is counted after the envelope has reached the mailbox.
-    /// So a `Passivate` that carries the new count is behind the envelope in the mailbox, and a `Passivate` that
-    /// carries the old count does not stop the actor.
+    /// Puts an envelope into the mailbox; `moment` is the time of this use. The caller must hold the lock of the map entry.
+    /// The use counter is raised only after the envelope is in the mailbox. So a `Passivate` with the new count arrives
+    /// after the envelope, and a `Passivate` with an older count is ignored: either way the actor handles the envelope
+    /// before it stops.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);

@@ -40,8 +40,8 @@ pub struct CodeMatch {
     pub likeness: MatchKind,
 }
 
-/// Finds the code that a text can mean. Returns `None` if there is no such code, if there are several, or if the
-/// text itself is a code of the list.
+/// Finds the one code of the list that a misspelt text stands for. Returns `None` if no code is near enough, if several
+/// are, or if the text is a code of the list and needs no correction.
 pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {

@@ -111,8 +111,8 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Reserves more bytes for the same text, or fails at once. A holder of memory never waits, so two holders cannot
-    /// deadlock.
+    /// Reserves more bytes for the same request body, or fails at once. It never waits: two requests that each hold memory
+    /// and wait for more could deadlock.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = |permit: &OwnedSemaphorePermit| {
             Arc::clone(permit.semaphore()).try_acquire_many_owned(permits(bytes))

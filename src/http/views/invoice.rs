@@ -17,7 +17,7 @@ use crate::domain::payment::LedgerEntry;
 pub(crate) struct Included {
     pub(crate) lines: bool,
     pub(crate) ledger: bool,
-    /// The words that name no part of an invoice. The response warns about each of them.
+    /// The words in `include` that are not names of parts of an invoice. The response warns about each of them.
     pub(crate) unknown: Vec<String>,
 }
 
