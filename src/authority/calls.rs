@@ -178,8 +178,8 @@ impl Authority {
     }
 }
 
-/// Encodes text as one path segment. Text that cannot be a segment cannot be an IRN, so it gives `NotFound` without a
-/// call.
+/// Encodes an IRN as one segment of a path. Some texts, such as `..`, cannot be a segment. No IRN looks like that, so this
+/// returns `NotFound` and the authority is not called.
 fn path_part(text: &str) -> Result<String, AuthorityFailure> {
     path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),

@@ -82,9 +82,9 @@ impl QueueEstimator {
     }
 }
 
-/// Returns the position of a run that waits for `own` more urgent runs of the same taxpayer. One run of each taxpayer
-/// is claimed per round, so the run is claimed in round `own + 1`, and each other taxpayer has at most `own + 1` runs
-/// claimed before it.
+/// Returns the queue position of a run. `own` is the number of more urgent runs of the same taxpayer. Each round claims one
+/// run per taxpayer, so this run is claimed in round `own + 1`. Before it, at most `own + 1` runs of each other taxpayer are
+/// claimed.
 fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
     let turns = own + 1;
     due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))

@@ -252,7 +252,7 @@ impl Run {
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
     }
 
-    /// Returns the step with an effect whose outcome is unknown, if there is one.
+    /// Returns the step that was begun and has no known outcome, if this step has an effect at the authority.
     pub fn unsettled(&self) -> Option<Step> {
         self.intent.filter(|step| step.has_effect())
     }

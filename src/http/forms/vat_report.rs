@@ -1,5 +1,5 @@
-//! Report (spec.md): reads a sale and its VAT, and builds the document for the authority. The authority expects numbers
-//! as texts.
+//! The form of the operation Report (spec.md). It reads a sale and its VAT and builds the document for the authority, which
+//! expects numbers as JSON strings.
 
 use serde_json::{Map, Value, json};
 

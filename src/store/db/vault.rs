@@ -46,7 +46,7 @@ impl Vault {
         Ok(Self { current: EncryptionKey::parse(key)?, old: Vec::new() })
     }
 
-    /// Adds older keys, which only open texts.
+    /// Adds older keys. They are used only for decryption: new texts are always encrypted with the current key.
     pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, InvalidEncryptionKey> {
         let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })

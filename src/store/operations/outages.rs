@@ -79,7 +79,8 @@ pub async fn not_notified(
         .and_where(Expr::col("outage_id").eq(event.outage.to_string()))
         .and_where(Expr::col("edge").eq(event.edge.as_str()))
         .to_owned();
-    // The search finds the name of the event in a JSON list, where each name is in quotes.
+    // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
+    // longer name that contains it.
     let named = contains(&format!("\"{}\"", event.edge.event()));
     let ids: Vec<i64> = webhook_row::Entity::find()
         .select_only()

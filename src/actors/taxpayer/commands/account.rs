@@ -146,8 +146,8 @@ pub(super) fn record_verification(
     Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
 }
 
-/// Returns the event for a change of the verification. A taxpayer who becomes verified gets an event only if the
-/// taxpayer was unverified before or if the policy made the taxpayer wait for the verification.
+/// Returns the event for a change of the verification, if there is one. A change to verified gives no event if the
+/// verification was only pending and the policy let the taxpayer work meanwhile: then nothing changes for the taxpayer.
 fn verification_event(
     before: Verification,
     after: Verification,

@@ -156,7 +156,8 @@ async fn onboarding(
     Ok(onboarding)
 }
 
-/// Returns the contact person with an empty password hash. `onboarding` sets the hash later, if no value is taken.
+/// Returns the contact person with an empty password hash. `onboarding` sets the hash later, after it has checked that no
+/// other account has the unique values, because hashing is expensive.
 fn contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: String::new(),
