@@ -35,11 +35,12 @@ enum KeyStatus {
 /// most `bytes_max` bytes.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
-    (account, bytes_max): (KeyOwner, usize),
+    account: KeyOwner,
+    bytes_max: usize,
     mut request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    match arrive(state, (account, bytes_max), &mut request).await {
+    match arrive(state, account, bytes_max, &mut request).await {
         Err(error) => Ok(request.error_response(error)),
         Ok(KeyStatus::Unkeyed) => next.call(request).await,
         Ok(KeyStatus::Repeated(answer)) => Ok(request.into_response(answer)),
@@ -55,7 +56,8 @@ pub(crate) async fn visit(
 
 async fn arrive(
     state: &web::Data<ApiState>,
-    (account, bytes_max): (KeyOwner, usize),
+    account: KeyOwner,
+    bytes_max: usize,
     request: &mut ServiceRequest,
 ) -> Result<KeyStatus, ApiError> {
     let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };

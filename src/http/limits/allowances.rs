@@ -113,7 +113,8 @@ impl RateLimits {
     pub(crate) fn sensitive(
         &self,
         operation: SensitiveOp,
-        (account, taxpayer): (KeyOwner, i64),
+        account: KeyOwner,
+        taxpayer: i64,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
         let quota = match operation {

@@ -110,7 +110,7 @@ impl RoutePolicy {
                 Err(error) => request.error_response(error),
                 Ok(Admitted { account: Some(account), is_read: false, _call }) if is_taken => {
                     let body_bytes_max = self.body_bytes_max(&state.settings);
-                    idempotency::visit(&state, (account, body_bytes_max), request, next).await?
+                    idempotency::visit(&state, account, body_bytes_max, request, next).await?
                 }
                 Ok(_visitor) => next.call(request).await?,
             },
@@ -138,7 +138,7 @@ impl RoutePolicy {
         if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =
             (&counted, self.sensitive, account, taxpayer)
         {
-            counted = state.limits.sensitive(operation, (account, taxpayer), now);
+            counted = state.limits.sensitive(operation, account, taxpayer, now);
         }
         limits::noted(request.request(), counted)?;
         if let (Some(surface), true) = (self.surface, is_taken) {

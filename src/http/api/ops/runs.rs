@@ -105,36 +105,37 @@ type Moved = Result<ApiResponse, ApiError>;
 
 /// Declares one handler for each operator action, with the message of a success.
 macro_rules! moves {
-    ($($handler:ident = $to:expr, $said:literal;)+) => {$(
+    ($($handler:ident = $to:expr;)+) => {$(
         async fn $handler(
             state: web::Data<ApiState>,
             OperatorCaller(operator): OperatorCaller,
             id: web::Path<String>,
             body: Body,
         ) -> Moved {
-            move_run(&state, operator, &id, (body, $to, $said)).await
+            move_run(&state, operator, &id, body, $to).await
         }
     )+};
 }
 
 moves! {
-    pause_run = OperatorAction::Pause, "Pipeline run paused successfully";
-    resume_run = OperatorAction::Resume, "Pipeline run resumed successfully";
-    retry_run = OperatorAction::Retry, "Pipeline run retried successfully";
-    cancel_run = OperatorAction::Cancel, "Pipeline run cancelled successfully";
+    pause_run = OperatorAction::Pause;
+    resume_run = OperatorAction::Resume;
+    retry_run = OperatorAction::Retry;
+    cancel_run = OperatorAction::Cancel;
 }
 
-async fn move_run(
-    state: &ApiState,
-    operator_id: i64,
-    id: &str,
-    (body, to, said): (Body, OperatorAction, &'static str),
-) -> Moved {
+async fn move_run(state: &ApiState, operator_id: i64, id: &str, body: Body, to: OperatorAction) -> Moved {
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let run = path_ids::run(state, id).await?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let order = OperatorActionRequest { run: run.id, irn: run.irn, to, by };
     let run = state.taxpayers.apply_operator_action(run.taxpayer_id, order).await?;
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
-    Ok(ApiResponse::ok(said, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
+    let message = match to {
+        OperatorAction::Pause => "Pipeline run paused successfully",
+        OperatorAction::Resume => "Pipeline run resumed successfully",
+        OperatorAction::Retry => "Pipeline run retried successfully",
+        OperatorAction::Cancel => "Pipeline run cancelled successfully",
+    };
+    Ok(ApiResponse::ok(message, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
 }

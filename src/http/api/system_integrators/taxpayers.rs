@@ -112,7 +112,7 @@ async fn create_taxpayer(
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), taxpayer::read)?;
     let id = TaxpayerId(state.store.ids().next(IdKind::Taxpayer).await?);
-    let onboarding = onboarding(&state, (integrator, id), form.value).await?;
+    let onboarding = onboarding(&state, integrator, id, form.value).await?;
     let show = move |taxpayer: &Taxpayer| {
         let view = CreatedTaxpayer::from(taxpayer);
         let answer = ApiResponse::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
@@ -127,7 +127,8 @@ async fn create_taxpayer(
 /// earlier request with the same idempotency key already created this taxpayer.
 async fn onboarding(
     state: &ApiState,
-    (integrator_id, id): (IntegratorId, TaxpayerId),
+    integrator_id: IntegratorId,
+    id: TaxpayerId,
     new: NewTaxpayer,
 ) -> Result<Onboarding, ApiError> {
     let person = new.contact;
