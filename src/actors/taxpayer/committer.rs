@@ -112,6 +112,8 @@ async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
         Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. } | StoreError::Stale) => {
             group.iter().map(|_| Ok(None)).collect::<Vec<_>>()
         }
+        // A lock of one taxpayer's run or endpoint must not fail the others.
+        Err(error) if error.is_lock_conflict() => group.iter().map(|_| Ok(None)).collect(),
         Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
     };
     for (Queued { ready, reply }, outcome) in group.into_iter().zip(outcomes) {

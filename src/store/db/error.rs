@@ -31,6 +31,16 @@ impl From<DbErr> for StoreError {
     }
 }
 
+impl StoreError {
+    /// True if PostgreSQL gave up a statement because another transaction held a lock that the statement needed.
+    pub(crate) fn is_lock_conflict(&self) -> bool {
+        let Self::Unavailable(error) = self else { return false };
+        code(error).is_some_and(|code| LOCK_CONFLICTS.contains(&code.as_str()))
+    }
+}
+
+/// The SQLSTATE of a lock that was not granted in time, and that of a deadlock.
+const LOCK_CONFLICTS: [&str; 2] = ["55P03", "40P01"];
 /// The classes of SQLSTATE that mean that PostgreSQL rolled the transaction back: integrity violation, invalid
 /// transaction state and transaction rollback.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
@@ -60,4 +70,30 @@ pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
 /// True if a statement failed because another connection has locked the SQLite database.
 pub(crate) fn is_busy(error: &DbErr) -> bool {
     code(error).and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == SQLITE_BUSY)
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn a_lock_that_is_not_granted_in_time_is_told_from_a_database_that_is_gone() {
+        for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &["7".to_owned()]).await.unwrap();
+            tx.commit().await.unwrap();
+            let holder = test.store.begin().await.unwrap();
+            lanes::lock(&holder, LaneKind::Endpoint, "7").await.unwrap();
+            let waiting = test.store.begin().await.unwrap();
+            let refused = lanes::lock(&waiting, LaneKind::Endpoint, "7").await.unwrap_err();
+            assert!(refused.is_lock_conflict(), "{refused}");
+            drop(waiting);
+            let tx = test.store.begin().await.unwrap();
+            let other = lanes::lock_unversioned(&tx, LaneKind::Endpoint, "8").await;
+            assert!(other.is_ok(), "another lane is free");
+        }
+    }
 }
