@@ -14,6 +14,7 @@ use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::authority::admission::adaptive_limit::{AdaptiveLimit, CallStart, LoadSignal};
 use crate::authority::admission::call_origin::CallerAccount;
+use crate::authority::admission::overload_source::OverloadSource;
 use crate::authority::admission::wait_queue::WaitQueue;
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
@@ -39,6 +40,7 @@ pub(crate) struct CallLimits {
 
 struct LimitState {
     limit: AdaptiveLimit,
+    overload_source: OverloadSource,
     queue: WaitQueue<Sender<AdmissionSlot>>,
     /// The slots in use, in total and by account. They may exceed the limit for a while after the limit fell.
     used: u32,
@@ -133,7 +135,13 @@ impl CallLimits {
 
 impl LimitState {
     fn new(max: u32) -> Self {
-        Self { limit: AdaptiveLimit::new(max), queue: WaitQueue::new(), used: 0, used_by: HashMap::new() }
+        Self {
+            limit: AdaptiveLimit::new(max),
+            overload_source: OverloadSource::default(),
+            queue: WaitQueue::new(),
+            used: 0,
+            used_by: HashMap::new(),
+        }
     }
 
     /// Takes a free slot, unless the account has its full share. The call need not wait behind queued calls: if calls
@@ -159,6 +167,20 @@ impl LimitState {
         let next = self.queue.next(eligible)?;
         self.count(next.0);
         Some(next)
+    }
+
+    /// Passes the signal of an ended call to the limit. If calls fail for only one account, this does not lower the
+    /// limit, because the limit is for all accounts.
+    fn settle(&mut self, account: CallerAccount, call: CallStart, signal: LoadSignal, now: Timestamp) {
+        let signal = match signal {
+            LoadSignal::Overloaded if self.overload_source.on_overload(account, now) => LoadSignal::Neutral,
+            LoadSignal::Succeeded(_) | LoadSignal::Answered => {
+                self.overload_source.on_answer(account, now);
+                signal
+            }
+            _ => signal,
+        };
+        self.limit.settle(call, signal, now);
     }
 
     fn count(&mut self, account: CallerAccount) {
@@ -195,7 +217,7 @@ impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);
         if let Some(started) = self.started {
-            state.limit.settle(started, self.signal, self.limits.clock.now());
+            state.settle(self.account, started, self.signal, self.limits.clock.now());
         }
         state.release(self.account);
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
@@ -402,6 +424,22 @@ mod tests {
         for id in 2..20 {
             assert!(acquire_for(&limits, account(id)).is_some(), "there is a slot for {id}");
         }
+    }
+
+    #[test]
+    fn failures_of_one_account_do_not_lower_the_limit_for_others() {
+        let limits = limits(64);
+        let down: Result<(), AuthorityFailure> =
+            Err(AuthorityFailure::Retryable { reason: Cause::Down { status: 503 } });
+        let call = |id: i64, result: &Result<(), AuthorityFailure>| {
+            acquire_for(&limits, account(id)).unwrap().settle(result, Duration::from_millis(100));
+        };
+        (0..8).for_each(|_| call(1, &Ok(())));
+        assert_eq!(view(&limits).0, 16);
+        (0..100).for_each(|_| call(2, &down));
+        assert_eq!(view(&limits).0, 16);
+        call(3, &down);
+        assert_eq!(view(&limits).0, 11, "the calls of two accounts fail");
     }
 
     #[test]

@@ -9,5 +9,6 @@ pub(super) mod call_origin;
 pub(super) mod call_stats;
 pub(super) mod call_window;
 pub(super) mod open_breaker;
+pub(super) mod overload_source;
 pub(super) mod permit;
 pub(super) mod wait_queue;
