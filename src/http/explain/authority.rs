@@ -1,6 +1,5 @@
-//! Explains why the authority refused a document, from the text of the refusal. The text may hold several sentences. A
-//! sentence may begin with the path of a field, or it may be about the invoice's state. If the meaning of a sentence is
-//! unknown, the explanation repeats the sentence unchanged.
+//! Explains why the authority refused a document, from the sentences of the refusal. A sentence with a known meaning is
+//! explained by field, rule and expected value. Any other sentence is repeated unchanged.
 
 use serde_json::Value;
 
@@ -10,8 +9,7 @@ use crate::http::explain::received_value;
 use crate::http::respond::error::sentence;
 use crate::http::respond::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
 
-/// A known sentence of a refusal, recognised by its first words (`begins`) and its last words (`ends`). `path` is the
-/// field that the sentence is about.
+/// A sentence that the authority is known to send, recognised by its first words (`begins`) and last words (`ends`).
 struct SentencePattern {
     begins: &'static str,
     ends: &'static str,
@@ -33,8 +31,7 @@ const fn pattern(
 const STATUS: Option<&str> = Some("payment_status");
 const CUSTOMER: Option<&str> = Some("accounting_customer_party");
 
-/// Known sentences that do not begin with the path of a field. The rules `transition` and `state` mean that the
-/// invoice's current state does not allow the call.
+/// Known sentences that do not begin with the path of a field.
 #[rustfmt::skip]
 const SENTENCES: &[SentencePattern] = &[
     pattern("payment status cannot be set to ", "", STATUS, "transition", "a status that may follow the present one"),
@@ -53,11 +50,11 @@ const SENTENCES: &[SentencePattern] = &[
     pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
-/// The only sentence in `SENTENCES` that this service writes itself. The authority writes all the others.
+/// This service writes this sentence itself. Its explanation must not name the authority as the source.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
-/// Splits the text of a refusal at line ends and semicolons, and returns one explanation for each part. If one of the
-/// parts is not about a field, returns a single explanation of the whole text.
+/// Explains a refusal. If every part between line ends and semicolons is about a field, each part gets an explanation.
+/// Otherwise the whole text gets one.
 pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
@@ -72,8 +69,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let path = callers_path(name, document)?;
     let what = translated(what.trim_end_matches('.'), document);
     let found = meaning(&what);
-    // A first word without a dot may be an ordinary word instead of a field name. It counts as a field name only if the
-    // words after it have a known meaning or a colon follows it.
+    // The first word may be an ordinary word that is also the name of a field, such as `reference`. It counts as a
+    // field name only if a known phrase or a colon follows it.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
         return None;
     }
@@ -88,8 +85,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// Converts the caller's path of a field to the path of the same field in the document that was sent to the authority.
-/// The two paths differ only for the invoice category.
+/// Returns the path of a field in the document that was sent to the authority. Only `invoice_category` has another name
+/// there.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }

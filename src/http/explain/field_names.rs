@@ -1,6 +1,5 @@
-//! Translates the authority's field names to the caller's. The authority writes a field as the path of its own structs
-//! in lower case, without underscores. The caller's name is looked up in the refused document, or in the forms if the
-//! document lacks the field.
+//! Translates the authority's field names to the caller's, for example `taxtotal` to `tax_total`. The caller's name is
+//! taken from the refused document, or from the forms if the document lacks the field.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -14,11 +13,11 @@ use crate::http::forms::transmit;
 use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
-/// The authority's name and the caller's name of the invoice category. For all other fields, the two names differ only
-/// in case and underscores.
+/// The authority's name and the caller's name of the invoice category. The two names of any other field differ only in
+/// case and underscores.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
-/// The names of all fields in the forms of `/v1/app`. They are looked up by the name in lower case without underscores.
+/// All field names in the forms of `/v1/app`.
 static KNOWN: LazyLock<Names> = LazyLock::new(Names::of_forms);
 
 #[derive(Debug, Default)]
@@ -96,8 +95,8 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field, and the value of the field if the object `here` has it. Returns `None` if the
-/// field is unknown.
+/// Returns the caller's name of a field, and its value if the object `here` has the field. Returns `None` if neither
+/// `here` nor a form has it.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);

@@ -11,7 +11,7 @@ use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
 /// The maximum number of faults that get an explanation. Further faults appear only in the `errors` of the response.
 const EXPLAINED_MAX: usize = 100;
 
-/// Returns the error for a body in which a form found these faults, with an explanation of each.
+/// Returns the error for a body with these faults. The response explains each fault.
 pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
     let document = Value::Object(body.clone());
     let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| explained(fault, &document)).collect();

@@ -1,6 +1,6 @@
-//! Finds the rule and the expected value in a sentence about a field. A rule has the same id as in the forms. The
-//! tables hold the phrases of the authority and of common validators. In a phrase, `*` matches any text. If several
-//! phrases match, the first one is used.
+//! Finds the violated rule and the expected value in a sentence: `must be a number` violates the rule `type` and
+//! expects `a number`. The tables list phrases of the authority and of common validators, in which `*` stands for any
+//! text. The first phrase that matches is used.
 
 /// The rule that a sentence is about, and the value that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub(super) struct Meaning {
     pub(super) expected: String,
 }
 
-/// A row of a table: a phrase, the id of the rule, and the expected value. A `*` in the expected value stands for the
-/// text that the `*` in the phrase matched.
+/// A phrase, the id of the violated rule, and the expected value. A `*` in the expected value is replaced by the text
+/// that the `*` of the phrase matched.
 type Row = (&'static str, &'static str, &'static str);
 
 const PRESENCE: &[Row] = &[
@@ -124,7 +124,8 @@ const SIZES: &[Row] = &[
 
 const TABLES: [&[Row]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
 
-/// The tags of Go's validator, each with its meaning as a sentence. The authority checks documents with this validator.
+/// The authority checks documents with Go's validator, which names a violated rule by a tag. This table gives a
+/// sentence for each tag.
 const TAGS: [(&str, &str); 13] = [
     ("required", "is required"),
     ("oneof", "must be one of the values that the authority knows"),
@@ -141,7 +142,7 @@ const TAGS: [(&str, &str); 13] = [
     ("numeric", "must be a number"),
 ];
 
-/// Returns the meaning of `what`, a sentence from which the field name was removed.
+/// Finds the meaning of a sentence without its field name, such as `must be a number`.
 pub(super) fn meaning(what: &str) -> Option<Meaning> {
     let what = what.trim().trim_end_matches('.');
     let row = |(phrase, rule, expected): &Row| {
@@ -164,8 +165,8 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// Returns the part of the text that the first `*` of the phrase matches; `None` if the phrase does not match the text.
-/// The case of the words before the first `*` is ignored. A second `*` must end the phrase; it matches any text.
+/// Matches a text with a phrase, and returns the text at the first `*`. The case of the words before the first `*` is
+/// ignored. A second `*` may only be at the end of the phrase.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

@@ -1,7 +1,6 @@
-//! The taxpayer that a call on the access point surface acts for (docs/contract.md, "Keys and accounts"). A call with
-//! a taxpayer's key acts for that taxpayer. For a call with an integrator's key, the first of these that is present
-//! and well formed decides: the business id, the IRN's service id, `integrator_service_id`, `agent_tin`, the header
-//! `x-taxpayer-id`.
+//! Finds the taxpayer that a call on the access point surface acts for. A taxpayer's key acts for that taxpayer. A call
+//! with an integrator's key names the taxpayer by the first of these that is valid: the business id, the IRN's service
+//! id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -68,8 +67,8 @@ pub(crate) async fn for_body(
     }
 }
 
-/// Refuses a taxpayer that the authority has not confirmed, unless the settings allow it. Such a taxpayer may have
-/// claimed the service id of another taxpayer, and the authority does not check who uses a service id.
+/// Refuses a taxpayer that the authority has not confirmed, unless the settings allow it. Otherwise anyone could
+/// register with the service id of another taxpayer, since the authority does not check who uses it.
 fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     Ok(taxpayer)
@@ -94,8 +93,8 @@ async fn named(
     }
 }
 
-/// Returns true if a call with a taxpayer's own key sends the service id of another taxpayer. An integrator may send
-/// any service id, because the id may be the integrator's own.
+/// Returns true if a call with a taxpayer's key has the service id of another taxpayer in `integrator_service_id`. An
+/// integrator's call is not checked, because the service id may be the integrator's own.
 pub(crate) async fn names_another(
     state: &ApiState,
     caller: Caller,
@@ -122,7 +121,7 @@ enum Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Returns the first name that is present and well formed. The module's documentation gives the order of the names.
+    /// Returns the first of these names that is present and valid, in the order of the variants.
     fn of(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);

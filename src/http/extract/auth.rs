@@ -1,5 +1,5 @@
-//! Authentication: turns the `x-api-key` into a caller of the domain, or refuses the request. The key is looked up at
-//! every request, so that a rotated key is refused at once. The surface of the path decides the error code.
+//! Authentication: finds the account of the `x-api-key`, or refuses the request. The key is looked up at every request,
+//! so that a rotated key is refused at once.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
@@ -52,7 +52,8 @@ impl Surface {
         [ErrorCode::Unauthenticated, self.otherwise]
     }
 
-    /// Refuses a request whose key this surface does not accept.
+    /// Returns the account of the request's key. Refuses a key of a kind that this surface does not accept, and a write
+    /// with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
         let Some(account) = account else { return Err(failed(request, self.otherwise)) };
@@ -97,7 +98,7 @@ fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
     request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
 }
 
-/// Marks a request that changes nothing, so that a read-only key suffices. The policy of the path sets the mark.
+/// The policy of a path adds this to a request that changes nothing. Such a request may have a read-only key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangesNothing;
 

@@ -1,6 +1,5 @@
-//! The body of a request as JSON. The handler reads it after the caller was authorized. Size and time are limited
-//! while the body arrives. Memory is reserved before the first byte is read, first for the text and then for the
-//! parsed values. Dropping the text or the values releases their memory.
+//! Reads the body of a request as JSON, within limits of size and time. Memory is reserved before the first byte is
+//! read, first for the text and then for the parsed values. Dropping the text or the values releases their memory.
 
 use std::future::{Ready, ready};
 use std::ops::Deref;
@@ -20,8 +19,8 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The number of bytes that are reserved at first for a body without `Content-Length`. Each time the body outgrows the
-/// reservation, the reservation is doubled.
+/// The bytes that are reserved at first for a body without `Content-Length`. The reservation is doubled each time the
+/// body outgrows it.
 const ROOM_AT_FIRST: usize = 64 * 1024;
 
 /// A body that has not been parsed yet.
@@ -121,7 +120,7 @@ impl Body {
         Self { bytes_max, ..self }
     }
 
-    /// Parses the body as a JSON object. An empty body counts as an empty object, whatever the headers say.
+    /// Parses the body as a JSON object. An empty body gives an empty object, even if its content type is not JSON.
     pub(crate) async fn object_or_nothing(self) -> Result<JsonObject, ApiError> {
         let (is_json, state) = (self.declared.is_json, self.state.clone());
         let text = self.in_time().await?;
@@ -196,14 +195,14 @@ impl BodyText {
         Ok(JsonObject { members, _room: Some(room) })
     }
 
-    /// Runs `read` on the text. Then releases the memory of the text and `room`, the memory of the parsed values.
+    /// Runs `read` on the text. Then drops the text and `room`, the permit for the memory of its parsed values.
     pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
         let result = read(&self.bytes);
         drop(room);
         result
     }
 
-    /// Reserves memory for the values that parsing this text makes.
+    /// Reserves memory for the values that are parsed from this text.
     pub(crate) async fn room_for_values(&self, state: &ApiState) -> Result<BodyPermit, ApiError> {
         state.bodies.values(self.account, &self.bytes).await
     }

@@ -1,7 +1,6 @@
-//! Reads a body as a JSON object and reports a fault for each forbidden key. A key that is sent twice is forbidden:
-//! JSON does not say which of the two members counts, so a proxy, a log and this service may each choose a different
-//! one, for example of two amounts. A key that begins with a private token of the JSON library is forbidden too: other
-//! programs that use the library would read the object with this key as a number or as JSON text.
+//! Reads a body as a JSON object and reports forbidden keys. A duplicate key is forbidden, because a proxy and this
+//! service may each use a different one of its values. A reserved key begins with a private token of the JSON library,
+//! which would read the object with this key as a number or as JSON text.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +16,7 @@ use crate::http::respond::error::ApiError;
 const WHOLE_BODY: &str = "body";
 /// The largest number of forbidden keys that are reported.
 const KEY_FAULTS_MAX: usize = 20;
-/// A fault shows at most this many bytes of a forbidden key, and of the path to the key. A key may be as long as the
-/// body.
+/// A fault shows only this many bytes of a key and of its path, because a key may be as long as the body.
 const KEY_BYTES_SHOWN: usize = 100;
 const PATH_BYTES_SHOWN: usize = 300;
 /// The field with the items of a batch. Each item is accepted or refused separately.
@@ -28,7 +26,8 @@ const ITEMS: &str = "invoices";
 #[derive(Debug)]
 pub(crate) struct BatchBody {
     pub(crate) object: Map<String, Value>,
-    /// The faults for forbidden keys within items, by the index of the item. The path of a fault begins at the item.
+    /// The faults for forbidden keys within items, by the index of the item. The paths of the faults are relative to
+    /// the item.
     pub(crate) key_faults: BTreeMap<usize, Faults>,
 }
 
@@ -89,8 +88,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. For a reserved key, the fault's path ends at the object that contains the
-/// key. The path leaves out the reserved key itself, because the response may use the path as the key of an object.
+/// Returns the fault for a forbidden key. The path of a reserved key ends at the object that has it: a response may use
+/// the path as a key, which must not be reserved.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
@@ -182,7 +181,6 @@ mod tests {
             let at = |path: &str| [(path.to_owned(), "reserved")];
             assert_eq!(faults(&format!(r#"{{"{key}":"1"}}"#)), at("body"));
             assert_eq!(faults(&format!(r#"{{"a":[{{"b":1,"{key}":"{{}}"}}]}}"#)), at("a.0"));
-            // A body with both a duplicate key and a reserved key: both are reported.
             let hidden = format!(r#"{{"price":1,"price":500,"x":{{"{key}":"{{\"a\":1,\"b\":2}}"}}}}"#);
             assert_eq!(faults(&hidden), [("price".to_owned(), "duplicate"), ("x".to_owned(), "reserved")]);
         }
@@ -218,8 +216,8 @@ mod tests {
         ] {
             assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
         }
-        // The body has more items than a batch may have, each with a fault. Only the faults of the first `INVOICES_MAX`
-        // items are stored.
+        // The batch has more items than allowed, each with a fault. Only the faults of the first `INVOICES_MAX` items
+        // are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
         let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
         assert_eq!(body.key_faults.len(), INVOICES_MAX);

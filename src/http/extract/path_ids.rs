@@ -18,7 +18,7 @@ pub(crate) fn invoice_id(text: &str) -> Result<InvoiceId, ApiError> {
     parse_number(text).map(InvoiceId).ok_or_else(ApiError::invoice_not_found)
 }
 
-/// Returns the reference unchanged if an invoice with it may exist. A malformed portal id gives "invoice not found".
+/// Refuses a malformed portal id with "invoice not found". Returns any other reference unchanged.
 pub(crate) fn which(which: InvoiceRef) -> Result<InvoiceRef, ApiError> {
     let may_be = which.kind != UniqueNoType::PortalId || parse_number(&which.text).is_some();
     may_be.then_some(which).ok_or_else(ApiError::invoice_not_found)

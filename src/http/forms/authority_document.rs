@@ -25,8 +25,8 @@ pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value 
     document
 }
 
-/// Replaces `invoice_category` by the authority's field `invoice_kind`, and writes `payment_status` as the authority
-/// writes it.
+/// Renames `invoice_category` to the authority's `invoice_kind`, and sets `payment_status` to the authority's word for
+/// it.
 pub(crate) fn rename(
     fields: &mut Map<String, Value>,
     category: Option<Category>,

@@ -34,8 +34,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     Some(candidates)
 }
 
-/// Marks each item of the batch in which the JSON parser found a duplicate or reserved key (`key_faults`) as failed. If
-/// an item has two `invoice_no` keys, its invoice number is dropped because it is ambiguous.
+/// Refuses the items with a duplicate or reserved key. If an item has two `invoice_no` keys, its invoice number is
+/// ambiguous and is dropped.
 pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {

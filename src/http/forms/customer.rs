@@ -14,7 +14,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Optio
     read_with(reader, category, category.is_some_and(Category::needs_tin))
 }
 
-/// Reads a customer. `needs_tin` decides whether the tax number is required.
+/// Reads a customer whose tax number is required only if `needs_tin` is true, whatever the category.
 pub(crate) fn read_with(
     reader: &mut Reader<'_>,
     category: Option<Category>,

@@ -11,10 +11,10 @@ use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::text_checks::is_letters;
 
-/// The allowed number of digits in a telephone number. A telephone number is a `+` followed by these digits.
+/// A telephone number is a `+` followed by this many digits.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
-/// Reads the supplier or the customer of a document. If a taxpayer is given, the tax number must be that taxpayer's.
+/// Reads the supplier or the customer of a document. If `taxpayer` is given, the party must have its tax number.
 pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     ownership::tin(reader, taxpayer);
@@ -37,8 +37,7 @@ pub(crate) fn address(reader: &mut Reader<'_>, needs_zone: bool) -> Option<()> {
     reader.required("country").formatted(country_rule(), |text| is_letters(text, 2)).map(drop)
 }
 
-/// The totals that the document states. The fields have shorter names than in the document, for example `lines` for
-/// `line_extension_amount`.
+/// The stated totals, under short names: `lines` is the document's `line_extension_amount`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Totals {
     pub(crate) lines: Amount,
@@ -66,8 +65,8 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// Reads the lines of a document; `line` is the form of one line. Reports a fault if the sum of the line amounts
-/// differs from the total that the document states.
+/// Reads the lines of a document, each with the form `line`. Reports a fault if their amounts do not add up to the
+/// stated total.
 pub(crate) fn lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,
@@ -80,13 +79,12 @@ pub(crate) fn lines(
     }
 }
 
-/// Returns the rule that the amounts of the lines must add up to the stated `line_extension_amount`.
 pub(crate) fn lines_sum_rule() -> FieldRule {
     let sentence = "must add up to legal_monetary_total.line_extension_amount";
     FieldRule::expecting("sum", sentence, "items that add up to legal_monetary_total.line_extension_amount")
 }
 
-/// Reads a line of Submit. Returns the line's amount, which is added to the sum of the lines.
+/// Reads a line of Submit and returns its amount.
 pub(crate) fn line(reader: &mut Reader<'_>) -> Option<Amount> {
     line_of(reader, true)
 }

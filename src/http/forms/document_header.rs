@@ -1,4 +1,4 @@
-//! Reads the header of an authority document, such as its dates and notes, and tells what the invoice type requires.
+//! Reads the header of an authority document, such as its dates and notes.
 
 use jiff::civil::Date;
 

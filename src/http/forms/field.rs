@@ -1,6 +1,5 @@
-//! One field of a body, with one reading method for each value type. A reading method returns the value. If the value
-//! is invalid, the method reports a fault and returns `None`. A fault names the violated rule by a stable id and by a
-//! sentence.
+//! Reads one field of a body. There is one method for each value type. A method returns the value, or reports a fault
+//! and returns `None`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -23,7 +22,7 @@ use crate::http::forms::text_checks::{self, chars, is_letters, line, listed, mat
 pub(crate) const TEXT_MAX: usize = 255;
 /// The maximum length, in characters, of a long text for which the specification gives no limit.
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
-/// The maximum length of an IRN, in characters. An IRN consists of an invoice number, a service id and a date.
+/// The maximum length of an IRN: an invoice number, and 18 characters for the service id, the date and two hyphens.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
 const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 /// The maximum number of items in a list for which the specification gives no limit.
@@ -209,7 +208,6 @@ impl<'f> Field<'f> {
         }
     }
 
-    /// Reads a nested object with `form`, the form of that object.
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         if self.recorder.is_some() {
             self.described(|| FieldType::Object(FormSchema::of(form)));
@@ -303,8 +301,8 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads the items of a list with `read`. Reading goes on after an invalid item, so that the caller sees the faults
-    /// of all items. It stops early only when the report holds the maximum number of faults.
+    /// Reads the items of a list with `read`. Goes on after an invalid item, so that the caller sees the faults of all
+    /// items, until the report is full.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
             return self.broken(FieldRule::Type("an array"));
@@ -352,8 +350,8 @@ impl<'f> Field<'f> {
         self.or_required(self.value.filter(|value| !is_blank(value)))
     }
 
-    /// Returns the value of a field that is not a text. A blank text counts as absent only in a required field. In an
-    /// optional field it is returned, so that it is reported as a value of the wrong type.
+    /// Returns the value of a field that is not a text. A blank text in a required field is reported as a missing
+    /// value, and in an optional field as a value of the wrong type.
     fn given(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }

@@ -1,5 +1,5 @@
-//! Derives the schema of a form by running the form on an empty object. While the form runs, each requested field
-//! records its name, presence and type. So the API document always agrees with the form's checks.
+//! Derives the schema of a form by running the form on an empty object. Each field that the form requests is recorded,
+//! so the API document always agrees with the form's checks.
 
 use std::cell::RefCell;
 
@@ -92,7 +92,7 @@ pub(crate) enum FieldType {
     },
 }
 
-/// Collects the fields that a form requests while the form reads an empty object.
+/// Collects the fields that a form requests.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaRecorder(RefCell<Vec<Property>>);
 
@@ -113,7 +113,7 @@ impl Property {
 }
 
 impl FieldType {
-    /// Returns the ids of the rules that a value can violate although it has the JSON type of this field type.
+    /// Returns the ids of the rules that a value of the right JSON type may still violate.
     fn rules(&self) -> [Option<&'static str>; 3] {
         match self {
             Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],

@@ -11,7 +11,7 @@ const TIN_MAX: usize = 50;
 const DESCRIPTION_MAX: usize = 500;
 const CITY_MAX: usize = 100;
 const POSTAL_ZONE_MAX: usize = 50;
-/// The allowed length of a telephone number, in characters. Its format is not checked: any characters are allowed.
+/// The allowed length of a telephone number, in characters. Any characters are allowed.
 const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
 /// Reads a customer. A tax number and a description are required if the invoice category is for a business or a

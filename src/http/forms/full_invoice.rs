@@ -1,5 +1,5 @@
-//! Create Invoice (Full) (spec.md). The caller states the totals of the invoice. The form checks that the totals agree
-//! with each other and with the lines. Received fields that have no database column are kept in the draft's extras.
+//! Create Invoice (Full) (spec.md). The caller states the totals, which must agree with each other and with the lines.
+//! Fields without a database column are stored as JSON in the draft's `extras`.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ use crate::http::forms::references;
 use crate::http::forms::report::{self, Accepted};
 use crate::http::forms::standard_invoice::warn_unless_submittable;
 
-/// What the form's checks need in addition to the body and the authority's lists.
+/// The values with which the form compares the date and the IRN of the invoice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account<'a> {
     /// The latest allowed issue date.
@@ -55,7 +55,7 @@ pub(crate) fn read(
     Ok(form)
 }
 
-/// Reads the draft. The draft's extras stay empty; `read` adds them afterwards.
+/// Reads the draft without its extras. The function `read` adds them.
 pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Option<Draft> {
     let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());

@@ -1,7 +1,6 @@
-//! Reads the settings for notifying a taxpayer's ERP (spec.md, "Option lists"). The authentication type and the data
-//! format determine which fields are allowed. A field that belongs to another type or format is a fault, so that no
-//! caller believes that the field took effect. This form does not require secrets, because they may already be stored.
-//! The code that stores the settings checks whether a secret is missing.
+//! Reads the settings for notifying a taxpayer's ERP. A field of another authentication type or data format is a fault,
+//! so that no caller believes that the field took effect. A secret may be absent here if it is already stored; the code
+//! that stores the settings checks this.
 
 use url::Url;
 
@@ -197,8 +196,7 @@ fn format(reader: &mut Reader<'_>, kind: Option<DataFormat>) -> Option<Format> {
     let value = "of visible ASCII characters without quotation marks";
     let action_rule = FieldRule::must_be("action", value);
     let action = reader.optional("action").formatted(action_rule, is_action);
-    // The default SOAP action contains the namespace. So the namespace may have only characters that an action may
-    // have.
+    // The namespace becomes part of the default SOAP action, so it may have only the characters of an action.
     let is_uri = |text: &str| is_action(text) && Url::parse(text).is_ok();
     let value = "an absolute URI of visible ASCII characters without quotation marks";
     let namespace = reader.optional("namespace").formatted(FieldRule::must_be("uri", value), is_uri);

@@ -18,8 +18,8 @@ use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
-/// The query parameters that a link to the next page repeats: the filters and the page size. It does not repeat `page`,
-/// because the cursor replaces the page number.
+/// The query parameters that the link to the next page repeats. `page` is not among them, because the link has a
+/// cursor.
 const FILTERS: [&str; 10] = [
     "per_page",
     "batch_no",
@@ -120,9 +120,8 @@ fn short(text: &str) -> Result<String, FieldRule> {
     text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
 }
 
-/// Parses a time in one of three formats: RFC 3339, the format of the times in the Invoice object, or a day. A time
-/// without an offset is UTC. A plus sign that the caller did not percent-encode arrives as a blank, so a blank is read
-/// as a plus sign.
+/// Parses an RFC 3339 time, a time as the Invoice object shows it, or a day. A time without an offset is UTC. A blank
+/// is read as `+`, because a query decodes an unescaped `+` as a blank.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);
