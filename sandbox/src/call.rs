@@ -16,7 +16,7 @@ pub(crate) struct Call {
     pub(crate) body: Value,
     pub(crate) api_key: String,
     pub(crate) api_secret: String,
-    /// How many calls of this operation about this invoice have arrived, including this call; 0 until the call is
+    /// The number of calls of this operation about this invoice so far, including this call; 0 until the call is
     /// counted.
     pub(crate) nth: u32,
     /// True if a fault makes the customer's access point unreachable for this call.
@@ -43,7 +43,7 @@ impl Call {
         })
     }
 
-    /// Returns the reference number in the path; if the path has none, the member `irn` of the body.
+    /// Returns the reference number (IRN) in the path, or else the member `irn` of the body.
     pub(crate) fn irn(&self) -> Option<&str> {
         match &self.subject {
             Subject::Irn(irn) => Some(irn),

@@ -1,7 +1,7 @@
-//! The log of the calls received, oldest first. It keeps at most `CALLS_MAX` calls.
+//! The log of the received calls, oldest first.
 //!
-//! A call is listed as `pending` when it arrives. Its `Recording` completes the entry when it is dropped, so the
-//! entry is completed however handling ends. The log shows the answer sent, even if the caller had disconnected.
+//! A call is listed as `pending` when it arrives. When its handling ends in any way, its
+//! `Recording` is dropped and completes the entry.
 
 use std::{
     collections::VecDeque,
@@ -48,7 +48,6 @@ impl CallRecord {
         self.ending == Ending::Pending
     }
 
-    /// Returns the HTTP status of the answer; `None` if no answer has been sent.
     pub fn status(&self) -> Option<u16> {
         match self.ending {
             Ending::Answered(status) => Some(status),
@@ -100,7 +99,7 @@ impl Lines {
 }
 
 impl CallLog {
-    /// Adds a call that has arrived to the log, as pending.
+    /// Adds a call that has just arrived. Its ending is "pending" until the returned `Recording` is dropped.
     pub(crate) fn begin(&self, request: &Arrival<'_>) -> Recording<'_> {
         let line = self.lock().push(CallRecord {
             method: request.method.to_owned(),

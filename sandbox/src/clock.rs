@@ -1,7 +1,4 @@
-//! The only module that reads the wall clock.
-//!
-//! The simulator plays the outside world, so it uses the real time and no test clock. Functions elsewhere that depend
-//! on the time take it as an argument or ask this module.
+//! The only module that reads the wall clock. Other code asks this module or takes the time as an argument.
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 

@@ -1,8 +1,7 @@
-//! Handles every call to the authority: logs it, checks the keys, counts it, looks for a fault, waits while the limit
-//! of concurrent calls is reached, and performs the operation.
+//! Handles every call to the authority: logs it, checks the keys, counts it, applies a fault, waits while the limit of
+//! concurrent calls is reached, and performs the operation.
 //!
-//! Only this module applies a fault to a call. The operations do not know faults; they see only conditions of the call,
-//! such as an access point that is offline. If a fault prevents the operation, the call does not wait.
+//! The operations do not know faults. They see only conditions of the call, such as `offline`.
 
 use std::time::Duration;
 
@@ -58,8 +57,7 @@ fn refuse_keys(call: &Call, state: &State) -> Option<Refusal> {
     (!fits && !call.operation.is_public()).then(Refusal::wrong_key)
 }
 
-/// Counts the call and returns the effect of its fault, if any. Records the conditions (offline, unhealthy) in the
-/// call itself.
+/// Counts the call and returns the effect of its fault, if any. Sets `call.offline` and `call.unhealthy`.
 fn count_and_find_fault(call: &mut Call, state: &State) -> Option<Effect> {
     let irn = call.irn().map(str::to_owned);
     call.nth = state.ledger.open().tally.count(call.operation, irn.as_deref().unwrap_or_default());
@@ -78,8 +76,7 @@ fn moment(call: &Call) -> FaultContext<'_> {
     FaultContext { operation: call.operation, irn: call.irn(), nth: call.nth, at: clock::now() }
 }
 
-/// Handles a call with a fault. A latency delays only the answer: an operation that the fault allows is performed at
-/// once.
+/// Handles a call with a fault. A latency delays only the answer: the operation itself is performed at once.
 async fn apply_fault(
     request: &HttpRequest,
     call: &Call,
@@ -108,8 +105,8 @@ async fn apply_fault(
     if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
 }
 
-/// Waits while the limit of concurrent calls is reached, performs the operation, and returns the answer after the
-/// latency of the call.
+/// Waits for a free slot, performs the operation, and returns the answer after the latency that was set for the
+/// operation.
 async fn serve(call: &Call, state: &State) -> AuthorityReply {
     let slot = state.latencies.acquire(state.seed(), &moment(call)).await;
     let reply = perform(call, state);

@@ -1,8 +1,7 @@
 //! A simulator of the tax authority: real HTTP, real checks, and network faults on demand.
 //!
-//! Its main guarantee: an invoice is signed at most once, and the control interface shows the number of attempts. The
-//! simulator imports nothing of the relay. Deliberately absent: persistence (a stop loses all state), TLS, and any
-//! opinion on how a client should retry.
+//! An invoice is signed at most once, and the control interface shows the number of attempts. The simulator imports
+//! nothing of the relay. Its state is in memory only, and it has no TLS.
 
 mod call;
 mod calls;

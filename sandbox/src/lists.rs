@@ -1,7 +1,5 @@
-//! The authority's reference lists, compiled in and served unchanged.
-//!
-//! Order, trailing blanks and duplicate rows are kept as the authority has them. The codes that documents are checked
-//! against come from the same lists and are read once.
+//! The authority's reference lists, compiled in and served unchanged, with the authority's order, trailing blanks and
+//! duplicate rows.
 
 use std::{collections::HashSet, sync::LazyLock};
 

@@ -31,8 +31,8 @@ struct AccessPoint {
 
 pub(crate) struct Notices {
     access_points: Mutex<Vec<AccessPoint>>,
-    /// The runtime that delivers the notices. It is stored because any thread, even outside a runtime, may register
-    /// an access point.
+    /// The runtime that delivers the notices. It is stored because `register` may be called on a thread outside a
+    /// runtime.
     runtime: Handle,
 }
 

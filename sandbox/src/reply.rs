@@ -1,7 +1,7 @@
 //! The JSON envelope of every answer, and the words of refusals.
 //!
 //! Success is `{ code, data, message }`. Failure is `{ code, data: null, message, error }`, where `error` has one of
-//! the several forms that the authority uses. Deliberately not here: HTTP libraries.
+//! several forms (`Shape`), as at the authority.
 
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl Refusal {
         Self::new(400, "unable to validate api key")
     }
 
-    /// Refuses a document. `words` is a lower-cased struct path and the rule that its value breaks.
+    /// Refuses a document with the fault `words`: the path of a value and the rule that the value breaks.
     pub(crate) fn document(words: String) -> Self {
         Self { status: 400, words, shape: Shape::Details }
     }
@@ -76,8 +76,7 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// Answers with a server error. Its member `error` is a plain string, the message, and not an object, as in the
-    /// authority's own replies.
+    /// Answers with a server error. Its member `error` is the message as text, as in the authority's own server errors.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }
@@ -90,8 +89,7 @@ impl Refusal {
         Self { words: dialect.words(&self.words).to_owned(), ..self }
     }
 
-    /// Returns the answer for this refusal. `id` and `handler` become members of `error`; the authority's support
-    /// asks for the id.
+    /// Returns the answer. `id` and `handler` become members of `error`.
     pub(crate) fn reply(&self, id: &str, handler: &str) -> AuthorityReply {
         let mut body = json!({ "code": self.status, "data": null, "message": self.words });
         let mut error = json!({ "id": id, "handler": handler, "public_message": self.words });

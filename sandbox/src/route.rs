@@ -65,10 +65,10 @@ impl Operation {
     }
 }
 
-/// The invoice, party, business, entity or list that the last part of a path names.
+/// The thing that the last part of the path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// The path names no subject; the body may name one.
+    /// The path names nothing; the body may contain an IRN.
     None,
     Irn(String),
     Tin(String),

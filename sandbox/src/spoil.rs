@@ -1,7 +1,5 @@
-//! Applies a fault to an answer.
-//!
-//! For a fault that prevents the operation, this module provides the refusal to send. For a fault that makes an answer
-//! unreadable, the operation is performed, and this module spoils the body of the answer but keeps the status.
+//! Applies a fault to an answer: either the fault's refusal is sent instead, or the body of the answer is made
+//! unreadable.
 
 use actix_web::{
     HttpResponse,
@@ -17,7 +15,7 @@ use crate::reply::{AuthorityReply, Refusal};
 
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
-/// Returns the refusal that a fault sends instead of performing the operation; `None` if the fault sends no refusal.
+/// Returns the refusal that is sent instead of performing the operation; `None` for a fault that sends no refusal.
 pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {
@@ -30,8 +28,8 @@ pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     })
 }
 
-/// Returns the HTTP response for this answer. The kinds `Garbage`, `Xml` and `MissingFields` make the body
-/// unreadable.
+/// Returns the HTTP response for this answer. The kinds `Garbage`, `Xml` and `MissingFields` spoil the body and keep
+/// the status.
 pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {

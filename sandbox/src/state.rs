@@ -1,6 +1,5 @@
-//! The state of the simulator, shared by its workers and by tests in the same process.
-//!
-//! The public methods offer the same functions as the control interface over HTTP.
+//! The state of the simulator, shared by its workers and by tests in the same process. Its public methods do what the
+//! control interface does over HTTP.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -123,7 +122,7 @@ impl State {
         self.notices.clear();
     }
 
-    /// Sends a notice to every access point, although no invoice has changed.
+    /// Sends a notice to every access point, also if the invoice has not changed.
     pub fn notify(&self, irn: &str, message: &str) {
         self.notices.notify(irn, message);
     }

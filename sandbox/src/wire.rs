@@ -1,9 +1,8 @@
-//! Breaks a connection on purpose.
+//! Breaks a connection on purpose, so that the caller gets no answer, not even headers.
 //!
-//! A broken connection must never look like an answer. So the body fails before its first byte, and the server closes
-//! the connection without sending the headers. For a reset, the socket must also be told to discard its buffers when it
-//! is closed. The framework owns the socket, so `keep` stores a second handle of the socket for each connection, and
-//! `reset` uses that handle.
+//! `drop_reply` sends a body that fails before its first byte, so the server closes the connection without sending
+//! anything. `reset` closes the socket with a TCP reset. The server owns the socket, so `keep` stores a second handle
+//! for `reset`.
 
 use std::{
     any::Any,
@@ -47,7 +46,7 @@ pub(crate) fn reset(request: &HttpRequest) -> HttpResponse {
     drop_reply()
 }
 
-/// A response body that announces one byte and fails before sending it.
+/// A response body that fails before its first byte.
 struct Severed;
 
 impl MessageBody for Severed {

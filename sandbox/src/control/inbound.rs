@@ -1,7 +1,7 @@
-//! Creates an invoice from an invented supplier to a tax number of the caller's choice.
+//! Creates an invoice from an invented supplier to any customer's tax number.
 //!
-//! The invoice is added as signed and transmitted, as if another access point had sent it, and the registered access
-//! points are notified. The customer downloads and acknowledges the invoice like any other.
+//! The invoice is already signed and transmitted, as if another access point had sent it, and the registered access
+//! points are notified. The customer downloads and acknowledges it like any other invoice.
 
 use actix_web::{HttpResponse, web::Data};
 use jiff::civil::Date;
@@ -29,10 +29,9 @@ pub struct Inbound {
     pub supplier_name: Option<String>,
     pub supplier_tin: Option<String>,
     pub customer_name: Option<String>,
-    /// A complete document to use instead of the generated one. The tax number of its customer must be equal to
-    /// `tin`.
+    /// A complete document to use instead of the generated one. Its customer must have the tax number `tin`.
     pub document: Option<Value>,
-    /// False adds the invoice without a notice, so that only the operation `pull` finds the invoice. True by default.
+    /// If false, no notice is sent, and a client finds the invoice only with `pull`. The default is true.
     pub notify: Option<bool>,
 }
 
@@ -41,7 +40,7 @@ pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> Htt
 }
 
 impl State {
-    /// Adds an invoice addressed to a tax number. Returns the reference number of the invoice.
+    /// Adds a transmitted invoice to the customer with the tax number `inbound.tin`. Returns the IRN of the invoice.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.ledger.open().invoice_count();

@@ -14,8 +14,8 @@ use base64::{
 };
 use serde_json::{Value, json};
 
-/// Encrypts the document. Returns `{ iv_hex, pub, data }`, or an error if the part of `api_key` before the first
-/// hyphen does not have eight characters.
+/// Encrypts the document. Returns `{ iv_hex, pub, data }`. Fails if the first group of `api_key` (up to the first
+/// hyphen) does not have eight characters.
 pub(crate) fn seal(document: &str, api_key: &str) -> Result<Value, Unspecified> {
     let mut half = [0; 18];
     rand::fill(&mut half)?;

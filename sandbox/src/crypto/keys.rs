@@ -1,8 +1,7 @@
-//! The key pair that QR codes are made with, and the keys file that a taxpayer would download.
+//! The key pair for QR codes, and the keys file that a taxpayer would download.
 //!
-//! The certificate is an opaque text that is part of every QR code. It is short, because RSA with 2048 bits encrypts
-//! at most 245 bytes. Generating the pair is slow, so the pair is generated on first use, once per process. All
-//! simulators of the process share the pair.
+//! The certificate in the file is an arbitrary text that is part of every QR code. It is short, because RSA with 2048
+//! bits encrypts at most 245 bytes. Generating the pair is slow, so it is generated once per process.
 
 use std::sync::LazyLock;
 

@@ -11,7 +11,7 @@ use super::{
 use crate::irn::Irn;
 use crate::lists;
 
-/// The values of a checked document that the ledger stores next to the document.
+/// The values of a checked document that are stored with the signed invoice.
 #[derive(Debug, Clone)]
 pub(crate) struct Essence {
     pub(crate) business_id: String,

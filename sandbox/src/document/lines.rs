@@ -32,8 +32,7 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// Requires the member for services or the member for products. If the member for services is present, the member for
-/// products is not checked.
+/// Requires the member `service` or the member `product` of the line. If both are present, only `service` is checked.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

@@ -1,8 +1,7 @@
-//! Checks whether the authority would sign a document.
+//! Checks whether the authority would sign a document. The checks stop at the first fault.
 //!
-//! The checks stop at the first fault. A fault is written as the authority writes it: the path of the value in
-//! lower-cased struct names, then the rule that the value breaks. Classification codes must be present, but
-//! deliberately they are not looked up in the reference lists.
+//! A fault names the path of the value and the rule that the value breaks. Classification codes are not looked up in
+//! the reference lists: any code is accepted.
 
 mod check;
 mod lines;

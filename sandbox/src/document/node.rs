@@ -1,8 +1,8 @@
 //! A position in a document: its value and its path in the authority's notation.
 //!
-//! The authority shows the names of its structs, in lower case: for `tax_total[0].tax_subtotal[0].tax_category.id` it
-//! writes `taxtotal[0].taxsubtotal[0].taxcategory.id`. A missing member becomes null, so that reading a member never
-//! fails.
+//! In its error messages the authority writes a path without underscores:
+//! `tax_total[0].tax_subtotal[0].tax_category.id` becomes `taxtotal[0].taxsubtotal[0].taxcategory.id`. A missing member
+//! is read as null.
 
 use std::collections::HashSet;
 
@@ -42,7 +42,6 @@ impl<'a> Node<'a> {
         self.value.is_null() || self.value == ""
     }
 
-    /// Runs the check unless the value is missing, null or an empty text.
     pub(crate) fn if_any<T>(
         &self,
         check: impl FnOnce(&Self) -> Result<T, Fault>,
@@ -79,7 +78,7 @@ impl<'a> Node<'a> {
         date.ok_or_else(|| self.fault("must be a date of the form YYYY-MM-DD"))
     }
 
-    /// Returns the text if it is one of these codes of a reference list; any other text is a fault.
+    /// Returns the text. A text that is not in `codes`, a reference list, is a fault.
     pub(crate) fn one_of(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
         let text = self.text()?;
         if codes.contains(text) { Ok(text) } else { Err(self.fault("must be a known code")) }

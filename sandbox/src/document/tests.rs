@@ -30,7 +30,7 @@ fn document() -> Value {
     })
 }
 
-/// Replaces the member at this JSON pointer in a valid document, and returns the fault that the check finds.
+/// Sets one value of a valid document (`pointer` is a JSON pointer) and returns the fault that the check finds.
 fn fault(pointer: &str, value: Value) -> String {
     let mut document = document();
     *document.pointer_mut(pointer).unwrap() = value;

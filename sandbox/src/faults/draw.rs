@@ -1,7 +1,7 @@
-//! Reproducible randomness without a generator: the random number of a call is a hash.
+//! Random numbers that a second run repeats exactly.
 //!
-//! The hash depends only on the seed, the fault, the operation, the invoice and the number of the call. So the same
-//! run draws the same faults, whatever the order in which calls arrive.
+//! The number of a call is a hash of the seed, the fault, the operation, the invoice and the count of the call. So the
+//! order in which calls arrive has no influence.
 
 use aws_lc_rs::digest::{SHA256, digest};
 

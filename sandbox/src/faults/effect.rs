@@ -8,7 +8,7 @@ pub(crate) struct Effect {
     /// The delay of the answer in milliseconds; 0 means no delay.
     pub(crate) latency_ms: u64,
     pub(crate) retry_after_s: u64,
-    /// The HTTP status to answer with instead of the usual status of the faults `server_error`, `busy` and `outage`.
+    /// Replaces the usual HTTP status of the faults `server_error`, `busy` and `outage`.
     pub(crate) status: Option<u16>,
 }
 

@@ -1,9 +1,7 @@
 //! Faults that a person can type: a word that begins with `SBX`, inside an invoice number.
 //!
-//! The authority accepts only letters and digits in an invoice number, so these words consist of letters and digits.
-//! Most faults end after a few calls or seconds, so an invoice typed to fail still succeeds in the end. Only the
-//! failures of SBXREJECT, SBXOFFLINE and SBXDOWN never end; with these words a person can see how a run gives up. The
-//! documentation lists the words from the table in this file.
+//! Most of these faults end after a few calls or seconds, so the invoice succeeds in the end. The failures of
+//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how a run gives up.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
@@ -14,23 +12,23 @@ use crate::route::Operation;
 pub struct MagicWord {
     /// The word as typed, with its prefix `SBX`.
     pub word: &'static str,
-    /// The effect for the documentation, as a sentence without a full stop.
+    /// The effect, as a sentence without a full stop. The documentation lists it.
     pub happens: &'static str,
     does: Does,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// The fault applies to the first calls of `sign` about the invoice. The `u32` is the number of these calls. The
-    /// status, if given, replaces the usual status of the fault.
+    /// The fault applies to the first `u32` calls of `sign` about the invoice. The status, if given, replaces the usual
+    /// status of the fault.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// The fault applies to the first calls of `lookup` about the invoice. The `u32` is the number of these calls.
+    /// The fault applies to the first `u32` calls of `lookup` about the invoice.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// The fault applies to calls about all invoices. It begins with the first call of `sign` about this invoice and
-    /// ends after some seconds.
+    /// The fault applies to all calls, also about other invoices, for some seconds after the first call of `sign` about
+    /// this invoice.
     ToAll(FaultKind),
 }
 
@@ -124,14 +122,12 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
     ),
 ];
 
-/// The delay of every answer about an invoice with the word SBXSLOW.
 const SLOW_MS: u64 = 1500;
 /// How long the faults of SBXHEALTH and SBXOUTAGE last, in seconds, if no digits follow the word. `FOR_S_MAX` is the
 /// longest time that digits can set.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 
-/// Returns the effect that the word in the invoice's number has on this call; `None` if there is none.
 pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
     match does(moment.irn?)? {
@@ -144,20 +140,20 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the fault that this call starts for the calls about all invoices. Only the first call of `sign` about an
-/// invoice starts a fault, and only if the invoice number contains a word of the kind `ToAll`.
+/// Returns the fault that this call starts for all invoices. Only the first `sign` of an invoice starts one, and only
+/// if the invoice number contains a word of the kind `ToAll`.
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
 }
 
-/// Returns true if the invoice number contains the word SBXOFFLINE. The customer of such an invoice is never online.
+/// Returns true if the invoice number contains the word SBXOFFLINE: the customer of the invoice is then never online.
 pub(crate) fn is_offline(irn: &str) -> bool {
     does(irn) == Some(Offline)
 }
 
-/// Returns true if the invoice number contains the word SBXREJECT. The document of such an invoice is never valid.
+/// Returns true if the invoice number contains the word SBXREJECT: the document is then always refused.
 pub(crate) fn is_rejected(irn: &str) -> bool {
     does(irn) == Some(Reject)
 }

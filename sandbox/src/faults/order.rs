@@ -16,8 +16,7 @@ pub enum FaultKind {
     ServerError,
     /// Answers 429 with Retry-After and does not perform the operation.
     Throttled,
-    /// Answers 400 (or the given status) with the message that a duplicate also gets, and does not perform the
-    /// operation.
+    /// Answers 400 or the given status, with the same message as for a duplicate, and does not perform the operation.
     Busy,
     /// Performs the operation and closes the connection without an answer.
     CommitThenDrop,
@@ -44,7 +43,8 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Returns true for the kinds that last until they are cleared. By default the other kinds apply to one call.
+    /// Returns true for the kinds that by default last until they are cleared. By default the other kinds apply to one
+    /// call.
     fn is_condition(self) -> bool {
         matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
     }
@@ -68,8 +68,8 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. If `operation` is absent or `"*"`, the fault applies to every operation that the
-/// kind of the fault allows.
+/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, the fault applies to every
+/// operation that can have a fault of this kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {
@@ -87,13 +87,13 @@ pub struct FaultOrder {
     pub retry_after_s: Option<u64>,
     /// How long the fault stays in force, in seconds.
     pub for_s: Option<u64>,
-    /// The HTTP status to answer with instead of the usual status of the faults `server_error`, `busy` and `outage`.
+    /// Replaces the usual HTTP status of the faults `server_error`, `busy` and `outage`.
     pub status: Option<u16>,
 }
 
 impl FaultOrder {
-    /// Returns a fault of this kind for all operations. It applies to one call, but a condition such as `Outage`
-    /// applies to all calls until it is cleared.
+    /// Returns a fault of this kind. It applies to one call, except that `AccessPointOffline`,
+    /// `HealthDown` and `Outage` apply until they are cleared.
     pub fn of(kind: FaultKind) -> Self {
         Self {
             operation: None,

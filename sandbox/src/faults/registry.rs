@@ -16,12 +16,11 @@ use super::{
 use crate::clock;
 use crate::route::Operation;
 
-/// The properties of a call that decide which faults apply to the call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FaultContext<'a> {
     pub(crate) operation: Operation,
     pub(crate) irn: Option<&'a str>,
-    /// How many calls of this operation about this invoice have arrived, including this call.
+    /// The number of calls of this operation about this invoice so far, including this call.
     pub(crate) nth: u32,
     pub(crate) at: Timestamp,
 }

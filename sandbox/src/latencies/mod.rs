@@ -1,7 +1,7 @@
 //! Latencies of calls without a fault, and limits of concurrent calls.
 //!
-//! Each latency is drawn at random from a distribution (`spread`). It depends on the same seed as the faults. When a
-//! limit of concurrent calls is reached, further calls wait, so that the latency grows with the load (`registry`).
+//! A latency is drawn at random from a distribution (`spread`). When the limit of concurrent calls is reached, further
+//! calls wait (`registry`), so the latency grows with the load.
 
 mod order;
 mod registry;

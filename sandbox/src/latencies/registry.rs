@@ -1,8 +1,6 @@
-//! The latencies in force: at most one for each operation, and at most one for all operations that have none of their
-//! own.
+//! The latencies in force: at most one for each operation, and at most one for all other operations.
 //!
-//! A call waits while the limit of concurrent calls is reached. If a latency is replaced or cleared, the calls that are
-//! already waiting still get the old latency and its limit.
+//! If a latency is replaced or cleared, the calls that are already waiting keep the old latency and its limit.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64, atomic::Ordering},
@@ -61,8 +59,7 @@ impl Latencies {
         Ok(id)
     }
 
-    /// Waits until fewer calls than the limit are in service, and takes a slot. Returns `None` at once if no latency
-    /// applies to the call.
+    /// Waits for a free slot and takes it. Returns `None` at once if no latency applies to the call.
     pub(crate) async fn acquire(&self, seed: u64, moment: &FaultContext<'_>) -> Option<ServiceSlot> {
         let (ms, slots, counts) = self.find(seed, moment)?;
         let slot = match slots {
@@ -76,8 +73,8 @@ impl Latencies {
         Some(ServiceSlot { ms, counts, _slot: slot })
     }
 
-    /// Returns the latency of this call in milliseconds, the permits that it must wait for, and the counters to
-    /// update.
+    /// Returns the latency of this call in milliseconds, the semaphore that limits concurrent calls, and the counters
+    /// to update.
     fn find(
         &self,
         seed: u64,
@@ -126,7 +123,7 @@ impl Counts {
     }
 }
 
-/// Decrements the counter of waiting calls when dropped, so that the counter is right even if the wait was cancelled.
+/// Decrements the counter of waiting calls when it is dropped, also if the wait is cancelled.
 struct Counted<'a>(&'a AtomicU64);
 
 impl Drop for Counted<'_> {
@@ -156,7 +153,6 @@ mod tests {
     use crate::clock;
     use crate::route::Operation;
 
-    /// Returns the latencies of twenty calls, drawn with this seed.
     fn drawn(seed: u64) -> Vec<u64> {
         let latencies = Latencies::default();
         let uniform_ms = Some(Uniform { min: 100, max: 900 });

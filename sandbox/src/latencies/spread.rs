@@ -1,6 +1,5 @@
-//! Distributions of latencies. A distribution is a list of points. A point (share, time) says that this share of the
-//! calls takes at most this time; between two points the time is interpolated linearly. Times are whole milliseconds
-//! and shares are millionths, so no floats are needed.
+//! Distributions of latencies. A distribution is a list of points (share, time): this share of the calls takes at most
+//! this time. Between two points the time is interpolated linearly. Shares are in millionths, so no floats are needed.
 
 use super::order::Percentiles;
 
@@ -33,7 +32,7 @@ impl Spread {
         self.0.last().map_or(0, |(_, ms)| *ms)
     }
 
-    /// Returns the time in milliseconds that `millionths` of all calls do not exceed. 500,000 gives the median.
+    /// Returns the time in milliseconds that this share of the calls does not exceed; `at(500_000)` is the median.
     pub(super) fn at(&self, millionths: u64) -> u64 {
         let lines = self.0.iter().zip(self.0.iter().skip(1));
         let mut lines = lines.filter(|(_, (to, _))| millionths < *to);

@@ -23,7 +23,7 @@ pub(super) fn body(call: &Call) -> Result<&Value, Refusal> {
     }
 }
 
-/// Runs `work` on the signed invoice that the path names. Refuses the call with 404 if no such invoice is signed.
+/// Runs `work` on the signed invoice whose IRN is in the path. Refuses the call with 404 if there is none.
 pub(super) fn with_invoice<T>(
     call: &Call,
     state: &State,

@@ -1,7 +1,4 @@
 //! Serves the businesses of an entity, and the reference lists.
-//!
-//! A business id with one of three prefixes makes the simulator answer as if the authority could not confirm the
-//! business.
 
 use serde_json::{Value, json};
 
@@ -13,8 +10,8 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Prefixes of business ids that tests use. If the id of an entity has one of them, `entity` answers 404, lists another
-/// tax number, or answers 503.
+/// Prefixes of entity ids for tests. `entity` answers 404 for `UNKNOWN`, a business with a wrong tax number for
+/// `CONTRADICTING`, and 503 for `SILENT`.
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";

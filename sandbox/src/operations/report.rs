@@ -1,6 +1,5 @@
-//! Accepts reports of value added tax after a payment. The reported invoice need not be signed.
-//!
-//! Numbers come as text. A second report of the same invoice is accepted; the authority keeps the last one.
+//! Accepts VAT reports. The reported invoice need not be signed, and numbers come as text. If an invoice is reported
+//! again, the new report replaces the old one.
 
 use super::answer::{OperationResult, body};
 use crate::call::Call;

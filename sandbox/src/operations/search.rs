@@ -18,7 +18,7 @@ use crate::state::State;
 const SIZE_DEFAULT: usize = 20;
 const SIZE_MAX: usize = 100;
 
-/// Returns one page of the invoices of one business, newest signature first, as `{ items, page }`.
+/// Returns one page of the invoices of a business as `{ items, page }`, the last signed invoice first.
 pub(super) fn search(call: &Call, state: &State) -> OperationResult {
     let Subject::Business(business) = &call.subject else {
         return Err(Refusal::unknown_route());
@@ -57,8 +57,8 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
     query.get(name).and_then(|text| text.parse().ok()).filter(|number| *number > 0).unwrap_or(default)
 }
 
-/// Returns the transmitted invoices that are not yet acknowledged, or with `confirmed=true` the acknowledged ones,
-/// oldest signature first. `from` and `to` limit the time of signature; each is a day or an RFC 3339 time.
+/// Returns the transmitted invoices in order of signature: those not yet acknowledged, or with `confirmed=true` the
+/// acknowledged ones. `from` and `to` limit the time of signature; each is a day or an RFC 3339 time.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
     let (from, to) = (bound(call, "from")?, bound(call, "to")?);
@@ -85,8 +85,8 @@ fn in_transit(invoice: &Invoice) -> Value {
     })
 }
 
-/// Parses the query parameter `name` and returns the start and the end of the time that it names. For a day, these are
-/// the start of the day and the start of the next day. For an RFC 3339 time, both are that time.
+/// Parses a query parameter as a time range. A day is the range from its start to the start of the next day. An RFC
+/// 3339 time is a range that starts and ends at this time.
 fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));

@@ -1,7 +1,7 @@
 //! Checks, signs and confirms a document.
 //!
-//! A signature is final. A second signature of the same reference number is refused, whatever the document, in the
-//! same words that a busy authority uses.
+//! A signature is final. A second signature of the same IRN is refused with the message that a busy authority also
+//! sends.
 
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! The exchange between access points: lookup, transmission and acknowledgement.
 //!
-//! The member `online` of a party says whether its access point can be reached. An invoice can be transmitted once,
-//! if it is signed and both parties are online.
+//! An invoice can be transmitted once, if it is signed and the access points of both parties are online.
 
 use serde_json::{Value, json};
 
@@ -12,7 +11,7 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Returns the supplier and the customer of an invoice, or the party with a tax number, depending on the path.
+/// Returns the supplier and the customer of the invoice in the path, or the party whose tax number is in the path.
 pub(super) fn lookup(call: &Call, state: &State) -> OperationResult {
     let mut ledger = state.ledger.open();
     if let Subject::Tin(tin) = &call.subject {

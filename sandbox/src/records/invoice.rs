@@ -1,8 +1,7 @@
 //! A signed invoice and its state transitions.
 //!
-//! The document never changes after the signature. The payment status and the transit state change only by the
-//! transitions in this file. A transition that is not allowed changes nothing and returns the reason in the
-//! authority's words.
+//! The document never changes after the signature; the payment status and the transit state change only here. A
+//! transition that is not allowed changes nothing and returns the reason in the authority's words.
 
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;
@@ -150,23 +149,23 @@ impl Invoice {
     }
 }
 
-/// The simulator's record of one reference number (IRN), as `GET /sandbox/invoices/{irn}` shows it.
+/// The record of one IRN, as `GET /sandbox/invoices/{irn}` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvoiceSheet {
     pub irn: String,
     pub signed: bool,
-    /// The number of signatures that were committed; never more than 1.
+    /// The number of successful signatures; never more than 1.
     pub sign_count: u32,
-    /// The number of signatures that were requested.
+    /// The number of calls of `sign`, successful or not.
     pub sign_attempts: u32,
     pub transmitted: bool,
     pub delivered: bool,
-    /// The number of transmissions that were committed; never more than 1.
+    /// The number of successful transmissions; never more than 1.
     pub transmit_count: u32,
     pub transmit_attempts: u32,
     pub acknowledge_attempts: u32,
     pub confirm_attempts: u32,
-    /// The number of accepted reports for this reference number; identical successive reports count once.
+    /// The number of accepted reports for this IRN. A report that is equal to the one before it is not counted.
     pub report_count: u32,
     pub report_attempts: u32,
     pub update_attempts: u32,

@@ -1,7 +1,7 @@
 //! The authority's ledger, behind one lock.
 //!
-//! A decision and its effect happen under the same lock. So if two calls ask at the same time for a signature of the
-//! same reference number, only one succeeds. Deliberately absent: removal. An authority does not forget.
+//! A decision and its effect happen under the same lock, so of two concurrent calls to sign the same IRN, only one
+//! succeeds. Nothing is ever removed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,13 +22,12 @@ impl SharedLedger {
 #[derive(Default)]
 pub(crate) struct Ledger {
     invoices: HashMap<String, Invoice>,
-    /// The reference numbers of the signed invoices, ordered by time of signature.
+    /// The IRNs of the signed invoices in order of signature.
     order: Vec<String>,
     pub(crate) businesses: BTreeMap<String, Business>,
     pub(crate) parties: BTreeMap<String, Party>,
     pub(crate) tally: Tally,
-    /// For each reference number, signed or not: the last report, and the number of reports that differed from the
-    /// one before.
+    /// For each IRN, signed or not: the last report, and how many reports differed from the report before them.
     reports: HashMap<String, (String, u32)>,
 }
 

@@ -1,7 +1,5 @@
-//! Businesses by id and parties by tax number. A call that names an unknown business or party enrols it.
-//!
-//! A party that a call enrols is online, so that the simulator works without setup. The simulator checks the service
-//! id in a reference number only if the business was enrolled with a service id through the control interface.
+//! Businesses by id and parties by tax number. A call that names an unknown business or party enrols it, so that the
+//! simulator works without setup. A party that a call enrols is online.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,13 +20,12 @@ pub(crate) struct Business {
     pub(crate) service_id: Option<ServiceId>,
 }
 
-/// The service id of a business: the middle segment of its reference numbers.
+/// The service id of a business: the middle segment of its IRNs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServiceId {
-    /// The business was enrolled with this service id, so its reference numbers must contain this service id.
+    /// The control interface has enrolled the business with this service id. An IRN with another service id is refused.
     Enrolled(String),
-    /// This service id was read from the first reference number that the business used; other service ids are not
-    /// refused.
+    /// The first IRN of the business contained this service id. An IRN with another service id is accepted.
     Seen(String),
 }
 
@@ -40,8 +37,7 @@ impl ServiceId {
     }
 }
 
-/// The body of `POST /sandbox/businesses`. It must contain `business_id`, `tin` or both. A member that is absent
-/// leaves the stored value unchanged.
+/// The body of `POST /sandbox/businesses`: `business_id`, `tin` or both. An absent member keeps the stored value.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartyEnrolment {
@@ -91,8 +87,8 @@ impl Ledger {
         })
     }
 
-    /// Returns the party with this tax number. Enrols the party as online if its tax number is unknown. Uses `name`
-    /// only if the party has no name yet.
+    /// Returns the party with this tax number. Enrols an unknown party as online. Sets `name` if the party has no name
+    /// yet.
     pub(crate) fn party(&mut self, tin: &str, name: &str) -> &mut Party {
         let enrol = || Party { tin: tin.to_owned(), name: name.to_owned(), online: true };
         let party = self.parties.entry(tin.to_owned()).or_insert_with(enrol);

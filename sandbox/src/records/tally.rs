@@ -1,7 +1,5 @@
-//! The number of calls of each operation about each reference number.
-//!
-//! The random number that decides about a fault is computed from the count of the call. So calls about other invoices
-//! do not change the faults of an invoice.
+//! The number of calls of each operation about each IRN. The random number of a call depends on this count, so calls
+//! about other invoices do not change the faults of an invoice.
 
 use std::collections::HashMap;
 
@@ -11,8 +9,7 @@ use crate::route::Operation;
 pub(crate) struct Tally(HashMap<String, [u32; Operation::COUNT]>);
 
 impl Tally {
-    /// Counts a call. Returns how many calls of this operation about this reference number there are now, including
-    /// this one.
+    /// Counts a call. Returns the number of calls of this operation about this IRN, including this call.
     pub(crate) fn count(&mut self, operation: Operation, irn: &str) -> u32 {
         let counts = match self.0.get_mut(irn) {
             Some(counts) => counts,
