@@ -34,14 +34,14 @@ impl fmt::Display for KeyOwner {
     }
 }
 
-/// The scope, expiry and overlap of a new key.
+/// What a caller can choose for a new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyTerms {
-    /// `None` keeps the scope of the replaced key. The first key of an account then gets full access.
+    /// `None` means the scope of the key that the new key replaces, or full access if the account has no key yet.
     pub scope: Option<KeyScope>,
     /// `None` means that the key does not expire.
     pub expires_at: Option<Timestamp>,
-    /// The time for which replaced keys stay valid after the new key was created.
+    /// How long the replaced keys stay valid after the new key was created.
     pub overlap: Duration,
 }
 
@@ -84,7 +84,7 @@ impl From<SecretString> for NewKey {
 }
 
 impl KeyTerms {
-    /// Returns the terms as text for the audit; `None` if no term is set.
+    /// Returns the chosen terms as text for the audit, such as `scope full`; `None` if all are defaults.
     pub fn noted(&self) -> Option<String> {
         let overlap = (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
         let scope = self.scope.map(|scope| format!("scope {scope}"));

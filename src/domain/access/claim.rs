@@ -1,6 +1,6 @@
-//! The idempotency claim of a request. If a caller sends several requests with the same `Idempotency-Key`, only one
-//! is processed. The claim stores a hash of the caller and the key instead of their texts. Its fingerprint shows
-//! whether a later request with the same key is a repetition or a different request.
+//! The idempotency claim of a request. If a caller sends several requests with the same `Idempotency-Key`, only one is
+//! processed. The fingerprint of a claim shows whether a later request with this key repeats the first request or
+//! differs from it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,16 +20,16 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Creates the claim of a caller to a key. `request` contains the parts that define the request, such as
-    /// method, path and body. They must have the same order in every call.
+    /// Creates the claim of a caller to a key. `request` lists the parts that define the request, such as method, path
+    /// and body. Their order matters, because the fingerprint is a hash of the list.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
     }
 }
 
-/// Returns the SHA-256 of the parts. The length of each part is hashed before the part, so that different parts
-/// never form the same input.
+/// Returns the SHA-256 of the parts. The length of each part is hashed too, so that `["ab", "c"]` and `["a", "bc"]`
+/// give different hashes.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

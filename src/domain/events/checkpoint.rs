@@ -29,7 +29,7 @@ pub struct ChainHead {
     pub head: LogHead,
 }
 
-/// The heads of all chains that grew since the previous checkpoint.
+/// A signed list of the heads of those chains that grew since the previous checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     pub number: u64,
@@ -37,11 +37,10 @@ pub struct Checkpoint {
     pub heads: Vec<ChainHead>,
 }
 
-/// The end of a file of checkpoints: the number and the hash of its last line.
+/// The number and the hash of the last line of a checkpoint file, to which the next line must fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointChain {
     pub number: u64,
-    /// The SHA-256 of the last line, in hexadecimal.
     pub hash: String,
 }
 
@@ -111,7 +110,7 @@ impl CheckpointChain {
         line
     }
 
-    /// Verifies that a line is the next checkpoint of the file. If it is, the line becomes the end of the file.
+    /// Verifies that `line` is the checkpoint that follows the last line. If it is, `line` becomes the last line.
     pub fn accept(&mut self, line: &str, key: &CheckpointPublicKey) -> Result<Checkpoint, CheckpointFault> {
         let (signed, signature) = line.rsplit_once(' ').ok_or(CheckpointFault::Form)?;
         let signature = STANDARD.decode(signature).map_err(|_| CheckpointFault::Form)?;

@@ -1,5 +1,5 @@
 //! The actions of operators on a run. The table shows the next state for each state and action; an empty cell
-//! means that the action is refused. An action never makes it unknown whether the authority has an invoice.
+//! means that the action is refused.
 //!
 //! | State | pause | resume | retry | cancel |
 //! |---|---|---|---|---|
