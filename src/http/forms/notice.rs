@@ -8,8 +8,7 @@ use crate::http::forms::reader::Reader;
 /// send one.
 pub(crate) const BYTES_MAX: usize = 4_096;
 
-/// A notice as it was received. The response repeats it. This service does not trust the notice: it asks the authority
-/// for the invoice's state.
+/// A notice about an invoice. The notice is not trusted: this service asks the authority for the invoice's state.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) irn: Irn,

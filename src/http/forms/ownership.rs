@@ -1,8 +1,5 @@
-//! Checks that a body belongs to the acting taxpayer: the business id, the IRN and the issuer's tax number must be
-//! those of the taxpayer.
-//!
-//! In this module, `taxpayer` is `None` if an integrator's request names no taxpayer. In this case the body is not
-//! compared with a taxpayer, and only other faults are reported.
+//! Checks that the business id, the IRN and the tax number in a body are those of the acting taxpayer. If an
+//! integrator's request names no taxpayer, `taxpayer` is `None` and these checks are skipped.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;
@@ -17,8 +14,7 @@ pub(crate) fn business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
     check_business_id(reader, business_id, taxpayer);
 }
 
-/// Reads an optional business id. This is for forms that do not need the business id: callers may still send it to
-/// identify the taxpayer.
+/// Reads an optional business id. An integrator may send it only to name the taxpayer.
 pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);
@@ -79,7 +75,7 @@ fn check_irn(reader: &mut Reader<'_>, irn: Option<Irn>, taxpayer: Option<&Taxpay
     Some(irn)
 }
 
-/// Returns true if the authority accepts this invoice number. It accepts only letters and digits.
+/// Returns true if the invoice number has only letters and digits, as the authority requires.
 pub(crate) fn is_taken_by_authority(invoice_no: &str) -> bool {
     invoice_no.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,6 +1,6 @@
-//! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads the
-//! field as a type (see `field`). Fields that no form requests are unknown. Texts are trimmed, as Laravel's
-//! `TrimStrings` does, so that ` INV001` and `INV001` are the same invoice number. Passwords are not trimmed.
+//! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads it as
+//! a type. A field that the form does not request is unknown. Texts other than passwords are trimmed, so ` INV001` is
+//! read as `INV001`.
 
 use serde_json::{Map, Value};
 

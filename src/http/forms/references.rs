@@ -1,5 +1,5 @@
-//! Reads the parts of an authority document that are not parties, lines, totals or taxes: periods, references to other
-//! documents, charges and payment means. Create Invoice (Full) has the same fields.
+//! Reads the periods, references to other documents, charges and payment means of an authority document or of Create
+//! Invoice (Full).
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;

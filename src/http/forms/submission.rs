@@ -1,5 +1,5 @@
-//! Submit (spec.md). The form makes all of the authority's checks at once and builds the document to send. Fields that
-//! the authority requires but the caller may omit are derived. Unknown fields are dropped.
+//! Submit (spec.md). Makes all of the authority's checks at once, so that the caller sees all faults, and builds the
+//! document to send. Fields that the authority requires but the caller omitted are derived.
 
 use serde_json::{Map, Value, json};
 
@@ -63,8 +63,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // If the IRN carries another taxpayer's service id, `irn` already has a fault. In this case the tax number is not
-    // compared with the taxpayer's, so that one mistake is not reported twice.
+    // An IRN with another taxpayer's service id is already a fault. The tax number is then not checked, so that one
+    // mistake is not reported twice.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
     let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));

@@ -1,5 +1,5 @@
-//! Update Invoice (spec.md). The taxpayer actor makes two checks that need stored data: of the values that a line
-//! inherits from its item, and of the reference to the original invoice. This form makes all other checks.
+//! Update Invoice (spec.md). The taxpayer actor makes the two checks that need stored data: of the values that a line
+//! inherits from its item, and of the reference to the original invoice.
 
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@ pub(crate) struct Validation {
     pub(crate) document: Value,
 }
 
-/// The values read from the body that `read` uses: the IRN, and the two fields that the authority writes differently.
+/// The values from the body that the document for the authority is built with.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,
@@ -88,8 +88,8 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     Some(Named { irn: irn?, category, status })
 }
 
-/// Reads the supplier or the customer. Only the supplier's telephone is required. A tax number of someone else and an
-/// invalid telephone or email lead to warnings, because Submit would refuse them.
+/// Reads the supplier or the customer. Only the supplier needs a telephone. The tax number of someone else, or an
+/// invalid telephone or email, is accepted with the warning that Submit refuses it.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     let tin = reader.required("tin").text(TEXT_MAX);
@@ -114,8 +114,8 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// Removes an invalid telephone and replaces an invalid email. Validate accepts both, but the authority would refuse
-/// the document because of them and check nothing else.
+/// The authority stops at an invalid telephone or email and checks nothing else. Validate accepts both, so the
+/// telephone is removed and the email is replaced before the authority is asked.
 fn leave_formats_open(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));

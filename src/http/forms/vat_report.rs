@@ -1,5 +1,4 @@
-//! The form of the operation Report (spec.md). It reads a sale and its VAT and builds the document for the authority, which
-//! expects numbers as JSON strings.
+//! Report (spec.md): reads a sale and its VAT. In the authority's document the numbers are JSON strings.
 
 use serde_json::{Map, Value, json};
 

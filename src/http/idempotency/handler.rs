@@ -1,5 +1,5 @@
-//! What a handler does for idempotency: it sends its one command together with the claim on the key, and renders the
-//! reply. The response is rendered inside the transaction, so that it is stored together with the change.
+//! The handler's part of idempotency: it sends one command together with the claim on the key. The response is rendered
+//! within the command's transaction, so that the response is stored together with the change.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -29,8 +29,8 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes one command and renders its reply with `show`. `send` must send exactly one command, through the handle
-    /// that it receives.
+    /// Executes one command and renders its reply with `show`. `send` must send exactly one command through the handle
+    /// that it receives, because only one response can be stored for the key.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,

@@ -8,7 +8,7 @@ use dashmap::mapref::entry::Entry;
 
 use crate::domain::access::claim::IdempotencyClaim;
 
-/// The fingerprint of each request in progress, by the id of the request's claim.
+/// The requests in progress: the fingerprint of each, by the id of its claim on the key.
 #[derive(Debug, Clone, Default)]
 pub struct InProgressRequests(Arc<DashMap<String, String>>);
 

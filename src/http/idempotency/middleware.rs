@@ -22,7 +22,7 @@ use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
-/// What the idempotency key of a request says about the request.
+/// The result of looking up the idempotency key of a request.
 enum KeyStatus {
     /// The request has no key.
     Unkeyed,
@@ -31,8 +31,7 @@ enum KeyStatus {
     Repeated(HttpResponse),
 }
 
-/// Answers a write. The policy of the path has already checked that the account may call the path. The body may have at
-/// most `bytes_max` bytes.
+/// Answers a write whose body has at most `bytes_max` bytes. The path's policy has already admitted the account.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     account: KeyOwner,
@@ -121,7 +120,7 @@ async fn settled(
 ) -> Result<HttpResponse, ApiError> {
     let error = answer.error().and_then(|error| error.as_error::<ApiError>());
     match error {
-        // Another request with the same key was first, so its response is looked up. It ran on another replica, or in
+        // Another request with the same key was first, so its response is returned. It ran on another replica, or in
         // this process, where a command goes on after its caller has disconnected.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
@@ -146,8 +145,7 @@ fn written(request: &HttpRequest, error: &ApiError) -> HttpResponse {
     render::failure(error, &prefs)
 }
 
-/// Stores a response for its key. If this fails, nothing is lost: the request may be executed or refused again with
-/// the same result.
+/// Stores a response for its key. A failure is only logged, because the repeated request would get the same result.
 async fn keep(
     state: &ApiState,
     claim: IdempotencyClaim,

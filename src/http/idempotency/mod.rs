@@ -1,10 +1,8 @@
 //! `Idempotency-Key`: of several requests of a caller with the same key only one is executed, and all of them get its
 //! response.
 //!
-//! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so neither a
-//! crash nor another replica can separate them. Other requests are safe to repeat (a request that joins the existing
-//! run of its IRN, a refusal), so their responses are stored afterwards. Only this process knows its requests in
-//! progress: nothing is written when a request begins.
+//! A command of the taxpayer's actor stores the key and the response in the transaction of its change, so a crash
+//! cannot separate them. Any other response, such as a refusal, is stored after the request, which is safe to repeat.
 //!
 //! | Concept | File |
 //! |---|---|

@@ -12,7 +12,7 @@ use crate::http::respond::error::ApiError;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Converts a complete response for storage. Returns `None` if the body is not text in memory.
+/// Converts a response for storage. Returns `None` if the body is a stream or is not UTF-8.
 pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
     let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
@@ -50,9 +50,8 @@ pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if a refusal is final, which means 409 or 422. Errors in the form of the request or in the use of its
-/// idempotency key are not final, even with these statuses. Other statuses (401, 403, 404, 408, 413, 429, 500 and
-/// above) are not final, since the same request may succeed later.
+/// Returns true if the same request would be refused again, so that the refusal may be stored. Only a 409 or 422 is so
+/// final, and only if it is not about the form of the body or the use of the idempotency key.
 pub(crate) fn is_decision(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

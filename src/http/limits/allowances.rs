@@ -39,7 +39,7 @@ pub(crate) enum SensitiveOp {
 enum BucketKey {
     Reads(RateKey),
     Writes(RateKey),
-    /// The `i64` is the id of the taxpayer in the path.
+    /// The operation, the calling account, and the id of the taxpayer in the path.
     SensitiveOp(SensitiveOp, KeyOwner, i64),
     FailedAuthentications(IpAddr),
     RefusedCreates(IntegratorId),
@@ -98,7 +98,7 @@ fn counted(peer: Option<IpAddr>) -> IpAddr {
 }
 
 impl RateLimits {
-    /// Counts a request against the separate limits of reads and writes. Returns `None` if there is no limit.
+    /// Counts a request against the limit of reads or the limit of writes. Returns `None` if no limit is set.
     pub(crate) fn request(
         &self,
         holder: RateKey,
@@ -135,7 +135,7 @@ impl RateLimits {
     }
 
     /// Counts a Create Taxpayer that was refused because a unique value, such as the tax number, is already taken.
-    /// Without this limit, an integrator could find out such values of other integrators' taxpayers.
+    /// Without this limit, an integrator could find out by trial which tax numbers other integrators have registered.
     pub(crate) fn refused_create(
         &self,
         integrator: IntegratorId,
@@ -144,8 +144,8 @@ impl RateLimits {
         self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
     }
 
-    /// Returns the number of log lines that were suppressed before this line. Returns `None` if this line must be
-    /// suppressed too.
+    /// Returns `None` if a log line about a failed authentication must be suppressed. Otherwise returns the number of
+    /// lines that were suppressed before it.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));

@@ -1,8 +1,6 @@
-//! Limits the memory of request bodies. A permit reserves a number of bytes before the first byte is read. Texts and
-//! parsed values have separate budgets of equal size, and an account may use only a share of each. A request first
-//! reserves memory for its text, then for its parsed values. With one budget, requests that hold memory for their texts
-//! could wait for each other forever. With two budgets, a request waits for memory for values only until a request that
-//! already has both finishes.
+//! Limits the memory of request bodies, for the process and for each account. Texts and parsed values have separate
+//! budgets: with one budget, requests that hold memory for their texts could wait forever for each other to release
+//! memory for the values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +27,7 @@ const VALUE_BYTES: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
 
-/// The most bytes that all request bodies of the process may take, and the most that those of one account may take.
+/// The memory that request bodies may take, in bytes: of all accounts together, and of one account.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyMemoryLimits {
     pub process_max: usize,
@@ -111,7 +109,7 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Reserves more bytes for the same request body, or fails at once. It never waits: two requests that each hold memory
+    /// Reserves more bytes for the same body, or fails at once. It does not wait, because two requests that hold memory
     /// and wait for more could deadlock.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = |permit: &OwnedSemaphorePermit| {
@@ -139,10 +137,8 @@ fn process_is_full() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
 }
 
-/// Returns the most bytes that the values of a text take when parsed. It counts the characters that come before a
-/// value: every value except the first follows one of them. The count includes such characters within strings, so the
-/// estimate may be too high, which does no harm. The estimate is never above `memory_max`, because the JSON reader
-/// refuses a text that would take more.
+/// Estimates the bytes that the values of a text take when parsed. Every value except the first follows one of the
+/// counted characters. They also occur within strings, so the estimate may be too high, but never too low.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,

@@ -1,4 +1,4 @@
-//! The rate limit headers, which every counted response has, and the refusal of a request over the limit.
+//! Adds the rate limit headers to the response of each counted request, and refuses a request over the limit.
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpMessage, HttpRequest};

@@ -48,8 +48,8 @@ impl Quota {
     /// is allowed.
     pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
         let whole = self.interval * i64::from(self.size);
-        // An empty bucket needs the time `whole` to become full. If `full_at` is later than that, the clock was set
-        // back after `full_at` was computed. The bucket then counts as full.
+        // A bucket is full again after the time `whole` at the latest. If `full_at` is later, the clock was set back
+        // since then, and the bucket counts as full.
         let is_from_before = *full_at > now + whole;
         let next = if is_from_before { now } else { (*full_at).max(now) } + self.interval;
         let wait = next - now - whole;

@@ -1,6 +1,4 @@
-//! The metrics page: HTTP requests, actors, lanes, deliveries, the authority's calls, breakers and limits, and the
-//! age of the catalog. All values are read when the page is requested, but values from the database at most once
-//! every few seconds. This file counts nothing itself.
+//! The metrics page. All values are read when the page is requested. Values from the database may be a few seconds old.
 
 use std::sync::atomic::AtomicU64;
 

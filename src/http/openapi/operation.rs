@@ -90,8 +90,7 @@ impl OperationDoc {
         self.parameter(parameter::query(name, QueryKind::Whole(min), what))
     }
 
-    /// Adds the parameters `page` and `per_page`, which select a page of a list. The argument is the description of the
-    /// parameter `per_page`.
+    /// Adds the parameters `page` and `per_page` of a list, with this description of `per_page`.
     pub(crate) fn paged(self, per_page: &'static str) -> Self {
         self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
             .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))
@@ -113,8 +112,7 @@ impl OperationDoc {
         Self { body_may_be_absent: true, ..self.takes(form, example) }
     }
 
-    /// Adds the `Idempotency-Key` header and the errors that it can cause. The header makes a write happen once per
-    /// key.
+    /// Adds the `Idempotency-Key` header and the errors that it can cause.
     pub(crate) fn writes(self) -> Self {
         self.parameter(parameter::idempotency_key())
             .fails(&[ErrorCode::IdempotencyKeyReused, ErrorCode::IdempotencyInProgress])
@@ -138,7 +136,7 @@ impl OperationDoc {
         self.shows(200, message, schema::envelope(items))
     }
 
-    /// Adds a response that has the view under `message` and a sentence under `data` (spec.md, "Submit").
+    /// Adds a response as Submit has it (spec.md): the view is under `message`, and a sentence is under `data`.
     pub(crate) fn gives_as_message<T: ToSchema>(mut self, status: u16, message: &str) -> Self {
         let view = self.refer::<T>();
         let sentence = ObjectBuilder::new().schema_type(Type::String);
@@ -199,7 +197,7 @@ impl OperationDoc {
     }
 }
 
-/// An operation of the API document: what the endpoint documents about it, and what the route table and the policy say.
+/// An operation of the API document: the endpoint's documentation, and the path, methods and keys from the route table.
 pub(crate) struct Operation {
     pub(crate) path: &'static str,
     /// The HTTP methods that the operation accepts. The first one is the main method.

@@ -90,7 +90,7 @@ fn of_property(property: &Property) -> Schema {
     text.build().into()
 }
 
-/// Returns true for a type of text that has a format. A blank text does not match a format.
+/// Returns true if a blank text does not match the schema of this type.
 fn is_shaped(shape: &FieldType) -> bool {
     let is_uuid = matches!(shape, FieldType::Formatted { rule: "uuid", .. });
     is_uuid
@@ -281,8 +281,7 @@ pub(super) fn failures() -> [(&'static str, Schema); 2] {
 
 const SUFFICES: &str = "whether the body passes with the patch; absent where nobody could be asked";
 
-/// Returns the schema of an explanation: one reason of a refusal. A failure in the envelope shows explanations next to
-/// `errors`.
+/// Returns the schema of an explanation: one reason of a refusal.
 fn explanation() -> ObjectBuilder {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let path = text_or_null().description(Some("dot path; null where the words are about no field"));

@@ -1,7 +1,5 @@
-//! Writes the section of the API document about inputs that make the simulator fail.
-//!
-//! The table of these inputs is the simulator's own (`MAGIC_WORDS`), so the section names only what the simulator
-//! really does.
+//! Writes the section of the API document about inputs that make the simulator fail. The inputs come from the
+//! simulator's own table, so the section is always up to date.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 

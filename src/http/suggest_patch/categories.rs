@@ -1,6 +1,5 @@
-//! Moves the codes of an invoice line to the right fields. A line for goods has `hsn_code` and `product_category`. A
-//! line for services has `isic_code` and `service_category`. If a line has fields of both kinds, the format of the
-//! codes decides: codes of goods are written 9999.99, codes of services 9999. A line with codes in both formats stays
+//! Moves the codes of an invoice line to the right fields. Goods have `hsn_code` and `product_category`, written
+//! 9999.99. Services have `isic_code` and `service_category`, written 9999. A line with codes in both formats stays
 //! unchanged.
 
 use serde_json::Value;
@@ -19,7 +18,7 @@ enum SoldKind {
     Service,
 }
 
-/// Returns the operations that move the codes of a line to the right fields: those for goods, or those for services.
+/// Returns the operations that move the codes of a line to the fields for goods or to the fields for services.
 pub(super) fn fixes(body: &Value, wrong: &Violation) -> Vec<PatchOp> {
     let Some((line, name)) = wrong.path.rsplit_once('.') else { return Vec::new() };
     let is_code = GOODS.contains(&name) || SERVICES.contains(&name);

@@ -54,8 +54,8 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
 }
 
 /// Returns true if it is safe to set this currency. A misspelled code is corrected only if the document's other
-/// currency field has the correct code. A code in the wrong case is corrected unless it may be a unit such as `GBp`,
-/// which is a hundredth of `GBP`.
+/// currency field has the correct code. A code in the wrong case is corrected, except one like `GBp`, which may mean a
+/// hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
     let other = CURRENCIES.iter().find(|other| **other != name);
     let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);

@@ -12,8 +12,8 @@ use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 use crate::http::suggest_patch::totals;
 
-/// The largest number of rounds. Each round checks the body and then changes it. Another round is needed only if an
-/// unreadable field hid further faults from the check, so a few rounds suffice.
+/// The largest number of rounds of checking and changing the body. A further round is needed only if an unreadable
+/// field hid other faults, so a few rounds suffice.
 const ROUNDS_MAX: usize = 6;
 /// The largest number of operations in a patch. If a body needs more, its caller should rewrite it.
 const OPERATIONS_MAX: usize = 500;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// The kind of change that is made at a JSON Pointer.
+/// What is done to the member of a body at a JSON Pointer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PatchAction {
-    /// Sets the member, whether or not it exists.
+    /// Adds or replaces the member.
     Set(Value),
-    /// Moves the value at this JSON Pointer to the member.
+    /// Moves the value from this other JSON Pointer to the member.
     MoveFrom(String),
     Remove,
 }
@@ -26,8 +26,8 @@ impl PatchOp {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
-    /// Returns the operation in the form of RFC 6902. `was_there` is true if the member existed before the change;
-    /// `Set` then becomes `replace`, and otherwise `add`.
+    /// Returns the operation in the form of RFC 6902. `Set` becomes `replace` if the member existed before the change
+    /// (`was_there`), and `add` if it did not.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
         let (path, why) = (&self.pointer, &self.why);
         match &self.change {

@@ -1,5 +1,5 @@
-//! Builds the patch of a refused body. Between the changes, the body is validated: first by the form of Validate, then
-//! by the authority, whose validation changes nothing. If the authority refuses the body, further changes may follow.
+//! Builds the patch of a refused body. The body is changed until the form of Validate accepts it. Then the authority
+//! validates the body, and its refusal may lead to further changes.
 
 use serde_json::{Map, Value};
 
@@ -40,8 +40,7 @@ pub(crate) async fn patch(
             Err(AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message }) => {
                 message
             }
-            // The authority did not say whether the body is valid, so it is unknown whether the patch suffices. The
-            // patch is still returned.
+            // The authority gave no verdict, so it is unknown whether the patch suffices. The patch is returned anyway.
             Err(_) => {
                 suffices = None;
                 break;
