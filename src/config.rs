@@ -298,12 +298,9 @@ pub enum LogFormat {
 }
 
 impl Settings {
-    /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables in
-    /// `environment` that begin with `EINVOICE__`. A later source overrides an earlier one.
-    ///
-    /// # Errors
-    /// Returns all faults of the file and the variables. If there are none, returns the faults of the settings as a
-    /// whole.
+    /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables in `environment`
+    /// that begin with `EINVOICE__`. A later source overrides an earlier one. Returns either all unknown or invalid
+    /// settings, or, if there are none, all settings that do not fit together.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,

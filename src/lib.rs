@@ -15,8 +15,8 @@ mod store;
 pub mod telemetry;
 mod webhook;
 
-/// The parts that tests, benchmarks and fuzz targets use besides `app` and `config`. Nothing else may rely on them, so
-/// that the compiler finds unused code in the modules above.
+/// Items for tests, benchmarks and fuzz targets only. The modules themselves stay private, so that the compiler finds
+/// unused code in them.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};

@@ -50,8 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the result. If this fails, the command fails without a panic, because a new API key that was not printed is
-/// lost.
+/// Prints the result. If this fails, the command fails too, because a new API key that was not printed is lost.
 fn print(answer: Option<String>) -> Result<(), ExitFailure> {
     let Some(answer) = answer else { return Ok(()) };
     writeln!(stdout(), "{}", answer.trim_end()).map_err(|error| failed(&error))

@@ -11,8 +11,8 @@ use crate::config::{LogFormat, LogLevel, LogSettings};
 /// The environment variable with a detailed log filter, which overrides the setting `log.level`.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Filters for verbose crates at level `info`. `actix_http` is switched off, because it logs every malformed request
-/// of a stranger as an error.
+/// Makes crates with many routine messages log only warnings. `actix_http` logs nothing, because it would log every
+/// malformed request of a stranger as an error.
 const QUIET: [&str; 4] = ["sea_orm_migration=warn", "actix_server=warn", "sqlx=warn", "actix_http=off"];
 
 /// Starts logging. Further calls, as in tests, change nothing.
@@ -40,11 +40,11 @@ fn is_json(format: LogFormat, is_terminal: bool) -> bool {
     }
 }
 
-/// Returns the log filter. If `detail` is not a valid filter, `level` alone applies and the reason is returned too.
+/// Returns the log filter. If `detail` is not a valid filter, returns the filter for `level` alone, and the parse
+/// error.
 fn filter(level: LogLevel, detail: &str) -> (EnvFilter, Option<String>) {
     let by_level = || {
         let ours = EnvFilter::default().add_directive(threshold(level).into());
-        // Operators of this service do not need the routine messages of these crates.
         let quiet =
             QUIET.iter().filter(|_| level == LogLevel::Info).filter_map(|directive| directive.parse().ok());
         quiet.fold(ours, EnvFilter::add_directive)

@@ -1,6 +1,5 @@
-//! Commands that change accounts. They may run while a service runs on the same database. A command changes a taxpayer
-//! through a taxpayer actor, as the service does. The new version of the taxpayer's lane then makes other processes
-//! reload the taxpayer.
+//! Commands that change accounts. They may run while a service runs on the same database. A change of a taxpayer
+//! raises the version of the taxpayer's lane, and a running service then reloads the taxpayer.
 
 use std::sync::Arc;
 

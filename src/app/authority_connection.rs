@@ -15,10 +15,9 @@ use crate::domain::kernel::clock::SharedClock;
 /// The seed of the embedded simulator until `/sandbox/seed` changes it.
 const SEED: u64 = 1;
 
-/// The client of the authority, the authority's keys for QR codes, and the simulator if it is embedded.
 pub(super) struct AuthorityConnection {
     pub(super) authority: Authority,
-    /// The authority's keys for QR codes; without them QR codes stay provisional.
+    /// The keys that encrypt QR codes. Without them an invoice keeps its provisional QR code.
     pub(super) keys: Option<CryptoKeys>,
     pub(super) sandbox: Option<Sandbox>,
 }

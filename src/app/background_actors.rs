@@ -26,12 +26,12 @@ use crate::store::lanes::LaneKind;
 
 /// How often the janitor runs.
 const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
-/// How long an actor stays down after it has used up its restarts. Equal to the window in which restarts are counted.
+/// An actor that was restarted too often within this time stays down for the same time.
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// The largest number of lanes that one claim takes. It is smaller for runs, because a claim of runs takes lanes from
-/// each taxpayer in turn and its SQL statement grows with each of these taxpayers.
+/// The largest number of runs that one claim takes. It is small, because the SQL statement of a claim grows with each
+/// taxpayer whose runs it takes.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
@@ -158,8 +158,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns the janitor's two tasks. The first passivates idle actors and, after a pause, allows actors that have
-/// used up their restarts to start again. The second reports actors that spend too long on one batch.
+/// Returns the janitor's two tasks. One passivates idle actors, and lets actors that failed too often start again
+/// after `RESTART_PAUSE`. The other reports actors that spend too long on one batch.
 fn janitor_tasks(
     context: &BuildContext<'_>,
     runs: &Arc<PipelineActors>,
@@ -186,9 +186,8 @@ fn janitor_tasks(
     ]
 }
 
-/// Returns the times after which the watchdog reports an actor of this kind as busy and as stuck. A batch may make one
-/// external call and retry it once. Before a call to the authority, the batch may also wait in a queue for as long as a
-/// call may take.
+/// Returns how long an actor of this kind may work on one batch before the watchdog reports it as busy or as stuck.
+/// The limits are multiples of the time that one external call may take, since a batch may make more than one.
 fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
         NodeKind::Pipeline => watchdog::WatchdogLimits {

@@ -38,7 +38,7 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::leases;
 use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
-/// The largest part of an endpoint's response that is read, in bytes.
+/// At most this many bytes of a webhook endpoint's response are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// The parts of a running process.
@@ -277,9 +277,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Releases this process's leases of work that was still in flight when the actor threads stopped. Otherwise the next
-/// start would count this work as the cause of a crash. The database connections ended with the actor threads, so new
-/// ones are opened first.
+/// Releases this process's leases at shutdown; otherwise their work would count as interrupted by a crash. The
+/// database connections ended with the actor threads, so new ones are opened first.
 async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
     leases::release_owned_by(store, owner).await
@@ -325,8 +324,8 @@ pub(super) fn reconciliations(
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
-/// Returns the schedule of reconciliations, with a new random name as the lease owner. The service replaces that name
-/// by its own.
+/// Returns the schedule of reconciliations. Its `owner` is a new random id; the service replaces it by the id of its
+/// process.
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
     let mode = match settings.reconcile.every_s {
         0 => ReconciliationMode::OnDemand,

@@ -39,9 +39,9 @@ const NAME: &str = "Demo Trading Ltd";
 const TIN: &str = "12345678-0001";
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
 
-/// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
-/// Returns `None` if nothing was created. Continues an interrupted first start, which is recognised by the missing
-/// API key of the taxpayer.
+/// Creates the demo accounts if the database has no integrator; never in production or with a remote authority. If an
+/// earlier start was interrupted before the taxpayer had an API key, creates what is missing. Returns `None` if
+/// nothing was created.
 pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
     if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! A lock file that proves that no other process serves the same embedded database. Leases found in that database
-//! then belong to a dead process, so their work continues at once instead of after the leases expire.
+//! A lock file that proves that no other process serves the same SQLite file. All leases in this database then belong
+//! to dead processes, so they are ended at once and their work continues.
 
 use std::fs::File;
 
@@ -18,8 +18,8 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Takes the lock and ends all leases in the database. Returns `None`, without touching leases, if other
-    /// processes may serve the same database.
+    /// Takes the lock and ends all leases in the database. Returns `None` and keeps the leases if another process
+    /// holds the lock, or if `database.url` is set, since other processes may serve that database too.
     pub(super) async fn acquire(settings: &Settings, store: &Store) -> Result<Option<Self>, StartError> {
         if !settings.database.url.expose_secret().is_empty() {
             return Ok(None);

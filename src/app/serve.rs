@@ -19,11 +19,11 @@ use crate::app::first_start;
 use crate::config::{self, Settings};
 use crate::http;
 
-/// How long open requests may take after the stop signal, in seconds. A request that waits longer for the authority
-/// loses only its response: the run continues at the next start, and repeating the request then returns the outcome.
+/// How long open requests may take after the stop signal, in seconds. A request that takes longer loses its response
+/// but not its run, which the next start continues.
 const SHUTDOWN_S: u64 = 10;
-/// How long background work may take after the stop signal. If open requests used up this time, background work still
-/// gets `DRAIN_MIN`.
+/// How long open requests and background work together may take after the stop signal. Background work gets at least
+/// `DRAIN_MIN`, even if open requests took the whole time.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// The largest number of connections that may wait to be accepted.
@@ -165,11 +165,10 @@ impl Application {
         let mut server = HttpServer::new(handlers)
             .shutdown_timeout(SHUTDOWN_S)
             .keep_alive(Duration::from_secs(75))
-            // This timeout is off: if a request was not read to its end, the middleware `unread_body` itself waits
-            // until the client has read the response.
+            // Off, because the middleware `unread_body` decides how long a connection with an unread body stays open.
             .client_disconnect_timeout(Duration::ZERO)
-            // The signal handler of actix would end the process while work is in flight; `run_until_stopped` handles
-            // signals instead.
+            // The signal handler of actix would end the process while work is in flight, so `run_until_stopped`
+            // handles signals.
             .disable_signals()
             .listen(listener)?;
         if let Some(ops_listener) = ops_listener {

@@ -177,8 +177,7 @@ async fn walk(
     }
 }
 
-/// Compares each checkpoint with the events that it signs. If a chain is intact and contains every signed event, no
-/// event up to the last signed one was changed.
+/// Compares each checkpoint with the events that it signs.
 async fn compare_all(
     store: &Store,
     taxpayer: Option<TaxpayerId>,

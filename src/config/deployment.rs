@@ -200,8 +200,8 @@ mod tests {
     use super::*;
     use crate::config::tests::{faults_of_environment, from_environment, production, variables};
 
-    /// Loads valid production settings without the variable `without` and with the variable `with`. Returns the
-    /// faults.
+    /// Returns the faults of production settings that are valid, except that the variable `without` is missing and the
+    /// variable `with` is set.
     fn faults_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
         let mut pairs = production();
         pairs.retain(|(name, _)| *name != without);

@@ -1,8 +1,6 @@
-//! Merges the defaults, the settings file and the environment, in this order of precedence from low to high. The
-//! values of the file and of the environment are checked one by one before they override anything.
-//!
-//! If a setting is text, its environment variable is used as it is, so that a key of digits stays text. The other
-//! variables are read as TOML.
+//! Merges the defaults, the settings file and the environment, in this order of precedence from low to high. Each
+//! value is checked before it overrides another. Variables are read as TOML, except those of text settings, so that a
+//! password of digits does not become a number.
 
 use std::path::Path;
 
@@ -148,8 +146,8 @@ impl LayerChecks {
     }
 }
 
-/// Returns the value of an environment variable. If the setting is not text, the variable is read as TOML. A variable
-/// that is not valid TOML stays text, which the check of the setting then refuses.
+/// Returns the value of an environment variable: as it is if the setting is text, parsed as TOML otherwise. A variable
+/// that is not valid TOML stays text and is refused later, because it has the wrong type.
 fn variable(key: &str, text: String) -> Value {
     if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);

@@ -19,13 +19,8 @@ use super::{AuthorityMode, Environment, Settings, limits};
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`. In development, also sets every secret that is not configured to the value stored in
-    /// `data_dir`, and creates this value if it does not exist yet. In production nothing else is needed, because all
-    /// secrets are configured.
-    ///
-    /// # Errors
-    /// Returns an error if `data_dir` cannot be written to, or if a file in `data_dir` does not contain a valid
-    /// secret.
+    /// Creates `data_dir`. In development, also sets every secret that is not configured: to the value in its file in
+    /// `data_dir`, or to a new random value, which is stored there. In production all secrets are configured.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
@@ -40,8 +35,7 @@ impl Settings {
         })?;
         fill(&mut self.secrets.contact_password, "secrets.contact_password", &dir, short)?;
         fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
-        // A remote authority issues the API key and secret itself. The simulator accepts the configured ones; its key
-        // must be a UUID.
+        // The simulator accepts any key that is a UUID and any secret. A remote authority issues both itself.
         if self.authority.mode == AuthorityMode::Sandbox {
             fill(&mut self.authority.api_key, "authority.api_key", &dir, uuid)?;
             fill(&mut self.authority.api_secret, "authority.api_secret", &dir, long)?;

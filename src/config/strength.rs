@@ -4,7 +4,7 @@
 /// A key of 32 random bytes practically always has at least this many different byte values.
 const DISTINCT_BYTES_MIN: usize = 10;
 const DISTINCT_CHARS_MIN: usize = 5;
-/// If the letters of a secret form only well-known words, the secret needs at least this many digits.
+/// A secret whose letters form only well-known words, as in `password2024`, needs at least this many digits.
 const OTHER_CHARS_MIN: usize = 12;
 /// Well-known words that guessable secrets are made of.
 const WORDS: [&str; 28] = [
@@ -74,8 +74,7 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn is_made_of_words(letters: &str) -> bool {
-    // Each entry is the length of a prefix of `letters` that consists of whole words. The loop extends each prefix by
-    // further words.
+    // Lengths of beginnings of `letters` that consist of whole words. Each is still to be extended by a further word.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {

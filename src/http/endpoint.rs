@@ -128,7 +128,7 @@ impl Path {
         self.on([Method::GET, Method::HEAD, Method::POST], handler, doc)
     }
 
-    /// Handles several methods with one operation. The API document names the operation by the first method.
+    /// Handles several methods with the same handler, documented as one operation.
     pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
@@ -174,8 +174,8 @@ impl Path {
         })
     }
 
-    /// Returns the sort key of the path. A path with a fixed segment sorts before a path with a parameter at the same
-    /// place.
+    /// Returns the sort key of the path. A fixed segment sorts before a parameter, so that `/invoices/full` is matched
+    /// before `/invoices/{id}`.
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }

@@ -34,7 +34,7 @@ use crate::http::forms::webhook;
 use crate::http::views::endpoint_answer::EndpointAnswer;
 use crate::webhook::{AttemptOutcome, fuzzing as webhook_fuzzing};
 
-/// Reads a body with every form that needs no account. For each form that refuses the body, explains the faults.
+/// Reads a body with every form that needs no account, and explains the faults of each form that refuses it.
 pub fn forms(text: &[u8]) {
     let catalog = Arc::new(catalog());
     if let Ok(body) = json::batch(text)

@@ -19,8 +19,8 @@ const AUTHORITY_LOOK_LASTS: Duration = Duration::from_secs(5);
 const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// Timeout of the authority probe.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
-/// The process is not ready if at least this many taxpayers' actors are stuck and they are at least half of the active
-/// actors. So many stuck actors mean that the fault is in the process and not in the data of a few taxpayers.
+/// The process is not ready if at least this many taxpayers' actors, and at least half of the active ones, are stuck.
+/// A few stuck actors may be due to the data of their taxpayers; so many mean that the process is at fault.
 const STUCK_MAX: usize = 8;
 
 /// The cached results of the probes of the database and of the authority.
@@ -128,7 +128,7 @@ impl HealthReport {
     }
 }
 
-/// Probes the database. The cause of a failure goes only to the log, because the caller need not be an operator.
+/// Probes the database. Logs the cause of a failure and does not return it, because anybody may call `/health/ready`.
 async fn database(store: &Store) -> Option<HealthIssue> {
     let error = within(DATABASE_WAIT, store.check()).await.err()?;
     tracing::warn!(error, "the database does not answer or takes no write");

@@ -38,8 +38,7 @@ impl Passwords {
     }
 
     /// Hashes a password on a blocking thread. Without a password, returns the hash of the deployment's default
-    /// password, which must be changed. If too many hashes already wait, fails with an error that asks the caller to
-    /// retry.
+    /// password, which must be changed. If too many hashes wait already, the error asks the caller to retry.
     pub(crate) async fn keep(&self, password: Option<SecretString>) -> Result<KeptPassword, ApiError> {
         let Some(password) = password else {
             let hash = self.default_hash.get_or_try_init(|| self.hashed(self.default.clone())).await?;

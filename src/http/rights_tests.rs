@@ -23,7 +23,7 @@ const MARK: &str = "foreign-mark";
 const INVOICES: &str = "/v1/tax-payers/invoices";
 const TAXPAYERS: &str = "/v1/system-integrators/taxpayers";
 
-/// The rule of a path: which kind of key may call it. `RULES` gives the rule for the beginning of a path.
+/// The kind of key that may call a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Public,
@@ -236,8 +236,8 @@ impl Foreign {
     }
 }
 
-/// Returns a description of what is wrong with an answer; `None` if the status is the one that the path's `Rule`
-/// requires for this key and, unless the key is an operator's, the answer shows no data of the other tenant.
+/// Returns a description of a wrong response: one whose status is not what the path's rule requires for this key, or
+/// that shows data of the other tenant to a key that is not an operator's.
 fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule(pattern);
@@ -315,8 +315,8 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let (mut faults, mut count) = (Vec::new(), 0);
         for key in keys(&test_app, &ask).await {
             for path in table() {
-                // On the paths for operators, an operator's key may change every tenant's data, so there it is tested
-                // only with reads.
+                // An operator's key may change the data of every tenant, so on operators' paths it is tested only with
+                // reads.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
                 for method in path.allowed.iter().filter(|method| !is_theirs || READS.contains(method)) {
                     let has_body = !READS.contains(method);

@@ -51,18 +51,14 @@ pub struct ApiState {
     /// Sends test messages to a taxpayer's webhook.
     pub delivery: Arc<DeliveryDeps>,
     pub settings: ApiSettings,
-    /// `Health::default()` when the process starts.
     pub health: Health,
-    /// `CachedCounts::default()` when the process starts.
     pub database_counts: CachedCounts,
-    /// `Traffic::default()` when the process starts.
     pub traffic: Traffic,
     pub limits: RateLimits,
     pub key_usage: Arc<KeyUsage>,
     pub passwords: Passwords,
     pub calls: ConcurrentCalls,
     pub bodies: BodyMemory,
-    /// `InProgressRequests::default()` when the process starts.
     pub in_progress: InProgressRequests,
 }
 
@@ -78,11 +74,11 @@ pub struct ApiSettings {
     pub idempotency_keep: Duration,
     /// The longest time in which a whole body must arrive (setting `http.body_timeout_s`).
     pub body_timeout: Duration,
-    /// The offset of the authority's time zone. East of UTC a new day begins earlier than in UTC.
+    /// The offset of the authority's time zone from UTC.
     pub utc_offset: Offset,
-    /// What a taxpayer may do whose identity the authority has not confirmed (setting `accounts.verification`).
+    /// Decides what a taxpayer may do before its identity is confirmed (setting `accounts.verification`).
     pub verification: VerificationPolicy,
-    /// The ERP systems that the settings for notifying an ERP may name (setting `options.erp_systems`).
+    /// The ERP systems that an integration may name (setting `options.erp_systems`).
     pub erp_systems: Vec<String>,
     /// The token that authorizes notices of the authority (setting `authority.notification_token`).
     pub notification_token: SecretString,

@@ -1,7 +1,6 @@
-//! `/authority`: calls from the authority to this service. A notice about an invoice is not signed, so its content is
-//! not trusted: the token in the path authorizes the call, and the notice only causes this service to ask the authority
-//! about the invoice. A 200 means that everything that follows from the notice is stored. After any other status the
-//! authority sends the notice again.
+//! `/authority`: notices that the authority sends about invoices. A notice is not signed: the token in the path
+//! authorizes it, and it only makes this service ask the authority about the invoice. The authority repeats a notice
+//! until it gets a 200, so a 200 is sent only after everything that follows from the notice is stored.
 
 use actix_web::web;
 use secrecy::{ExposeSecret, SecretString};

@@ -67,8 +67,7 @@ fn choice(value: &str) -> Choice {
     Choice::new(label, value)
 }
 
-/// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified. The list is
-/// not stored. The snapshot that the forms check codes against is neither read nor written here.
+/// GET /v1/core/resources/{list}: fetches a reference list from the authority and returns it unmodified.
 async fn resources(
     state: web::Data<ApiState>,
     caller: Caller,

@@ -110,8 +110,7 @@ fn shown_path(path: &str) -> String {
 }
 
 fn percent_decoded(path: &str) -> String {
-    // The form decoder turns a plus sign into a space, but a plus sign in a path is only a plus sign. So it is encoded
-    // before decoding.
+    // The form decoder gives `+` and `&` a meaning that they do not have in a path, so both are encoded first.
     let pairs = format!("={}", path.replace('+', "%2B").replace('&', "%26"));
     url::form_urlencoded::parse(pairs.as_bytes()).map(|(_, value)| value.into_owned()).collect()
 }

@@ -10,8 +10,8 @@ use ipnet::IpNet;
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
 
-/// The header in which the trusted proxies forward addresses. Only this header is read: a proxy that sets one of the
-/// two headers passes on the other header as the caller wrote it, so the other header may be forged.
+/// The header from which forwarded addresses are read. The other one is ignored, because the caller could forge it: a
+/// proxy sets one of the two headers and passes on the other as it came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     #[default]
@@ -37,8 +37,8 @@ pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
 }
 
 impl TrustedProxies {
-    /// Returns the address nearest to this service that is not a trusted proxy's. If a forwarded entry cannot be
-    /// parsed, returns the last trusted address before that entry.
+    /// Follows the forwarded addresses, beginning at the nearest proxy, and returns the first that is not a trusted
+    /// proxy. Stops at an entry that cannot be parsed, and then returns the address before it.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {

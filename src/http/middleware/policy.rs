@@ -1,5 +1,6 @@
-//! Applies the policy of a path before the body is read. Looks up the key once, counts the request, checks that the
-//! surface accepts the key, and limits the concurrent calls. Executes a write with an `Idempotency-Key` only once.
+//! Applies the policy of a path before the body is read: looks up the key, counts the request for the rate limit,
+//! checks that this part of the API accepts the key, and limits concurrent calls. Executes a write with an
+//! `Idempotency-Key` only once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -89,8 +90,8 @@ impl RoutePolicy {
         }
     }
 
-    /// Runs a request under this policy. If `is_taken` is false, the path has no handler for the method, and the
-    /// request is refused later, whatever its key.
+    /// Runs a request under this policy. If `is_taken` is false, the path has no handler for the method: the request
+    /// is counted, but the rights of its key are not checked, because the response is 405 anyway.
     pub(crate) async fn admit(
         self,
         request: ServiceRequest,
@@ -149,8 +150,9 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// Returns true if the request arrived on a listener that does not serve this path. If the settings give operators'
-    /// paths a listener of their own, health probes are served on both listeners.
+    /// Returns true if the request arrived on a listener that does not serve this path. With a separate listener for
+    /// operators, `/ops` and `/metrics` are served only there, health probes on both, all other paths only on the main
+    /// one.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
         let is_probe = self.pattern.starts_with("/health/");

@@ -158,8 +158,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("a handler panicked: {}", text.unwrap_or("without a text"))
 }
 
-/// A failure without a response, such as a panic. The request no longer exists, so this value has the parts of the
-/// request that are needed for the response.
+/// A failure that has no response yet, such as a panic. The request no longer exists, so the parts of it that the
+/// response needs are kept here.
 #[derive(Debug)]
 struct Abandoned {
     error: ApiError,

@@ -1,10 +1,6 @@
-//! Closes the connection if the response is sent before the body was read. Without this, the framework would go on
-//! reading, and a chunked body has no end.
-//!
-//! If little of the body is left, it is read, so that the connection can be reused. If more is left, the response says
-//! `Connection: close`, and the connection stays open for a moment after the response, so that a caller that is still
-//! sending can read the response before the connection is reset. During this moment a limited number of bytes is read
-//! and dropped.
+//! Handles a body that no handler read to its end. A short rest is read, so that the connection can be reused. If the
+//! rest is long, the connection is closed, but only a moment after the response: a caller that is still sending could
+//! not read the response if the connection were closed at once.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -23,15 +19,14 @@ use actix_web::{HttpMessage, HttpResponse};
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Sleep, sleep, timeout};
 
-/// To keep the connection, at most this much of an unread body is read, and for at most this time.
+/// The connection is kept only if the unread rest of a body is at most this long and arrives within this time.
 const REST_BYTES_MAX: usize = 64 * 1024;
 const REST_WAIT: Duration = Duration::from_millis(100);
 /// How long a closing connection stays open after the response, and how many bytes are read from it in that time.
 const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES_MAX: usize = 256 * 1024;
 
-/// The body of a request, shared by the handler that reads it and the middleware that checks afterwards whether it
-/// was read.
+/// The body of a request. The middleware shares it with the handler, to see whether the handler read all of it.
 #[derive(Clone)]
 pub(crate) struct RequestStream(Rc<RefCell<Shared>>);
 
@@ -66,7 +61,7 @@ impl RequestStream {
         self.0.borrow().has_ended
     }
 
-    /// Reads the rest of the body, up to `REST_BYTES_MAX` bytes. Reads nothing if the declared length exceeds this.
+    /// Reads the rest of the body, up to `REST_BYTES_MAX` bytes. Reads nothing if the `Content-Length` is greater.
     async fn read_rest(&mut self) {
         if self.0.borrow().declared.is_some_and(|length| length > REST_BYTES_MAX) {
             return;
@@ -80,7 +75,7 @@ impl RequestStream {
                 }
             }
         };
-        // The result is ignored, because the stream itself knows whether it has ended.
+        // The result is ignored, because `has_ended` tells whether the whole body was read.
         let _ = timeout(REST_WAIT, rest).await;
     }
 
@@ -116,8 +111,8 @@ impl Stream for RequestStream {
     }
 }
 
-/// The body of the last response on a connection. After its last byte it waits a short time before it ends. It holds
-/// the request's stream, because the framework closes the connection only if something still holds that stream.
+/// The body of the last response on a connection. It ends with a delay, so that the caller can still read the
+/// response. It keeps `stream` alive, because otherwise the framework would not close the connection.
 struct LastBody {
     body: BoxBody,
     stream: RequestStream,
@@ -153,7 +148,7 @@ impl MessageBody for LastBody {
 }
 
 impl Linger {
-    /// Becomes ready when the peer has stopped sending or the linger time is over.
+    /// Drops what the caller still sends. Becomes ready at the end of the request's body or after `LINGER`.
     fn poll(&mut self, stream: &mut RequestStream, context: &mut Context<'_>) -> Poll<()> {
         while self.bytes_left > 0 {
             match stream.poll_next_unpin(context) {

@@ -1,6 +1,5 @@
 //! The table of all error codes, each with its usual status (docs/contract.md, "Errors"). The few operations that fail
-//! with another status set it themselves. `REQUEST_TIMEOUT` means that a body came too slowly; the caller may send the
-//! request again. `AUTHORITY_DOCUMENT_UNREADABLE` means that a download cannot be decrypted; waiting does not help.
+//! with another status set it themselves.
 
 use actix_web::http::StatusCode;
 

@@ -69,9 +69,8 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// Returns the error for a request that was interrupted, so that its effect is unknown. The error has no
-    /// `Retry-After`, because the caller must first look whether the request took effect. Otherwise a payment might be
-    /// recorded twice.
+    /// Returns the error for an interrupted request, whose effect is unknown. It has no `Retry-After`, because a
+    /// caller that repeats the request without looking might record a payment twice.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
@@ -82,8 +81,8 @@ impl ApiError {
         Self::new(ErrorCode::RouteNotFound, "No such path")
     }
 
-    /// Returns the error for a request whose `Idempotency-Key` was used by an earlier request. The earlier request is
-    /// still running, or its command was executed and the answer is stored; a later repetition gets that answer.
+    /// Returns the error for a repetition of a request that is still being answered. A later repetition gets the
+    /// answer.
     pub(crate) fn idempotency_in_progress() -> Self {
         let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
         Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
@@ -146,8 +145,8 @@ impl ApiError {
     }
 }
 
-/// Returns the error code for these faults. A few rules have an error code of their own, which is used only if their
-/// fault is the only one.
+/// Returns the error code for these faults. A few faults, such as a malformed IRN, have a code of their own, which is
+/// used only if there is no other fault.
 fn code_of(faults: &Faults) -> ErrorCode {
     let mut rules = faults.iter().map(Fault::rule);
     match (rules.next(), rules.next()) {

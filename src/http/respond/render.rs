@@ -17,7 +17,7 @@ use crate::http::respond::queue::QueueView;
 /// scheme; it is the name that `OpenAPI` uses.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
-/// The properties of a request that the response to its failure depends on.
+/// The parts of a request that are needed to render its failure.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponsePrefs {
     pub(crate) request_id: String,
@@ -117,7 +117,8 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
 
 fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     let explanations = explanations(error);
-    // A fault that has an explanation is listed only as this explanation. Faults without an explanation follow.
+    // The first faults are those that an explanation with a path describes. Only the faults after them are listed as
+    // well.
     let explained = explanations.iter().filter(|why| why.path.is_some()).count();
     let rest = error.faults.iter().skip(explained).map(bare);
     ProblemBody {

@@ -75,7 +75,7 @@ impl<'a> Integration<'a> {
             updated_at: plain(endpoint.updated_at),
         }
     }
-    /// Sets the health of the endpoint from the current streak of failures; `None` means that there is no such streak.
+    /// Sets the health of the endpoint. `failing` is the current streak of failed attempts, if there is one.
     pub(crate) fn faring(self, failing: Option<&FailureStreak>) -> Self {
         Self { health: HealthView::of(failing), ..self }
     }

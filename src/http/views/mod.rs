@@ -9,10 +9,11 @@
 //! | a taxpayer, as created and as read | `taxpayer` |
 //! | the integration record, and the ERP notification settings | `integration`, `erp_settings` |
 //! | the supplier inbox | `inbox` |
-//! | a pipeline run, for its taxpayer and for operators, and its queue position | `run`, `operated_run`, `queue` |
+//! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
+//! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
-//! | the authority's breakers and outages, the audit log | `breaker`, `outage`, `audit` |
+//! | the authority's breakers and outages, reconciliations, the audit log | `breaker`, `outage`, `reconciliation`, `audit` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
 //! | secrets that are shown once | `secret` |

@@ -90,8 +90,7 @@ async fn submit(
     Ok(run_response::submitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/transmit: Transmit. If the run fails, the status is 500, and the error code tells the cause
-/// (docs/contract.md, "The authority pipeline").
+/// POST /v1/app/invoices/transmit: Transmit.
 async fn transmit(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -113,8 +112,7 @@ async fn transmit(
     Ok(run_response::transmitted(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// POST /v1/app/invoices/report: Report. If the run fails, the status is 500, and the error code tells the cause
-/// (docs/contract.md, "The authority pipeline").
+/// POST /v1/app/invoices/report: Report.
 async fn report(
     state: web::Data<ApiState>,
     caller: Caller,

@@ -149,8 +149,7 @@ fn refused(run: &Run) -> ApiError {
     rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
 }
 
-/// Returns the error for a document that the authority refused. `words` is the authority's reason. Validate also uses
-/// this function, although it has no run.
+/// Returns the error for a document that the authority refused. `words` is the authority's reason.
 pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
     let explanations = authority::explained(words, document);
     // A reason may begin with the authority's path of a field. Such a path is not capitalized.

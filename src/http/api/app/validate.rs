@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     })]
 }
 
-/// The only value of the parameter `explain`. It requests a patch of the body in addition to the faults.
+/// The parameter `explain=patch`, which requests a patch that corrects the body.
 struct ExplainMode;
 
 impl ExplainMode {
@@ -84,8 +84,7 @@ async fn check(
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
     let form = form.map_err(|faults| local_faults::refused(faults, &body));
-    // The body is kept only if the caller requested a patch. If not, the memory of the body is freed before the call to
-    // the authority.
+    // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
     let refused = match judge(state, taxpayer.as_ref(), form).await {
         Err(refused) if refused.explained.is_some() => refused,

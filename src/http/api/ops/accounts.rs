@@ -68,8 +68,6 @@ fn revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
         .gives::<RevokedKeys>(200, "API keys revoked successfully")
 }
 
-// GET /ops/integrators and GET /ops/operators list the accounts with their API keys, ordered by account id.
-
 const PER_PAGE_DEFAULT: u64 = 15;
 
 async fn list_integrators(
@@ -100,11 +98,8 @@ async fn list(
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
-// POST /ops/integrators/{id}/api-key/rotate returns a new key, which no other response shows. POST
-// /ops/integrators/{id}/api-key/revoke revokes the keys of the account. The same paths exist under /ops/operators. Both
-// calls take effect at once on every replica.
-
-/// Declares the two handlers for each kind of account: one rotates a key, the other revokes the keys.
+/// Declares the handlers of POST /ops/integrators/{id}/api-key/rotate and /revoke, and of the same paths under
+/// /ops/operators.
 macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
         async fn $rotate(

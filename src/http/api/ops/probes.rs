@@ -70,17 +70,15 @@ fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(text()))
 }
 
-/// Content security policy of the viewer's pages. A page runs, loads and calls only what this service serves, and no
-/// other page may frame it. Two exceptions are needed: the viewer sets styles of elements, and it loads icons from
-/// `data:` URLs.
+/// Content security policy of the viewer's pages. They may load and call only this service, and no other page may
+/// frame them. Inline styles and `data:` images are allowed, because the viewer uses them.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// GET /docs/: returns a file of the viewer, with which people read and try the API. All files of the viewer are part
-/// of the binary.
+/// GET /docs/: returns a file of the API viewer. All files of the viewer are part of the binary.
 fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
-    // The viewer would send the address of this service to a public validator. `none` turns this off.
+    // By default the viewer sends the address of the API document to a public validator. `none` turns this off.
     let config = Config::from("/openapi.json").validator_url("none");
     let found = utoipa_swagger_ui::serve(&file.into_inner(), Arc::new(config)).map_err(ApiError::internal);
     future::ready(found.and_then(|found| {

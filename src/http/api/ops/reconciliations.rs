@@ -50,9 +50,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /ops/reconciliations: starts to compare a taxpayer's day with the authority's ledger. The request is stored, so
-/// the comparison survives a restart. The response shows the result. If the caller prefers not to wait, or the
-/// comparison does not end before the time limit of the wait, the response shows the current state instead.
+/// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. Returns 200 with the result, or
+/// 202 if the comparison takes longer than the caller waits. The request is stored and survives a restart.
 async fn create_reconciliation(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,

@@ -98,12 +98,9 @@ async fn get_run(
     Ok(ApiResponse::ok("Pipeline run retrieved successfully", OperatedRunWithSteps::new(&run, &steps)))
 }
 
-// POST /ops/pipeline/runs/{id}/pause, and the same for resume, retry and cancel: an operator's action on a run.
-// `domain::pipeline::operator_action` decides which of these actions the state of the run allows.
-
 type Moved = Result<ApiResponse, ApiError>;
 
-/// Declares one handler for each operator action, with the message of a success.
+/// Declares the handlers of POST /ops/pipeline/runs/{id}/pause, /resume, /retry and /cancel.
 macro_rules! moves {
     ($($handler:ident = $to:expr;)+) => {$(
         async fn $handler(

@@ -63,11 +63,9 @@ fn set_integration_doc() -> OperationDoc {
         .fails(&[ErrorCode::TaxpayerNotFound])
 }
 
-// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first. In this list operators find the taxpayers
-// for which they have to act.
-
 const PER_PAGE_DEFAULT: u64 = 15;
 
+/// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first.
 async fn list_all_taxpayers(
     state: web::Data<ApiState>,
     _: OperatorCaller,

@@ -121,10 +121,9 @@ async fn create_taxpayer(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
-/// Builds the account of a new taxpayer. Hashing the password costs a hundred times as much as checking whether unique
-/// values, such as the tax number, are already taken. So the check comes first, and if a value is taken, the password
-/// is not hashed. A taken value is refused not here but by the taxpayer actor, since only the actor knows whether an
-/// earlier request with the same idempotency key already created this taxpayer.
+/// Builds the account of a new taxpayer. Hashes the password only if all unique values, such as the tax number, are
+/// free, because hashing is expensive. Taken values become `conflicts`: the taxpayer actor refuses them, unless an
+/// earlier request with the same idempotency key created this taxpayer.
 async fn onboarding(
     state: &ApiState,
     integrator_id: IntegratorId,
@@ -157,8 +156,7 @@ async fn onboarding(
     Ok(onboarding)
 }
 
-/// Returns the contact person with an empty password hash. `onboarding` sets the hash later, after it has checked that no
-/// other account has the unique values, because hashing is expensive.
+/// Returns the contact person with an empty password hash, which `onboarding` sets later.
 fn contact(person: &ContactPerson) -> NewContact {
     NewContact {
         password_hash: String::new(),

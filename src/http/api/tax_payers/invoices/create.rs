@@ -1,6 +1,6 @@
 //! Create Invoice (Standard), Create Invoice (Full) and Create Invoices (Bulk). If the invoice number or the IRN
-//! already exists, the existing invoice is returned unchanged, without an error. In a batch, an invoice with a fault
-//! does not cause the refusal of the others: all invoices without a fault are stored in one transaction.
+//! already exists, the existing invoice is returned unchanged, without an error. In a batch, invoices with faults are
+//! refused and all others are stored in one transaction.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
@@ -80,9 +80,8 @@ pub(super) async fn create_full_invoice(
     let form = match full_invoice::read(&body, account, &catalog) {
         Ok(form) => form,
         Err(faults) => {
-            // The form was read without the taxpayer, so it did not check the service id in the IRN. The body has
-            // faults anyway, so the form is read again with the taxpayer to report this fault too. For a body without
-            // faults, the taxpayer actor checks the service id.
+            // The body has faults. Reads it again with the taxpayer, so that the error also lists a wrong service id
+            // in the IRN, which cannot be checked without the taxpayer.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { service_id: Some(&taxpayer.service_id), ..account };
             let all = full_invoice::read(&body, account, &catalog).err();
@@ -107,8 +106,7 @@ pub(super) async fn create_batch(
     let _turn = state.bodies.bulk_turn().await?;
     let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
-    // A large body takes long to parse. It is parsed on a thread for blocking work, so that other requests do not have
-    // to wait.
+    // Parses on a blocking thread, because parsing a large body here would hold up other requests.
     let read = web::block(move || text.read_in(room, |text| read(text, &catalog)))
         .await
         .map_err(ApiError::internal)?;
@@ -145,9 +143,8 @@ async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Fault
     check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
 }
 
-/// Returns the taxpayer if it may create invoices: the subscription is active, the profile is complete, and the
-/// identity is confirmed if the settings require this. The taxpayer actor makes the same check for every create. It is
-/// made here only so that a failed precondition is reported before the faults of the body.
+/// Returns the taxpayer if it may create invoices. The taxpayer actor checks this too. The check here makes the
+/// response report a failed precondition, such as an inactive subscription, before any faults of the body.
 async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
