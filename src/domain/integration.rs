@@ -95,7 +95,7 @@ pub enum Auth<S = SecretText> {
     },
 }
 
-/// The OAuth client as which this service requests tokens at a token endpoint.
+/// The OAuth client that this service uses to request tokens from a token endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TokenClient<S = SecretText> {
     pub token_url: String,
@@ -105,7 +105,7 @@ pub struct TokenClient<S = SecretText> {
     pub authentication: ClientAuthentication,
 }
 
-/// The format of the body of a webhook request, with the names that the format needs.
+/// The format of the body of a webhook request. The fields are names that the body needs, such as a SOAP action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Format {
@@ -229,7 +229,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Replaces each secret by the result of `secret`, which takes the name of the field and the secret.
+    /// Replaces each secret by the result of `secret(field name, old secret)`.
     fn with_secrets<T>(self, mut secret: impl FnMut(&'static str, S) -> T) -> Auth<T> {
         match self {
             Self::None => Auth::None,
@@ -250,7 +250,7 @@ impl<S> Auth<S> {
         }
     }
 
-    /// Returns the origin of the token endpoint. A stored secret is never sent to another origin.
+    /// Returns the origin of the token endpoint, the only origin to which a stored client secret is sent.
     fn token_origin(&self) -> Option<Origin> {
         Origin::of(&self.token_client()?.token_url)
     }
@@ -295,8 +295,8 @@ impl Auth {
         }
     }
 
-    /// Replaces the refresh token `used` by the token `given` that the server issued. Returns `None` if the stored
-    /// refresh token is not `used`, so that a newer token is not lost.
+    /// Replaces the refresh token `used` by the token `given` that the server issued for it. Returns `None` if the
+    /// stored refresh token is no longer `used`, so that an old answer does not overwrite a newer token.
     pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
         match self {
             Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {

@@ -1,6 +1,5 @@
-//! An invoice and the draft that it is created from. A draft has passed every rule of its form. An invoice also
-//! has an id, a stored customer and a state. Both keep in `extras` the fields that the contract stores but does
-//! not return.
+//! An invoice and the draft that it is created from. A draft has passed every rule of its form. An invoice also has an
+//! id, a stored customer and a state. In both, `extras` holds fields that are stored but never returned to callers.
 
 pub mod batch;
 pub mod invoice_ref;
@@ -86,7 +85,7 @@ pub struct Line {
     pub discount_rate: Option<Amount>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discount_amount: Option<Amount>,
-    /// The accepted fields for which this struct has no field: codes, fees, descriptions.
+    /// The fields that the caller sent and for which this struct has no field of its own, such as fees.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extras: Map<String, Value>,
 }
@@ -113,14 +112,14 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Returns the SHA-256 over all fields of the draft except `batch_no`, in hexadecimal.
+    /// Returns the SHA-256 over all fields of the draft, in hexadecimal. `batch_no` is left out, so that an invoice
+    /// keeps its digest when it is sent again in another batch.
     pub fn digest(&self) -> String {
         // Serialization cannot fail: a draft holds only text, numbers, lists and maps with text keys.
         digest::of_document(&serde_json::to_value(self).unwrap_or_default())
     }
 
-    /// Creates the invoice. Also returns the first posting to the payment ledger, if the draft is declared as
-    /// paid.
+    /// Creates the invoice. If the draft is declared as paid, also returns the first posting to the payment ledger.
     pub fn into_invoice(self, identity: InvoiceIdentity, now: Timestamp) -> (Invoice, Option<Posting>) {
         let content_digest = self.digest();
         let (payment, posting) = Payment::declared(self.payable, self.declared);
@@ -162,8 +161,7 @@ pub struct InvoiceIdentity {
 }
 
 impl Invoice {
-    /// Applies a transition of the lifecycle to the workflow status. A transition that the status does not allow is
-    /// refused.
+    /// Applies a transition to the workflow status. Fails if the present status does not allow the transition.
     pub fn moved(mut self, step: Transition, now: Timestamp) -> Result<Self, Refusal> {
         self.status = self.status.after(step)?;
         self.updated_at = now;
@@ -184,12 +182,12 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records that the pipeline reached a stage. The status never goes back: if a later stage was recorded
-    /// before, for example a report that preceded the submission, the status keeps the later stage.
+    /// Records that the pipeline reached a stage. If a later stage was recorded before, the status keeps that later
+    /// stage: a report, for example, can come before the submission.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
-        // A lower status never replaces a higher one: a receipt can arrive before the response to the
+        // Keep the status that is further along: a receipt, for example, can arrive before the response to the
         // transmission.
         if status.progress() >= invoice.authority.status.progress() {
             invoice.authority.status = status;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const INTEGER_DIGITS_MAX: u32 = 15;
 /// The maximum number of digits of an amount after the decimal point.
 pub const FRACTION_DIGITS_MAX: u32 = 6;
-/// Two totals agree if they differ by no more than this (spec.md, "Limits").
+/// Two totals count as equal if they differ by no more than this (spec.md, "Limits").
 pub const TOLERANCE: Amount = Amount::HUNDREDTH;
 
 /// An exact decimal: an amount of money, a quantity or a rate.
@@ -102,8 +102,8 @@ impl Amount {
     }
 }
 
-/// If the fraction has more digits than allowed, drops the zeros at its end, because these do not change the value.
-/// A shorter fraction keeps its zeros, as the caller sent them.
+/// Drops zeros at the end of a fraction that has more digits than allowed, since they do not change the value. A
+/// fraction within the limit keeps its zeros, as the caller sent them.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {
@@ -123,8 +123,8 @@ fn exact(digits: &str) -> Result<Decimal, AmountFault> {
     })
 }
 
-/// Determines why `rust_decimal` did not parse a text. The library reports the same error for a number with too
-/// many digits as for a text that is not a number.
+/// Tells whether the text has too many digits or is not a number. The library `rust_decimal` reports the same error
+/// for both.
 fn refuse_text(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));

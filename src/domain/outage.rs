@@ -14,11 +14,11 @@ use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 
-/// If an affected operation has had no call for this long, the authority is probed. Once another affected operation
-/// has been answered again, the probe can come sooner (see `patience`).
+/// The authority is probed if an affected operation has had no call for this long. The probe can come sooner once
+/// another affected operation has recovered (see `patience`).
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// The clocks of two replicas are assumed to differ by less than this. A timestamp that is further in the future
-/// must have been recorded before a clock was set back.
+/// The clocks of two replicas are assumed to differ by less than this. If a timestamp is further in the future, a
+/// clock was set back after it was recorded.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the start or the end of the outage. A later notification
 /// would be useless.
@@ -56,8 +56,8 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops the times of calls that were recorded before the clock was set back, since their real time is unknown.
-    /// If the time at which the breaker opened is in the future, replaces it with `now`.
+    /// Drops the times of calls that are in the future. They were recorded before the clock was set back, so their
+    /// real time is unknown. Sets `held_since` to `now` if it is in the future.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -67,8 +67,8 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the state of the operation; `None` if there was no call. While the breaker is closed, a single
-    /// failed call is not a sign of an outage, so a failure counts only if no call was answered within `quiet`.
+    /// Returns the state of the operation; `None` if there was no call. While the breaker is closed, a failed call
+    /// counts only if no call was answered within `quiet`, since a single failure is no sign of an outage.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -79,7 +79,8 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the time at which the breaker opened, if the breaker is open and a call failed after `end`.
+    /// If the breaker is open and a call has failed since the last outage ended at `end`, returns the time at which
+    /// the breaker opened, and the operation.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let (held_since, failed_at) = (self.held_since?, self.failed_at?);
         let affected =
@@ -174,8 +175,8 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Returns the open outage after this observation. If no outage is open, returns a new outage, or `None` if no
-    /// breaker has opened.
+    /// Returns the open outage, updated by this observation. If none is open, returns a new outage if a breaker has
+    /// opened, and `None` if not.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
             Some(outage) if outage.is_open() => {
@@ -188,8 +189,8 @@ impl Observation<'_> {
         }
     }
 
-    /// True if an open outage needs a health probe: at least one affected operation has not been answered again,
-    /// and no such operation has had a recent call.
+    /// True if the authority must be probed: affected operations have not recovered, and none of these operations has
+    /// had a recent call that could show whether it works again.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -236,9 +237,8 @@ impl Observation<'_> {
         outage
     }
 
-    /// Returns how long an operation may go without calls before the authority is probed. Once any affected
-    /// operation has recovered, this time is at most `quiet`, so that a rarely used operation does not keep the
-    /// outage open.
+    /// Returns how long an operation may go without calls before the authority is probed. This is at most `quiet` once
+    /// one affected operation has recovered, so that a rarely used operation does not keep the outage open.
     fn patience(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
         if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
@@ -247,8 +247,8 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // A failure in the future was recorded before the clock was set back. With `abs`, such a failure cannot
-        // keep the outage open until its time is reached.
+        // A failure in the future was recorded before the clock was set back. `abs` makes a failure in the far future
+        // count as old, so that it does not keep the outage open.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -262,8 +262,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Replaces each timestamp in the future with `now`. Such a timestamp was recorded before the clock was set
-    /// back and could delay the end of the outage.
+    /// Replaces each timestamp in the future with `now`. It was recorded before the clock was set back, and it could
+    /// delay the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -307,10 +307,8 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records that a batch of taxpayers was notified. After the last batch, all taxpayers are notified again if
-    /// one was missed and `NOTIFY_FOR` has not passed. In all other cases the notifications of this start or end
-    /// are complete. If the outage has ended when the notifications of its start are complete, those of its end
-    /// follow.
+    /// Records that a batch of taxpayers was notified. After the last batch, starts over with all taxpayers if one was
+    /// missed and the news is recent (`NOTIFY_FOR`). If not, the notifications of the end follow those of the start.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

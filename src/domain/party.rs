@@ -1,6 +1,6 @@
-//! Customers and taxpayers. A customer belongs to one taxpayer. The customer of an invoice is looked up by
-//! customer number. If no customer has this number, the tax number is used. A customer that is found is used as
-//! stored, except that a missing tax number is filled in (spec.md, "Update Invoice").
+//! Customers and taxpayers. A customer belongs to one taxpayer. The customer of an invoice is looked up by customer
+//! number, and then by tax number. The stored data of the customer is used as it is; only a missing tax number is
+//! filled in from the invoice (spec.md, "Update Invoice").
 
 pub mod email;
 pub mod normal_form;
@@ -62,8 +62,8 @@ impl Customer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvoiceCustomer {
     pub id: CustomerId,
-    /// The customer number that the caller sent with this invoice. If the customer was found by tax number, the
-    /// stored customer can have another number.
+    /// The customer number that the caller sent with this invoice. It can differ from the stored customer's number if
+    /// the customer was found by tax number.
     pub external_customer_no: String,
     pub name: String,
     pub tin: Option<String>,

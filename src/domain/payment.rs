@@ -94,8 +94,8 @@ impl Payment {
         }
     }
 
-    /// Returns the payment after the payable changed. The amount that was paid stays. A payment that is no longer
-    /// complete becomes partial. A payable below the paid amount is a fault.
+    /// Returns the payment after the payable changed. The paid amount stays, so a full payment can become partial.
+    /// Fails if the new payable is below the paid amount.
     pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(

@@ -73,9 +73,8 @@ impl Operation {
         }
     }
 
-    /// True if the operation can be requested again after it succeeded. Only payment updates can, because a payment
-    /// that was reported as paid can later be reported as rejected. Any other operation succeeds only once for an
-    /// IRN.
+    /// True if the operation can be requested again after it succeeded. Only a payment update can: a payment that was
+    /// reported as paid can later be rejected. Every other operation succeeds only once for an IRN.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }
@@ -92,8 +91,7 @@ impl Step {
         matches!(self, Self::Sign | Self::Send | Self::Report | Self::Payment)
     }
 
-    /// True if the step must be repeated each time the run continues, because an earlier answer may be
-    /// outdated.
+    /// True for a step whose answer is soon outdated, so that the step is repeated each time the run continues.
     pub fn is_momentary(self) -> bool {
         matches!(self, Self::Health | Self::AccessPoints)
     }

@@ -115,8 +115,7 @@ pub struct RemoteRecord {
 pub struct RunSnapshot {
     pub run: RunId,
     pub state: RunState,
-    /// The time of the run's last change before the comparison. If the run has changed since then, the repair is
-    /// skipped.
+    /// The time of the run's last change before the comparison. A run that has changed since then is not repaired.
     pub seen: Timestamp,
     /// True if an operator paused the run and nobody has resumed it.
     pub is_held: bool,
@@ -231,8 +230,7 @@ impl LocalRecord {
         }
     }
 
-    /// True if the authority may have signed the invoice: our records say so, or the submission paused before the
-    /// outcome was known.
+    /// True if the authority may have signed the invoice: our records say so, or the submission is paused.
     pub fn may_be_signed(&self) -> bool {
         let is_paused = |run: &RunSnapshot| run.state == RunState::Paused;
         self.claims_signature() || self.submission.as_ref().is_some_and(is_paused)
@@ -297,9 +295,8 @@ impl LocalRecord {
         Some(Difference { kind, repair })
     }
 
-    /// Returns the repair that records a transmission reported by the authority; `None` if we have no invoice or
-    /// run in which the transmission can be stored. Without such a record, every reconciliation would repeat the
-    /// repair.
+    /// Returns the repair that records a transmission reported by the authority. Returns `None` if there is no invoice
+    /// or run to record it in: every later reconciliation would find the same difference and repair it again.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
@@ -340,8 +337,8 @@ fn declared(run: &Run) -> PaymentStatus {
     status.unwrap_or(PaymentStatus::Pending)
 }
 
-/// Returns the rank of a payment status, by which our status is compared with the authority's. `Paid` and
-/// `Rejected` have the same rank, since neither comes before the other.
+/// Returns the rank of a payment status: the further the payment has come, the higher. `Paid` and `Rejected` have the
+/// same rank, because neither comes before the other.
 fn progress(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// The maximum number of characters in an IRN of an inbox: 255 for the invoice number, 8 for the service id, 8 for
-/// the date, and 2 hyphens.
+/// The maximum number of characters in an IRN: 255 for the invoice number, 8 for the service id, 8 for the date, and 2
+/// hyphens.
 const IRN_CHARS_MAX: usize = 273;
 /// The maximum number of characters that are kept of a name or tax number in a document.
 const PARTY_CHARS_MAX: usize = 255;
@@ -26,7 +26,7 @@ pub struct SupplierInvoice {
     pub acknowledged_at: Option<Timestamp>,
 }
 
-/// An invoice document of the authority after decryption, with the fields that an inbox entry needs.
+/// A supplier's invoice as the authority returned it, decrypted, with the fields that the inbox needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SupplierDocument {
     pub irn: Irn,
@@ -37,7 +37,7 @@ pub struct SupplierDocument {
     pub document: Value,
 }
 
-/// The error for a document that is not the requested invoice.
+/// The error for a document that is not the invoice that was requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the authority's document of {asked} is of another invoice or of none")]
 pub struct OtherInvoice {

@@ -24,10 +24,11 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// The number of attempts made so far.
     pub attempts: u32,
-    /// The number of attempts made before the last replay. The retry schedule does not count these attempts.
+    /// The value of `attempts` at the last replay. The retry schedule starts again at a replay, so it counts only
+    /// later attempts.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// The number of process crashes while an attempt was in flight. This delivery did not necessarily cause them.
+    /// The number of process crashes while an attempt was in flight. Another delivery may have caused them.
     pub crashes: u32,
 }
 
@@ -77,8 +78,8 @@ pub struct DeliveryAttempt {
     pub response: String,
 }
 
-/// The duration of each phase of an attempt, in milliseconds. A phase that did not take place is `None`, such as
-/// connecting if a connection was reused.
+/// The duration of each phase of an attempt, in milliseconds. `connect_ms`, for example, is `None` if a connection was
+/// reused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseDurations {
     pub dns_ms: Option<i64>,
@@ -99,11 +100,11 @@ pub struct Endpoint {
     pub id: i64,
     pub taxpayer_id: TaxpayerId,
     pub url: String,
-    /// The event names that the caller sent. A name that is not in the catalog of events never matches.
+    /// The event names that the caller sent. It may contain unknown names, which match no event.
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
-    /// The sequence of the last event before the endpoint was last disabled; `None` if it never was disabled.
+    /// The sequence of the newest event when the endpoint was last disabled; `None` if it was never disabled.
     pub disabled_after: Option<i64>,
     /// The public key with which receivers verify the newest signature; `None` if the newest secret is not a key
     /// pair.
@@ -117,7 +118,6 @@ pub struct Endpoint {
 /// A change of an endpoint's retry schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleChange {
-    /// The schedule stays as it is.
     Keep,
     /// The endpoint uses the schedule of the deployment.
     Shared,
@@ -140,19 +140,18 @@ impl Endpoint {
         self.is_active && self.names(kind)
     }
 
-    /// True if the endpoint has enabled events of this kind. An inactive endpoint keeps its list of enabled events.
+    /// True if the endpoint has enabled events of this kind. It does not matter whether the endpoint is active.
     pub fn names(&self, kind: EventKind) -> bool {
         self.enabled_events.iter().any(|name| name == kind.as_str())
     }
 
-    /// Returns the kinds of events that the endpoint has enabled. An inactive endpoint keeps its list of enabled
-    /// events.
+    /// Returns the kinds of events that the endpoint has enabled. It does not matter whether the endpoint is active.
     pub fn enabled_kinds(&self) -> Vec<EventKind> {
         EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
     }
 
-    /// Returns the API names of the settings that differ from `before`. For a new endpoint, where `before` is
-    /// `None`, these are the settings that have a value.
+    /// Returns the API names of the settings that differ from `before`. A new endpoint has no `before`; then the
+    /// settings that have a value are returned.
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let blank = || {
             let (url, enabled_events) = (String::new(), Vec::new());

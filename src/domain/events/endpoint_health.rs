@@ -17,8 +17,8 @@ const PARK_MIN: Duration = Duration::from_secs(5);
 /// The maximum wait that an endpoint can request in its response. If the endpoint requests more, this wait
 /// applies.
 const ASKED_MAX: Duration = Duration::from_hours(24);
-/// If there was no attempt for this long, the next failure starts a new streak. This time is longer than any wait
-/// of the default retry schedule.
+/// A failure that comes longer than this after the previous one starts a new streak. It exceeds the longest wait of
+/// the default retry schedule, so that waiting for a retry does not end a streak.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
 /// The limits of the circuit breaker. An endpoint is parked after it has failed for `open_after` without a
@@ -65,9 +65,8 @@ pub enum CircuitState {
     Parked(Timestamp),
 }
 
-/// One failed attempt: the time of its end, the wait that the endpoint requested, and a random number from the
-/// whole range of u32. The random number determines the wait before the next probe, between half of the
-/// computed wait and all of it.
+/// One failed attempt. `asked` is the wait that the endpoint requested. `jitter` is a random number: the wait before
+/// the next probe is between half (0) and all (`u32::MAX`) of the computed wait.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,
@@ -76,8 +75,7 @@ pub struct EndpointFailure {
 }
 
 impl FailureStreak {
-    /// Returns the streak after one more failure. Parks the endpoint if the streak has reached the limits of the
-    /// policy.
+    /// Returns the streak after one more failure. Parks the endpoint if the streak is now long enough for it.
     pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
         let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
@@ -96,8 +94,8 @@ impl FailureStreak {
         failing
     }
 
-    /// Corrects the streak if the clock was set back. The start moves back by the same time, so that the streak
-    /// keeps its length. A wait that began before the clock was set back ends now.
+    /// Corrects the times of the streak if the clock was set back: `since` moves back by the same time, so that the
+    /// streak keeps its length, and a wait for a probe ends now.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
@@ -111,15 +109,14 @@ impl FailureStreak {
         upper_half(whole, jitter)
     }
 
-    /// Returns the number of failures and the end of the wait, if the last failure parked the endpoint for the
-    /// first time in this streak. `before` is the streak before this failure.
+    /// If the last failure parked the endpoint for the first time in this streak, returns the number of failures and
+    /// the end of the wait. `before` is the streak before that failure.
     pub fn newly_parked(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
         self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))
     }
 
-    /// True if the endpoint was parked at any time in this streak. If it never was, no deliveries wait for the
-    /// first success.
+    /// True if the endpoint was parked at any time in this streak.
     pub fn was_parked(&self) -> bool {
         self.parked_until.is_some()
     }
@@ -132,8 +129,7 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // If the last failure is in the future, the clock was set back after it, and the end of the wait is
-            // not valid.
+            // If the last failure is in the future, the clock was set back after it. Then `until` is not valid either.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
         }

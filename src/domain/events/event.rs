@@ -84,7 +84,7 @@ pub struct EventStamp {
 }
 
 impl LogHead {
-    /// Makes an event the next one of the log: gives it the next sequence and a hash, and moves the head to it.
+    /// Appends an event to the log: gives it the next sequence and its hash, and makes it the head of the log.
     pub fn append(&mut self, occurrence: NewEvent, seal: EventStamp) -> Event {
         let mut event = Event {
             id: seal.id,

@@ -8,14 +8,13 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 
 words! {
-    /// The events that a replay delivers from its range. `Failed` selects events whose delivery is a dead letter.
-    /// `Missing` selects enabled events without a delivery. `All` selects all events that are enabled or have a
-    /// delivery.
+    /// The events of the range that a replay delivers. `Failed`: events whose delivery is a dead letter. `Missing`:
+    /// enabled events without a delivery. `All`: every event that is enabled or has a delivery.
     ReplayScope { Failed = "failed", Missing = "missing", All = "all" }
 }
 
 words! {
-    /// The scope of the replay that can start when a caller enables a webhook.
+    /// The replay that starts when a caller enables a webhook: no replay, or one with this scope.
     AfterEnable { None = "none", Failed = "failed", Missing = "missing" }
 }
 
@@ -55,8 +54,8 @@ pub struct Replay {
     pub updated_at: Timestamp,
 }
 
-/// The range that a caller requests: the events after the sequence `after`, up to `until` or to the end of the
-/// log.
+/// The range of events that a caller requests: from the sequence after `after` to `until`, or to the end of the log if
+/// the log ends sooner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReplayRange {
     pub scope: ReplayScope,
@@ -70,8 +69,7 @@ impl ReplayRange {
         Self { scope, after: sequence.max(1) - 1, until: i64::MAX }
     }
 
-    /// Returns a range of only the event with this sequence. The event is delivered again, even if it was delivered
-    /// before.
+    /// Returns the range of this one event. The scope `All` delivers the event again even if it was delivered before.
     pub fn only(sequence: i64) -> Self {
         Self { scope: ReplayScope::All, after: sequence.max(1) - 1, until: sequence }
     }
@@ -122,9 +120,9 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if a new replay of the requested range would be redundant, so that a request that is sent twice creates
-    /// only one replay. This replay must have the requested scope, must end at or after the requested end, and must
-    /// either have the requested start or not have processed any event of the requested range yet.
+    /// True if this replay has the requested scope and still delivers the requested range, so that a request that is
+    /// sent twice creates only one replay. A replay that began at the requested start counts, even if it has advanced
+    /// since.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

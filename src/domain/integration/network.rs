@@ -87,8 +87,8 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// True for a network that cannot be allowed: it overlaps the link-local range or is a single metadata address.
-/// A wider network may contain a metadata address, and calls to that address stay blocked.
+/// True for a network that nobody may allow: it overlaps the link-local range, or it is a single metadata address. A
+/// wider network may contain a metadata address, because calls to that address are blocked anyway.
 fn is_refused(network: IpNet) -> bool {
     let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();
@@ -105,8 +105,7 @@ impl FromStr for AllowedNetwork {
     }
 }
 
-/// Splits a text into network and port. In the text of an IPv6 network, brackets separate the colons of the
-/// network from the colon before the port.
+/// Splits `10.1.2.0/24:8443` into network and port. An IPv6 network with a port stands in brackets: `[fd00::/8]:8443`.
 fn parts(text: &str) -> Option<(IpNet, Option<&str>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (network, port) = rest.split_once("]:")?;

@@ -14,7 +14,8 @@ pub enum Transition {
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid. A draft accepts this only if `partly_paid` says that a part was paid before.
+    /// A part of the payable is paid. `partly_paid` is true if another part was paid before. If it is false, a draft
+    /// refuses this transition.
     PayPart { partly_paid: bool },
     /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,
@@ -113,7 +114,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// Moves the invoice to `stage`. If the invoice is already at this stage or at a later one, its status stays. A
+    /// Moves the status forward to `stage`. A status that is already at this stage or a later one stays as it is. A
     /// cancelled invoice is refused.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
@@ -143,8 +144,8 @@ mod tests {
         ("reach reported", Transition::Reach(Stage::Reported)),
     ];
 
-    /// Each line of the snapshot is a state, a transition and the result: `=` if the state stays, `x:` and the
-    /// reason for a refusal, or the next state.
+    /// The snapshot shows the result of each transition from each state: the next state, `=` if the state stays, or
+    /// `x:` and the reason of a refusal.
     #[test]
     fn every_state_times_every_move() {
         let mut table = String::new();

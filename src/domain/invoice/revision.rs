@@ -54,8 +54,8 @@ pub struct RevisedLine {
 }
 
 impl Revision {
-    /// Completes each line with the fields of its item. If any line is faulty, returns the faults of all lines as
-    /// the error.
+    /// Fills in the missing fields of each line from its catalog item. Returns the faults of all lines if any line is
+    /// faulty.
     pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
         let mut faults = Faults::default();
         let lines = self.lines.iter().enumerate();
@@ -133,8 +133,8 @@ impl RevisedLine {
         }
     }
 
-    /// Checks that the line has the same type as its item, that a product line has no service category, and that a
-    /// service line has no product category.
+    /// Refuses a line whose type differs from its item's type, a product line with a service category, and a service
+    /// line with a product category.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(LineFault::new("item_type", FieldRule::must_be("item_type", "the type of the item")));
@@ -167,8 +167,8 @@ pub struct RevisedParts {
     pub payment: Payment,
 }
 
-/// The stored fields that an update removes: the fields that every update sends anew, and the totals of the old
-/// lines.
+/// The stored fields that an update removes: fields that every update sends again, and totals of the old lines, which
+/// no longer apply.
 const REPLACED: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",

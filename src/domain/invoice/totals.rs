@@ -1,6 +1,6 @@
-//! Computes the payable of an invoice for which the caller states none. The amount of a line is quantity × unit
-//! price minus the discounts, and at least zero. Tax is added at the percent of the line's tax category. Only the
-//! sum of all lines is rounded: half up, to the digits of the currency.
+//! Computes the payable of an invoice if the caller did not send it. The amount of a line is quantity × unit price
+//! minus the discounts, and at least zero. Tax is added at the percent of the line's tax category. Only the sum of all
+//! lines is rounded: half up, to the digits of the currency.
 
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;

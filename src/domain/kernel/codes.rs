@@ -1,5 +1,5 @@
-//! Enumerations of the contract. Each value is parsed in any case and shown in its canonical case. The three sets
-//! of payment statuses are three types, since they are not interchangeable (spec.md, "States and transitions").
+//! Enumerations of the contract. Each value is parsed in any case and shown in its canonical case. There are three
+//! types of payment status, because different calls accept different values (spec.md, "States and transitions").
 
 /// Declares an enum whose values are written as words. The type has `ALL`, `as_str`, `allowed`, and a `parse` that
 /// ignores case.
@@ -93,7 +93,7 @@ words! {
 }
 
 impl DeclaredPaymentStatus {
-    /// Returns the payment status that later responses show if the caller declared this one.
+    /// Returns the payment status that responses show for an invoice that was created with this one.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Pending => PaymentStatus::Pending,
@@ -109,7 +109,7 @@ words! {
 }
 
 impl RelayedPaymentStatus {
-    /// Returns the payment status that later responses show if this one was relayed.
+    /// Returns the payment status that responses show after this one was relayed.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Paid => PaymentStatus::Paid,
@@ -155,8 +155,8 @@ words! {
 }
 
 impl AuthorityStatus {
-    /// Returns how far an invoice with this status has come at the authority. A status that says nothing about
-    /// this, such as rejected or failed, has progress 0.
+    /// Returns a rank that grows as the invoice advances at the authority. The rank is 0 for a status such as rejected
+    /// or failed, which does not show how far the invoice has come.
     pub fn progress(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,

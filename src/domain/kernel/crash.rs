@@ -14,8 +14,8 @@ pub fn is_quarantined(crashes: u32) -> bool {
     crashes >= CRASHES_MAX
 }
 
-/// Returns the number of crashes that still count after an operator releases work. One more crash quarantines
-/// released work again.
+/// Returns the crash count of work that an operator has released. The count is one below `CRASHES_MAX` at most, so one
+/// more crash quarantines the work again.
 pub fn released(crashes: u32) -> u32 {
     crashes.min(CRASHES_MAX - 1)
 }

@@ -18,7 +18,7 @@ pub struct Fault {
 enum Problem {
     /// The field breaks this rule.
     Field(FieldRule),
-    /// The fault has its own message, which does not begin with `The … field`.
+    /// A fault with a message of its own, for messages that do not begin with `The … field`.
     Message { rule: &'static str, message: String },
 }
 
@@ -59,20 +59,20 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Converts a dot path to a JSON Pointer (RFC 6901). Every JSON Pointer of this service is made here.
+/// Converts a dot path to a JSON Pointer (RFC 6901): `lines.0.price` becomes `/lines/0/price`.
 pub fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
 }
 
-/// The maximum number of faults that are kept of one request. Further faults are only counted, so that a small
-/// body cannot cause a large response.
+/// The maximum number of faults that are kept for one request. More faults are only counted, so that a small body
+/// cannot cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     kept: Vec<Fault>,
-    /// The number of faults that were counted and not kept.
+    /// The number of faults that were found after the list was full. They are counted, but not kept.
     rest: u32,
     max: u32,
 }
@@ -101,7 +101,7 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// True if the list keeps no more faults. Code that validates a long list can stop early when this is true.
+    /// True if further faults are only counted. Code that validates a long list can then stop early.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }
@@ -111,8 +111,8 @@ impl Faults {
         self.kept.iter()
     }
 
-    /// Returns the message of the first fault and the number of further faults. Faults in parts of the body that
-    /// were not read are not counted.
+    /// Returns the message of the first fault, followed by the number of further faults, such as `(and 2 more
+    /// errors)`.
     pub fn summary(&self) -> String {
         let first = self.kept.first().map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
         match (self.kept.len() + self.rest as usize).saturating_sub(1) {
@@ -122,7 +122,7 @@ impl Faults {
         }
     }
 
-    /// Returns the messages by path, in the form that the body of a 422 response has.
+    /// Returns the messages of the kept faults, keyed by field path, as the body of a 422 response shows them.
     pub fn by_path(&self) -> BTreeMap<&str, Vec<String>> {
         let mut paths: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for fault in &self.kept {

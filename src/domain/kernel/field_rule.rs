@@ -6,7 +6,8 @@ use std::fmt;
 
 use crate::domain::money::Amount;
 
-/// A rule that a field can break. `Display` writes the sentence after `The … field `, without the full stop.
+/// A rule that a field can break. `Display` writes the rest of a message that begins with `The … field `, such as `is
+/// required`, without the full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldRule {
     Required,
@@ -24,7 +25,7 @@ pub enum FieldRule {
     Above(Amount),
     AtLeast(Amount),
     AtMost(Amount),
-    /// The name of the field with the earliest allowed day.
+    /// The field must not have an earlier day than the field with this name.
     NotBefore(&'static str),
     /// The field must be written in this format.
     Written {
@@ -36,7 +37,8 @@ pub enum FieldRule {
         id: &'static str,
         value: Cow<'static, str>,
     },
-    /// A rule with its own sentence. `expected` describes a correct value; `None` if no description is given.
+    /// A rule for which this service has no variant. `sentence` is its message, and `expected` describes a correct
+    /// value.
     Other {
         id: &'static str,
         sentence: Cow<'static, str>,

@@ -39,11 +39,11 @@ number_id! {
 pub type CommandId = Uuid;
 pub type RunId = Uuid;
 pub type OutageId = Uuid;
-/// The id of an event in the log. Deliveries of the event send it as `webhook-id`.
+/// The id of an event in the log. Each delivery of the event sends this id in the header `webhook-id`.
 pub type EventId = Uuid;
 
-/// Parses an id of decimal digits. An id does not begin with zero, so that each id has one spelling and no id is
-/// 0.
+/// Parses an id of decimal digits. A leading zero is refused, so that each id has only one spelling, and 0 is not an
+/// id.
 pub fn parse_number(text: &str) -> Option<i64> {
     let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?

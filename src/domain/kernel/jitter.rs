@@ -1,7 +1,7 @@
-//! Jitter of delays, so that callers that were delayed by the same event do not all return at once.
+//! Random delays, so that callers that were delayed by the same event do not all return at once.
 //!
-//! The caller passes the random number `jitter`, drawn from the whole range of `u32`. The larger this number is,
-//! the longer the delay.
+//! The caller passes a random number `jitter` from the whole range of `u32`: 0 gives the shortest delay, `u32::MAX`
+//! the longest.
 
 use std::time::Duration;
 

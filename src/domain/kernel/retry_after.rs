@@ -14,9 +14,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Parses the value of Retry-After: a number of seconds, or a date. A date is compared with the response's
-    /// Date header, if there is one, so that our clock and the server's clock need not agree. Returns `None` for
-    /// an invalid value.
+    /// Parses the value of Retry-After: a number of seconds, or a date. A date becomes a wait from the response's Date
+    /// header, if there is one, so that a wrong clock here does not matter. Returns `None` for an invalid value.
     pub fn parse(text: &str, date: Option<&str>) -> Option<Self> {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {

@@ -11,8 +11,8 @@ const FILLERS: [char; 2] = ['\u{115F}', '\u{1160}'];
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), so that searches ignore case and
 /// encoding.
 pub fn folded(text: &str) -> String {
-    // The conversion to upper case comes first, so that "ß" equals "SS" and the sigma at the end of a word equals
-    // any other sigma.
+    // Convert to upper case first: this makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other
+    // sigma.
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 

@@ -36,7 +36,7 @@ pub enum Verification {
     Unverified(UnverifiedReason),
 }
 
-/// A business in the list that the authority returned.
+/// One business in a list that the authority returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedBusiness<'a> {
     pub id: &'a str,
@@ -44,7 +44,8 @@ pub struct ListedBusiness<'a> {
 }
 
 impl Verification {
-    /// Looks up the taxpayer's business id in the list of the authority and compares the tax numbers.
+    /// Looks up the taxpayer's business id in the authority's list and compares the tax number there with the
+    /// taxpayer's.
     pub fn compare<'a>(
         business_id: &str,
         tin: &str,
@@ -58,9 +59,9 @@ impl Verification {
         }
     }
 
-    /// Returns the new state after a check with the result `found`; `None` if the state does not change. A
-    /// verified taxpayer stays verified, whatever the check found. If the authority did not answer, an unverified
-    /// taxpayer keeps the earlier reason.
+    /// Returns the new state after a check with the result `found`; `None` if the state does not change. No check
+    /// makes a verified taxpayer unverified. If the authority did not answer, an unverified taxpayer keeps the earlier
+    /// reason.
     pub fn after(self, found: Self) -> Option<Self> {
         let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {

@@ -17,14 +17,14 @@ pub struct DeadlinePolicy {
     pub b2b: Duration,
     pub b2c: Duration,
     pub b2g: Duration,
-    /// The time zone of the dates and times of issue in documents.
+    /// The time zone in which documents give their date and time of issue.
     pub offset: Offset,
 }
 
 impl DeadlinePolicy {
-    /// Returns the deadline of a document that is submitted at `now`. A category in the document takes precedence
-    /// over the argument `category`. If both are missing, the shortest duration applies. If the date of issue is
-    /// missing, invalid or in the future, the duration is counted from `now`.
+    /// Returns the deadline of a document that is submitted at `now`. The category in the document takes precedence
+    /// over `category`; without either, the shortest duration applies. The duration starts at the time of issue, or at
+    /// `now` if the time of issue is missing, invalid or in the future.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let stated = text("invoice_kind").and_then(Category::parse);
@@ -42,8 +42,7 @@ impl DeadlinePolicy {
         issued.saturating_add(given).unwrap_or(Timestamp::MAX)
     }
 
-    /// Returns the time of issue. A document without a time counts as issued at the end of the day. `None` if the
-    /// date or the time is malformed.
+    /// Returns the time of issue; `None` if `date` or `time` is malformed. Without `time`, it is the end of the day.
     fn issued(&self, date: &str, time: Option<&str>) -> Option<Timestamp> {
         let date: Date = date.parse().ok()?;
         let time: Time = time.map_or(Ok(Time::MAX), str::parse).ok()?;

@@ -12,9 +12,9 @@ words! {
 }
 
 impl ResolvedBy {
-    /// Returns how the outcome of the whole run became known. `self` is the value for `step`, and `before` is the
-    /// value for the earlier steps. Every other value takes precedence over `Answer`. If neither value is `Answer`,
-    /// the result is `self` if `step` has an effect, and `before` if it has none.
+    /// Combines the value of `step` (`self`) with the value of the earlier steps (`before`) into the value of the run.
+    /// A value other than `Answer` wins over `Answer`. Of two such values, `self` wins if `step` has an effect, and
+    /// `before` if it has none.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

@@ -28,15 +28,15 @@ pub struct Run {
     /// SHA-256 of the document, in hexadecimal (`RunRequest::digest`).
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step whose call began and whose outcome is not recorded. The outcome is queried before the step is called
-    /// again.
+    /// A step whose call began and whose outcome is not recorded. Before the step is called again, the authority is
+    /// asked for that outcome.
     pub intent: Option<Step>,
     /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
-    /// The number of process crashes during the present step. This step did not necessarily cause them.
+    /// The number of process crashes during the present step. Other work of the process may have caused them.
     pub crashes: u32,
-    /// The time at which the present step began to fail. If the run is delayed in a queue, this time is moved
-    /// forward by the delay, so that the delay does not count as failing.
+    /// The time at which the present step began to fail. Time that the run spends in a queue does not count as
+    /// failing: the value is moved forward by that time.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     /// The legal deadline for the invoice to reach the authority.
@@ -110,8 +110,8 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Returns the SHA-256 of the document, in hexadecimal. In a report, the numbers are texts. They are hashed
-    /// as numbers, so that `5` and `5.00` give the same digest.
+    /// Returns the SHA-256 of the document, in hexadecimal. The numbers of a report are JSON strings, but they are
+    /// hashed as numbers, so that `"5"` and `"5.00"` give the same digest.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
             return digest::of_document(&self.document);
@@ -126,7 +126,7 @@ impl RunRequest {
         digest::of_document(&document)
     }
 
-    /// Returns the same request with another spelling of the IRN, also within the document.
+    /// Returns the request with this spelling of its IRN, also in the document.
     #[must_use]
     pub fn spelled(mut self, irn: Irn) -> Self {
         if let Some(field) = self.document.get_mut("irn") {
@@ -167,14 +167,14 @@ impl Run {
         Self { deadline_at, ..self }
     }
 
-    /// Returns the step to carry out next. The run is blocked while the breaker of this step is open.
+    /// Returns the first step that is not done; `None` if all steps are done.
     pub fn next_step(&self) -> Option<Step> {
         self.operation.next(&self.done)
     }
 
-    /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown
-    /// outcome. If the operation can be repeated, steps that succeeded do not prevent a replacement once the
-    /// run has ended or is paused.
+    /// True if the document can still be replaced: the authority cannot have acted on it, because no step with an
+    /// effect has succeeded or has an unknown outcome. A payment update that ended or is paused can be replaced even
+    /// if it succeeded.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
@@ -188,8 +188,8 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a caller that waits for the run can get a response now. The caller of a submission waits until the
-    /// run has ended or is paused. The caller of another operation gets a response as soon as the run has to wait.
+    /// True if a caller that waits for the run gets a response now. For a submission, the run must have ended or be
+    /// paused. For another operation, it is enough that the run has to wait.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
@@ -197,7 +197,8 @@ impl Run {
         }
     }
 
-    /// Makes the run continue now instead of at its scheduled time.
+    /// Makes the run continue now instead of at its scheduled time. Momentary steps (`Step::is_momentary`) are
+    /// repeated.
     #[must_use]
     pub fn due_now(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
@@ -210,14 +211,14 @@ impl Run {
         }
     }
 
-    /// Makes a run continue that was waiting, paused, refused or cancelled. Failures before now no longer count
-    /// towards the time for retries, and a quarantined run is released.
+    /// Makes a run continue that was waiting, paused, refused or cancelled. The time for retries starts anew, and a
+    /// quarantined run is released.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
     }
 
-    /// Counts a process crash, if the call of a step had begun.
+    /// Counts a process crash for this run if the call of a step had begun.
     #[must_use]
     pub fn crashed(self) -> Self {
         let crashes = self.crashes + u32::from(self.intent.is_some());
@@ -234,8 +235,8 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. If the outcome of an earlier step with an effect is still unknown, the
-    /// intent of a momentary step (`is_momentary`) is not recorded, so that the unknown outcome is not forgotten.
+    /// Records the intent to call a step. The intent of an earlier step whose effect is unknown is kept while
+    /// momentary steps (`Step::is_momentary`) are called, so that its outcome is still queried afterwards.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
@@ -244,9 +245,8 @@ impl Run {
         Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
     }
 
-    /// Returns `since`, the start of failing, moved forward by the delay between the scheduled time of this attempt
-    /// and `now`. During this delay the run was in a queue or its calls were blocked, which does not count as
-    /// failing.
+    /// Moves `since`, the start of failing, forward by the time for which this attempt is late. The run was then in a
+    /// queue or its calls were blocked, which does not count as failing.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
@@ -262,7 +262,7 @@ impl Run {
         self.done.iter().any(|step| step.has_effect())
     }
 
-    /// Returns the run after a step with the result `verdict`.
+    /// Returns the run after `step` ended with the result `verdict`.
     #[must_use]
     pub fn after(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
         self.updated_at = now;
@@ -286,8 +286,8 @@ impl Run {
         self
     }
 
-    /// Ends the run with success, because the authority reports that the invoice was transmitted. All remaining
-    /// steps count as done, even if their calls were never made or never answered.
+    /// Ends the run with success, because the authority reports that the invoice was transmitted. All steps then count
+    /// as done, even those that were never called.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
@@ -310,8 +310,7 @@ impl Run {
         self.done.push(step);
         self.intent = self.intent.filter(|intent| *intent != step);
         if step.is_momentary() {
-            // A momentary step comes before each attempt at the next step. It must not change the number of those
-            // attempts.
+            // A momentary step precedes each attempt at the real step. Do not count it as an attempt at that step.
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;
@@ -331,8 +330,8 @@ impl Run {
         self.crashes = 0;
     }
 
-    /// Makes the run wait until `until`. The intent is kept: if the call of a step with an effect got no clear
-    /// answer, its outcome must be queried before the step is called again.
+    /// Makes the run wait until `until`. The intent is kept: if a call with an effect got no clear answer, the outcome
+    /// must be queried before the step is called again.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);

@@ -1,6 +1,6 @@
-//! Compares the authority's signed copy with the document that was sent. Only the fields that were sent are
-//! compared: the authority may add fields, reorder them, and spell numbers differently. Absent, null and empty
-//! values are equal. The order of a list does not count, except in very long lists.
+//! Compares the authority's signed copy of an invoice with the document that was sent. Only the fields that were sent
+//! are compared, because the authority may add fields, reorder them, and spell numbers differently. Absent, null and
+//! empty values are equal. The order of a list matters only if the list is very long.
 
 use jiff::civil::Date;
 use serde_json::{Map, Number, Value};
@@ -12,14 +12,14 @@ use crate::domain::pipeline::Run;
 pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
     signed and will not be: issue it under another invoice number, or download the IRN to see what was signed";
 
-/// The name of the one field that is not compared. Its value changes over time.
+/// The only field that is not compared, because its value changes over time.
 const CHANGING: &str = "payment_status";
 /// Names of the identifiers that are compared without regard to case.
 const CASELESS: [&str; 2] = ["business_id", "irn"];
-/// The maximum length of a list that is compared without regard to order. Such a comparison can compare each entry
-/// of one list with each entry of the other list, which takes too long for longer lists.
+/// The maximum length of a list that is compared without regard to order. For a longer list this would take too long,
+/// because each entry may have to be compared with each other entry.
 const SEARCHED_MAX: usize = 256;
-/// The number of characters in a date. A time can follow the date.
+/// The number of characters in `YYYY-MM-DD`. A time after the date is ignored.
 const DATE_LEN: usize = 10;
 
 /// True if every field of the sent document has an equal value in the authority's copy.
@@ -33,9 +33,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// Compares the issue date and the due date that the authority reports with the dates of the document. Returns
-/// false if either date differs. If neither differs, returns true if both issue dates are known, and `None` if an
-/// issue date is missing or malformed.
+/// Compares the dates that the authority reports with the dates of the document. Returns false if the issue dates or
+/// the due dates differ, true if the issue dates are equal, and `None` if an issue date is missing or malformed.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
@@ -54,7 +53,7 @@ fn date(text: &str) -> Option<Date> {
     text.get(..DATE_LEN)?.parse().ok()
 }
 
-/// Returns an identifier of `CASELESS` in lower case, and any other value unchanged.
+/// Returns the value of a field in `CASELESS` in lower case, and any other value unchanged.
 fn plain(name: &str, value: &Value) -> Value {
     match value {
         Value::String(text) if CASELESS.contains(&name) => text.to_lowercase().into(),
@@ -100,8 +99,9 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// Puts the entries of `copy` into the order of `sent`: at each position stands the entry that equals the entry of
-/// `sent` at this position. If there is none, the first unused entry of `copy` is put there.
+/// Puts the entries of `copy` into the order of `sent`, so that the lists can be compared entry by entry. For an entry
+/// of `sent` without an equal in `copy`, takes the first unused entry of `copy`; the comparison then finds the
+/// difference.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());
@@ -118,8 +118,7 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::of_document(copy) == digest::of_document(sent)
 }
 
-/// Converts a text of the copy to a number if it spells one. Called only for fields that are numbers in the
-/// document that was sent.
+/// Converts a text to a number if it spells one, for a field that is a number in the document that was sent.
 fn numeric(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }

@@ -8,8 +8,7 @@ use crate::domain::pipeline::{Operation, Run, Step};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Transit {
-    /// True if our records say that the invoice was transmitted. It is false if a transmit run stopped before
-    /// it sent the invoice.
+    /// True if our records say that the invoice was transmitted.
     pub is_transmitted: bool,
     pub is_acknowledged: bool,
 }

@@ -147,7 +147,7 @@ pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
 }
 
 /// True if the timer must compare a day now. Until the day ends at `end`, it is compared at intervals of `every`.
-/// After `end` it is compared once more. `last` is the start of the last completed comparison.
+/// After `end` it is compared once more. `last` is the start of the last comparison that was completed.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {
         None => true,

@@ -38,9 +38,8 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the fields of a list item whose values callers may send instead of the code, such as its name. Items
-    /// of the lists of VAT exemptions, products and services have descriptions but no names, so they have no such
-    /// field.
+    /// Returns the fields of a list item, such as its name, whose values callers may send instead of the code. Items
+    /// of some lists have only descriptions and therefore no such field.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
@@ -51,7 +50,8 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the search terms of a list item; none if the items of the list have no names.
+    /// Returns the terms under which the search for a misspelt code finds this item. Items of lists without names have
+    /// none.
     fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
@@ -63,7 +63,7 @@ impl ReferenceList {
     }
 }
 
-/// A search term for a list item: the code, the name or another code of the item.
+/// A text that stands for a list item: the item's code, its name, or another code of the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogTerm {
     /// The term in lower case, with letters and digits only.
@@ -76,15 +76,14 @@ pub struct CatalogTerm {
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     codes: HashMap<ReferenceList, HashSet<String>>,
-    /// The search terms of each list. A list whose items have no names (see `ReferenceList::names`) has no search
-    /// terms.
+    /// The search terms of each list. Lists whose items have no names have no entry.
     words: HashMap<ReferenceList, Arc<[CatalogTerm]>>,
     percents: HashMap<String, Amount>,
     digits: HashMap<String, u32>,
 }
 
 impl Catalog {
-    /// Loads one list in the form that the authority serves. Malformed items are skipped.
+    /// Loads one list as the authority serves it. Malformed items are skipped.
     pub fn load(&mut self, list: ReferenceList, items: &Value) {
         let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
         let code = |item: &Value| item.get(list.key()).and_then(Value::as_str).map(str::to_owned);
@@ -112,7 +111,7 @@ impl Catalog {
         self.codes.get(&list).filter(|codes| !codes.is_empty()).map(|codes| codes.contains(code))
     }
 
-    /// Returns the search terms of a list; none if the items of the list have no names.
+    /// Returns the search terms of a list. Lists whose items have no names have no search terms.
     pub fn words(&self, list: ReferenceList) -> impl Iterator<Item = &CatalogTerm> {
         self.words.get(&list).into_iter().flat_map(|words| words.iter())
     }
@@ -122,16 +121,15 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the code of a tax category with this percent. If there are several, a code that ends in `_VAT` is
-    /// preferred. Among equally preferred codes, the alphabetically first code is returned.
+    /// Returns the tax category with this percent. If there are several, prefers codes that end in `_VAT`, and then
+    /// the alphabetically first code.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
         matches.min_by_key(|name| (!name.ends_with("_VAT"), *name))
     }
 
-    /// Returns the tax categories with their percents. Categories whose code ends in `_VAT` come first, and both
-    /// groups are ordered by code.
+    /// Returns the tax categories with their percents, ordered by code, those whose code ends in `_VAT` first.
     pub fn tax_categories(&self) -> Vec<(&str, Amount)> {
         let mut all: Vec<_> = self.percents.iter().map(|(name, percent)| (name.as_str(), *percent)).collect();
         all.sort_unstable_by_key(|(name, _)| (!name.ends_with("_VAT"), *name));
@@ -144,8 +142,7 @@ impl Catalog {
     }
 }
 
-/// The snapshot that all readers share. A refresh replaces it. A reader that already has the old snapshot keeps
-/// using the old one.
+/// The newest snapshot, which all readers share. A refresh replaces it for later readers only.
 #[derive(Debug, Clone, Default)]
 pub struct SharedCatalog(Arc<RwLock<Arc<Catalog>>>);
 
@@ -159,8 +156,7 @@ impl SharedCatalog {
     }
 }
 
-/// Returns the letters and digits of a text in lower case. Different spellings of one word have the same folded
-/// form.
+/// Returns the letters and digits of a text in lower case, so that `Kilo-Gram` and `kilogram` become equal.
 pub fn folded(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -13,16 +13,15 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// A word of at least this many letters matches a code only if every other code differs from the word by at least
-/// two more typos than the match does.
+/// For a text of at least this many letters, there is a guess only if the nearest code is at least two typos nearer
+/// than every other code.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// The distance of two words is computed only if their lengths differ by at most this number of bytes. Words that
-/// are more than three typos apart do not affect the result, and three typos change the length by at most three
-/// letters of four bytes each.
+/// Words whose lengths differ by more bytes than this are not compared. They differ by more than three letters, since
+/// a letter has at most four bytes, and are therefore more than three typos apart, which is too far for a guess.
 const BYTES_APART_MAX: usize = 12;
 
-/// The way in which a text matched a code.
+/// The kind of similarity between a text and a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchKind {
     /// The text has the letters and digits of the code. Only case, blanks or punctuation differ.
@@ -33,15 +32,15 @@ pub enum MatchKind {
     Slip,
 }
 
-/// The only code that a text can mean, and how the text matched it.
+/// The code that a text most likely means, and how the text matched it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeMatch {
     pub code: String,
     pub likeness: MatchKind,
 }
 
-/// Finds the one code of the list that a misspelt text stands for. Returns `None` if no code is near enough, if several
-/// are, or if the text is a code of the list and needs no correction.
+/// Finds the one code of the list that a misspelt text stands for. Returns `None` if no code or several codes are near
+/// enough, or if the text is a valid code and needs no correction.
 pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
@@ -57,8 +56,8 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
-/// Finds the code with the term that has the fewest typos. Returns `None` if this term has too many typos, or if
-/// another code is about as near.
+/// Finds the code to which the text has the fewest typos. Returns `None` if these are too many, or if another code is
+/// about as near.
 fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
     if letters < slip_letters_min(list) || has_digit(wanted) {
@@ -67,16 +66,15 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // A short word matches the nearest code even if another code is only one typo further away. So many codes are
-    // near to a short word that it could never match if the nearest code needed a margin.
+    // A short text is near to many codes, so it would never match if the nearest code had to be nearer by a margin.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// Returns the minimum number of letters of a word that may have a typo. Many short words differ by only one
-/// letter, so a guess for a short word is often wrong. Units have the most such words and therefore the highest
-/// minimum. Currency codes have the lowest minimum, because they are mistyped most often.
+/// Returns the minimum number of letters of a text that may have a typo. Many short words differ by only one letter,
+/// most of all among units, so a guess for them is often wrong. Currency codes are allowed because typos in them are
+/// common.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -85,10 +83,10 @@ fn slip_letters_min(list: ReferenceList) -> usize {
     }
 }
 
-/// Returns, for each code, the distance from the text to the nearest term of the code.
+/// Returns the smallest number of typos between the text and any term of each code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
-    // In all other lists only names are compared: their codes are consecutive, so one valid code looks like a typo
-    // of another valid code.
+    // The other lists are compared by name only. Their codes are consecutive, so a valid code looks like a typo of the
+    // next.
     let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {

@@ -24,8 +24,8 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Returns the day that a text means; `None` if the text can mean several days or none. A timestamp is accepted
-/// only if it falls on the same day in its own time zone and in `zone`.
+/// Returns the day that a text means; `None` if it can mean several days or none. A timestamp is accepted only if it
+/// is on the same day in its own time zone and in `zone`.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
@@ -35,7 +35,7 @@ pub fn read(text: &str, zone: Offset) -> Option<Date> {
     found.filter(|date| YEARS.contains(&date.year()))
 }
 
-/// Parses `2026-01-15T09:30:00+01:00`, or the same without an offset.
+/// Parses a timestamp such as `2026-01-15T09:30:00+01:00`. The offset may be absent.
 fn of_moment(text: &str, zone: Offset) -> Option<Date> {
     let written: Date = text.get(..10)?.parse().ok()?;
     let after = text.as_bytes().get(10)?;
@@ -74,8 +74,8 @@ fn apart(text: &str) -> Option<Date> {
     }
 }
 
-/// Parses a day and a month in either order, and a year. If one number is too large for a month, that number is the
-/// day. If both numbers can be months, the result is `None` unless they are equal.
+/// Parses a day and a month in either order, and a year. A number above 12 is the day. If both numbers can be months,
+/// the order is unknown, so the result is `None` unless they are equal.
 fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = day(year, second, first);
     let month_first = day(year, first, second);
