@@ -1,5 +1,4 @@
-//! Explains the faults that a form found in a body. The expected value comes from the fault, the received value from
-//! the body.
+//! Explains each fault that a form found in a body: the rule, the expected value and the received value.
 
 use serde_json::{Map, Value};
 

@@ -46,8 +46,8 @@ impl Surface {
         surface.map(|(_, surface)| *surface)
     }
 
-    /// Returns two error codes: the one for a request without a key, and the one for a request with a key that this
-    /// surface does not accept.
+    /// Returns the error codes for a request without a key and for a request with a key that this surface does not
+    /// accept.
     pub(crate) fn refusals(self) -> [ErrorCode; 2] {
         [ErrorCode::Unauthenticated, self.otherwise]
     }
@@ -162,8 +162,8 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
-/// Returns the error for a request without a valid key. After too many failures from the client's address, this is
-/// the error of the rate limit.
+/// Returns the error for a request whose key is missing or not accepted. After too many failures from the client's
+/// address, returns the error of the rate limit instead.
 fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);

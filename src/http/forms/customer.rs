@@ -1,4 +1,4 @@
-//! The customer block of the standard endpoints (spec.md, "Customer (write shape, standard endpoints)").
+//! Reads the customer of Create Invoice (Standard), Create Invoices (Bulk) and Update Invoice.
 
 use crate::domain::kernel::codes::Category;
 use crate::domain::party::{Address, CustomerDetails};

@@ -88,8 +88,8 @@ impl<'f> Field<'f> {
         self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
-    /// Reads a text that `check` accepts. `check` returns the broken rule as its error. `rule` and `what` only describe
-    /// the text in the API document.
+    /// Reads a text that `check` accepts, or else reports the rule that `check` returns. `rule` and `what` describe the
+    /// text in the API document.
     pub(crate) fn checked_by(
         self,
         rule: &'static str,

@@ -39,7 +39,8 @@ pub(crate) enum FieldType {
     },
     Email,
     Date,
-    /// A text with a special format. `rule` is the id of the rule, and `what` describes the allowed texts in words.
+    /// A text with a special format, which `what` describes in words. Any other text violates the rule with the id
+    /// `rule`.
     Formatted {
         rule: &'static str,
         what: String,
@@ -50,7 +51,7 @@ pub(crate) enum FieldType {
         pattern: &'static str,
         list: Option<ReferenceList>,
     },
-    /// One of a fixed set of words, which the string describes. Upper and lower case are both accepted.
+    /// One of the words in this comma-separated list, in upper or lower case.
     Word(String),
     /// A code from one of the authority's lists, of at most `max` characters.
     Code {

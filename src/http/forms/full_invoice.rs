@@ -104,8 +104,8 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Reports a fault if the service id in the IRN is not the account's. If the invoice number or the date in the IRN
-/// differs from the one in the body, only adds a warning.
+/// Reports a fault if the IRN carries another service id than the taxpayer's. Only warns if the IRN has another invoice
+/// number or date than the body.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,
@@ -158,8 +158,8 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     amount.zip(parts).map(drop)
 }
 
-/// Returns the received fields that are not stored in columns, in normalized form. Adds the payment status, and
-/// defaults for absent fields.
+/// Returns the received fields that have no database column, with the payment status and with defaults for absent
+/// fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
     let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();

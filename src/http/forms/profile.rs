@@ -1,5 +1,5 @@
-//! Update of a taxpayer's business profile. Absent fields stay unchanged. `email` is an alias of `business_email`,
-//! because the taxpayer object shows the address as `email`. `business_email` wins if both are sent.
+//! Update of a taxpayer's business profile. Absent fields stay unchanged. The address may be sent as `email` too, the
+//! name under which the taxpayer object shows it; `business_email` wins.
 
 use crate::domain::party::ProfileChange;
 use crate::http::forms::field::TEXT_MAX;

@@ -39,8 +39,8 @@ impl Query {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the trimmed value of the last pair with this name; `None` if it is blank. A NUL is replaced, because the
-    /// database cannot store it; the result then matches no stored text.
+    /// Returns the trimmed value of the last pair with this name. A NUL, which the database cannot store, is replaced,
+    /// so that a filter with this text matches nothing.
     pub(crate) fn phrase(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         let text = value.trim().replace('\0', "\u{fffd}");
@@ -84,8 +84,8 @@ impl Query {
         found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
-    /// Returns the text of a filter that compares for equality. A NUL is replaced, because the database cannot store
-    /// it; the result then equals no stored text.
+    /// Returns the trimmed text of a filter. A NUL, which the database cannot store, is replaced, so that the filter
+    /// matches nothing.
     pub(crate) fn equal(&self, name: &str) -> Option<String> {
         self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
     }

@@ -109,7 +109,7 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(Value::is_null)
     }
 
-    /// Reports a fault of a field whose rule depends on other fields too.
+    /// Reports a fault of a field, for a rule that also depends on other fields.
     pub(crate) fn fault(&self, name: &str, rule: FieldRule) {
         self.report.fault(Fault::field(JsonPath::Field(&self.path, name).dotted(), rule));
     }

@@ -31,8 +31,8 @@ pub(crate) struct Submission {
     tax_total: Option<Value>,
 }
 
-/// Reads a submission. `taxpayer` is `None` if an integrator names no taxpayer. In this case the caller of this
-/// function uses only the faults and ignores a returned request.
+/// Reads a submission. If an integrator's request names no taxpayer, `taxpayer` is `None`: the form then reports the
+/// other faults, and the handler refuses the request in any case.
 pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,

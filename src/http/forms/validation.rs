@@ -33,7 +33,7 @@ pub(crate) struct Validation {
     pub(crate) document: Value,
 }
 
-/// The values from the body that the document for the authority is built with.
+/// The values from the body that `read` needs to build the authority's document.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,

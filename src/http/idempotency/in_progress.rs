@@ -1,5 +1,5 @@
-//! The requests with an idempotency key that this process is executing. A duplicate on another replica is not
-//! detected here, but by the database row that the first of the two requests writes.
+//! Refuses a request while this process executes another one with the same idempotency key. If the other one is on
+//! another replica, the second to store the key in the database fails.
 
 use std::sync::Arc;
 

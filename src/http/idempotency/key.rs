@@ -5,7 +5,7 @@ use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use crate::domain::kernel::fault::Fault;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The name of the header in faults.
+/// The name that faults show for the header.
 const NAME: &str = "Idempotency-Key";
 const CHARS_MAX: usize = 255;
 

@@ -50,8 +50,8 @@ pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if the same request would be refused again, so that the refusal may be stored. Only a 409 or 422 is so
-/// final, and only if it is not about the form of the body or the use of the idempotency key.
+/// Returns true if a refusal is final and is stored for its key. A 409 or 422 is final, unless it is about the form of
+/// the body or the use of the key.
 pub(crate) fn is_decision(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

@@ -1,4 +1,4 @@
-//! The rate limits (docs/contract.md, "Limits"), and the keys by which each limit counts.
+//! The rate limits (docs/contract.md, "Limits"), each counted by account, address or integrator.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};

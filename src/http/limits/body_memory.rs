@@ -138,7 +138,7 @@ fn process_is_full() -> ApiError {
 }
 
 /// Estimates the bytes that the values of a text take when parsed. Every value except the first follows one of the
-/// counted characters. They also occur within strings, so the estimate may be too high, but never too low.
+/// counted characters. These also occur within strings, so the estimate may be too high, but never too low.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,
@@ -249,7 +249,7 @@ mod tests {
             format!("\"{}\"", "x".repeat(10_000)),
             list("{\"description\":\"A laptop\",\"quantity\":2,\"unit_price\":500.25}"),
         ] {
-            // The JSON reader refuses a text that would take too much memory for its length.
+            // The JSON reader refuses some of these texts, because their values take too much memory.
             let Ok(value) = strict_json::read(text.as_bytes(), JsonLimits::REQUEST, |_| {}) else { continue };
             let (real, weight) = (bytes_of(&value), weight(text.as_bytes()));
             assert!(real <= weight, "{real} > {weight}: {}", &text[..40]);

@@ -1,5 +1,5 @@
-//! The buckets of the rate limits. A full bucket is dropped, because a new bucket would be full too. Thus only recent
-//! callers take memory.
+//! One bucket for each caller and limit. A bucket that is full again is dropped, because a new one would be full too.
+//! So only recent callers take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -44,8 +44,8 @@ impl Quota {
         (rate > 0).then(|| Self { size: rate, interval: 60 * SECOND / i64::from(rate) })
     }
 
-    /// Counts one request. `full_at` is the time at which the bucket is full again. It advances only if the request
-    /// is allowed.
+    /// Counts one request. If it is allowed, `full_at` (the time at which the bucket is full again) moves by one
+    /// interval.
     pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
         let whole = self.interval * i64::from(self.size);
         // A bucket is full again after the time `whole` at the latest. If `full_at` is later, the clock was set back

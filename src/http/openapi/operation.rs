@@ -90,7 +90,7 @@ impl OperationDoc {
         self.parameter(parameter::query(name, QueryKind::Whole(min), what))
     }
 
-    /// Adds the parameters `page` and `per_page` of a list, with this description of `per_page`.
+    /// Adds the parameters `page` and `per_page` of a list. The argument describes `per_page`.
     pub(crate) fn paged(self, per_page: &'static str) -> Self {
         self.parameter(parameter::query("page", QueryKind::Lenient, "from 1, the default"))
             .parameter(parameter::query("per_page", QueryKind::Lenient, per_page))

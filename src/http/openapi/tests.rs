@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::{openapi_document, table};
 
-/// The routes of the viewer. The API document does not describe them, because they are for people.
+/// The routes of the page that shows the API document to people. The document does not describe them.
 const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
 
 fn parsed() -> Value {

@@ -16,7 +16,7 @@ use crate::http::forms::testing::{changed, number, object, validation as sample}
 use crate::http::forms::validation;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
-/// The reference lists, in the form in which the authority serves them.
+/// The reference lists of the simulator.
 static CATALOG: LazyLock<Catalog> = LazyLock::new(lists);
 
 fn catalog() -> &'static Catalog {
@@ -186,7 +186,7 @@ fn break_line(body: &Value, place: usize, which: usize) -> Value {
     let (from, to) = if unit == "KGM" { (goods, service) } else { (service, goods) };
     let code = body.pointer(&format!("{line}/{from}")).cloned();
     body = changed(&body, &format!("{line}/{to}"), code);
-    // In a third of the cases the code stays in the right field too. In all other cases it is in the wrong field only.
+    // In a third of the cases the code is in both fields, otherwise only in the wrong one.
     if which.is_multiple_of(3) { body } else { changed(&body, &format!("{line}/{from}"), None) }
 }
 

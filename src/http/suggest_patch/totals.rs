@@ -22,8 +22,8 @@ pub(super) fn is_about(wrong: &Violation) -> bool {
     wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
 }
 
-/// Returns a violation if the total with tax differs from the sum of the total without tax and the taxes. The authority
-/// checks this; the forms do not.
+/// Returns a violation if the total without tax and the taxes do not add up to the total with tax. The forms do not
+/// check this, but the authority does.
 pub(super) fn wrong(body: &Value) -> Option<Violation> {
     let taxes: Option<Vec<Amount>> =
         items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();

@@ -1,5 +1,4 @@
-//! Corrects units of quantity that are written as common words. The authority's list has only codes and full names, and
-//! most invoices use neither of them.
+//! Corrects units of quantity that are written as common words, such as `kg` for the code `KGM`.
 
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
