@@ -36,7 +36,7 @@ impl AuthorityConnection {
     }
 }
 
-/// Returns a client of the remote authority; `None` in mode sandbox, where the simulator runs inside the service's
+/// Returns a client of the remote authority; `None` in mode sandbox, because the simulator runs inside the service's
 /// process.
 pub(super) fn remote_client(
     settings: &Settings,

@@ -35,7 +35,6 @@ const MAX_ENDPOINTS: usize = 2_048;
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
-/// The periodic actors that are started before all other background actors.
 pub(super) struct PeriodicActors {
     pub(super) snapshot: Addr<ReferenceActor>,
     pub(super) transit: Addr<TransitPollerActor>,

@@ -141,7 +141,7 @@ impl App {
         })
     }
 
-    /// Returns the uses of API keys that are recorded in memory but not yet in the database.
+    /// Returns the record of the API key uses that are not yet written to the database.
     pub(super) fn key_usage(&self) -> Arc<KeyUsage> {
         Arc::clone(&self.background.key_usage)
     }

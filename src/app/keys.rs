@@ -52,8 +52,8 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
 }
 
-/// Revokes all API keys of an account. If requested, revokes also the keys of the taxpayers that the integrator
-/// onboarded.
+/// Revokes all API keys of an account. With `includes_taxpayers` also revokes the keys of the taxpayers that this
+/// integrator onboarded.
 pub async fn revoke_keys(
     settings: Settings,
     owner: KeyOwner,
@@ -67,7 +67,7 @@ pub async fn revoke_keys(
     Ok(json!(RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers }))
 }
 
-/// Checks the terms of the new key, before the database is opened. Returns the key change to carry out.
+/// Returns the key change to carry out. Refuses invalid terms here, before the database is opened.
 fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<KeyChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;

@@ -12,8 +12,8 @@ use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{AuthorityMode, Environment, Settings};
 
-/// The shortest API key or secret of the authority that production accepts, in characters. Anything shorter is a
-/// placeholder.
+/// The shortest API key or secret of the authority that production accepts, in characters. Anything shorter is taken
+/// for a placeholder.
 const KEY_CHARS_MIN: usize = 8;
 /// The shortest notification token that production accepts, in characters. The token is part of a URL that outsiders
 /// may try to guess.

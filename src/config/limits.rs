@@ -169,7 +169,7 @@ impl Allowed {
         matches!(self, Self::Word(_) | Self::Text(..))
     }
 
-    /// Returns the description of the allowed values, to follow the words "must be".
+    /// Returns the second half of the sentence "The setting must be …".
     pub(super) fn sentence(&self) -> String {
         let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {

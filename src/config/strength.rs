@@ -1,5 +1,5 @@
-//! Detects keys and passwords that an attacker would try first, such as typed placeholders. The checks cannot prove
-//! that a secret is random.
+//! Detects keys and passwords that an attacker would try first, such as `changeme`. The checks cannot prove that a
+//! secret is random.
 
 /// A key of 32 random bytes practically always has at least this many different byte values.
 const DISTINCT_BYTES_MIN: usize = 10;

@@ -36,7 +36,7 @@ pub(crate) struct Path {
     documented: Vec<(Vec<Method>, Doc)>,
 }
 
-/// Returns the documentation of an operation. It is called only when the API document is requested.
+/// A function that returns an operation's documentation, called only when the API document is requested.
 type Doc = fn() -> OperationDoc;
 
 pub(crate) fn path(pattern: &'static str) -> Path {

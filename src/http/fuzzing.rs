@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// Short inputs that readers often handle wrongly: empty, incomplete, not UTF-8, duplicate members, wrong types.
+    /// Short inputs that parsers often handle wrongly: empty, incomplete, not UTF-8, duplicate members, wrong types.
     const EDGES: [&[u8]; 11] = [
         b"",
         b"{",

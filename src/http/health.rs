@@ -45,14 +45,14 @@ impl Health {
     }
 }
 
-/// A problem of one component. A component without a problem has no `HealthIssue`.
+/// A problem of the database, the actors or the authority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HealthIssue {
     severity: Severity,
     reason: String,
 }
 
-/// What a problem means for the readiness of the process.
+/// The effect of a problem: a degraded process is still ready, a process that is down is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Severity {
     Degraded,

@@ -76,7 +76,7 @@ struct Foreign {
     invoice: i64,
     taxpayer_key: String,
     irn: String,
-    /// The values for the parameters of paths, such as `{irn}`.
+    /// The other tenant's values for the parameters of paths, such as `{irn}`.
     places: Vec<(&'static str, String)>,
     body: Value,
 }

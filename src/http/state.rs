@@ -98,8 +98,8 @@ impl ApiState {
         last_day(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Returns the policy for this taxpayer's webhook URLs: the deployment's policy and the networks that the
-    /// taxpayer owns.
+    /// Returns the policy for this taxpayer's webhook URLs. It allows the networks of the deployment and those of the
+    /// taxpayer.
     pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with(&own))

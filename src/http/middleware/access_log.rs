@@ -22,7 +22,7 @@ const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
-/// What the access log needs to know about a request, and the time at which the request arrived.
+/// The parts of a request that the access log shows, and the time at which the request arrived.
 pub(crate) struct RequestTimer {
     method: Method,
     started: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct RequestTimer {
     user_agent: Option<String>,
 }
 
-/// What the access log needs to know about a response.
+/// The parts of a response that the access log shows.
 pub(crate) struct AccessRecord {
     route: Option<String>,
     status: StatusCode,

@@ -88,8 +88,8 @@ fn prefs(request: &ServiceRequest) -> ResponsePrefs {
     ResponsePrefs { request_id, wants_problem }
 }
 
-/// Returns true if `Accept` names problem documents and ranks them at least as high as plain JSON (RFC 9110, section
-/// 12.5.1).
+/// Returns true if `Accept` names `application/problem+json` and ranks it at least as high as plain JSON (RFC 9110,
+/// section 12.5.1).
 fn prefers_problem(accept: &Accept) -> bool {
     let quality = |range: &str| {
         let named = accept.iter().filter(|item| item.item.essence_str() == range);

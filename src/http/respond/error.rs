@@ -20,9 +20,9 @@ use crate::http::respond::explanation::{Explained, Patch};
 use crate::http::respond::queue::QueueView;
 use crate::store::db::error::StoreError;
 
-/// The `Retry-After` of a failure if its cause gives no other time.
+/// The default `Retry-After` of a failure.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// The `Retry-After` after a failure of the authority, unless the authority itself gives a time.
+/// The `Retry-After` after a failure of the authority, if the authority gives no time itself.
 pub(crate) const AUTHORITY_RETRY_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]

@@ -115,8 +115,7 @@ pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueVie
     Ok(place.map(|place| QueueView::new(run, place)))
 }
 
-/// Adds two facts to the failure of an unfinished run: how long to wait before asking again, and the run's position in
-/// the queue.
+/// Adds to the error of an unfinished run how long to wait before asking again, and the run's position in the queue.
 async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
     Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
 }

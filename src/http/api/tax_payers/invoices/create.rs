@@ -156,8 +156,8 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
 /// `different`.
 const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
 
-/// Returns 201 with the new invoice. If the invoice existed before, returns 200 with the existing invoice and the
-/// message `exists`.
+/// Returns 201 with the new invoice. If the invoice existed before, returns 200 with the existing invoice and with
+/// `exists` as the message.
 fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {
