@@ -169,7 +169,7 @@ impl Allowed {
         matches!(self, Self::Word(_) | Self::Text(..))
     }
 
-    /// Returns the second half of the sentence "The setting must be …".
+    /// Describes the allowed values, as the text that follows "must be" in an error message.
     pub(super) fn sentence(&self) -> String {
         let ends = |range: &RangeInclusive<i64>| format!("from {} to {}", range.start(), range.end());
         match self {

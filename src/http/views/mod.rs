@@ -13,7 +13,8 @@
 //! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
-//! | the authority's breakers and outages, reconciliations, the audit log | `breaker`, `outage`, `reconciliation`, `audit` |
+//! | the authority's breakers and outages | `breaker`, `outage` |
+//! | reconciliations, the audit log | `reconciliation`, `audit` |
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
 //! | secrets that are shown once | `secret` |
