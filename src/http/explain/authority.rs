@@ -50,7 +50,7 @@ const SENTENCES: &[SentencePattern] = &[
     pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
 
-/// This service writes this sentence itself. Its explanation must not name the authority as the source.
+/// A refusal that this service writes itself. Its explanation does not name the authority as the source.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
 /// Explains a refusal. If every part between line ends and semicolons is about a field, each part gets an explanation.

@@ -1,6 +1,6 @@
 //! Reads a body as a JSON object and reports forbidden keys. A duplicate key is forbidden, because a proxy and this
 //! service may each use a different one of its values. A reserved key begins with a private token of the JSON library,
-//! which would read the object with this key as a number or as JSON text.
+//! which reads an object with such a key as a number or as JSON text.
 
 use std::collections::BTreeMap;
 
@@ -88,8 +88,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. The path of a reserved key ends at the object that has it: a response may use
-/// the path as a key, which must not be reserved.
+/// Returns the fault for a forbidden key. A response may use the fault's path as a key of its own, so the path leaves
+/// out a reserved key and ends at the object that has it.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };

@@ -14,7 +14,7 @@ use crate::http::forms::text_checks::is_letters;
 /// A telephone number is a `+` followed by this many digits.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 6..=15;
 
-/// Reads the supplier or the customer of a document. If `taxpayer` is given, the party must have its tax number.
+/// Reads the supplier or the customer of a document. If `taxpayer` is given, the tax number must be that taxpayer's.
 pub(crate) fn party(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     ownership::tin(reader, taxpayer);

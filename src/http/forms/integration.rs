@@ -1,6 +1,6 @@
-//! Reads the settings for notifying a taxpayer's ERP. A field of another authentication type or data format is a fault,
-//! so that no caller believes that the field took effect. A secret may be absent here if it is already stored; the code
-//! that stores the settings checks this.
+//! Reads the settings for notifying a taxpayer's ERP. A field that the chosen authentication type or data format does
+//! not use is a fault, so that no caller believes that it took effect. A secret may be absent if it is already stored;
+//! the code that stores the settings checks this.
 
 use url::Url;
 

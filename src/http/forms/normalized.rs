@@ -31,7 +31,7 @@ fn remove(value: &mut Value, steps: &[String]) {
     }
 }
 
-/// Trims texts and removes empty fields, because the form ignores surrounding blanks and empty fields.
+/// Trims texts and removes empty fields, since the form reads them so.
 fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {

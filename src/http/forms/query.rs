@@ -29,7 +29,7 @@ impl Query {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// Returns the value of the last pair with this name; `None` if the value contains a NUL.
+    /// Returns the value of the last pair with this name; `None` if it contains a NUL, which the database cannot store.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.contains('\0'))

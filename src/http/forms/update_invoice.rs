@@ -1,5 +1,5 @@
-//! Update Invoice (spec.md). The taxpayer actor makes the two checks that need stored data: of the values that a line
-//! inherits from its item, and of the reference to the original invoice.
+//! Update Invoice (spec.md). Two things are checked later by the taxpayer actor, because they need stored data: the
+//! values that a line inherits from its item, and the reference to the original invoice.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ const SCHEDULE: &str = "retry_schedule_s";
 /// The maximum number of event names of one webhook, whether known or unknown. All names are loaded with every read of
 /// due deliveries, so the list must stay short.
 const NAMES_MAX: usize = 100;
-/// The maximum number of delays in a retry schedule, because the log shows only this many attempts of a delivery.
+/// A retry schedule has at most this many delays, because the log shows only this many attempts of a delivery.
 const ATTEMPTS_MAX: usize = 50;
 /// The maximum delay between attempts, in seconds: 31 days. The schedule in the settings has the same limit.
 const DELAY_S_MAX: u32 = 2_678_400;

@@ -53,7 +53,7 @@ impl IdempotentRequest {
         Ok(if is_keyed { answer.marked(AlreadyStored) } else { answer })
     }
 
-    /// Returns the handle for a command whose response contains a secret. The command is executed once, and its
+    /// Returns the handle for a command whose response contains a secret. The command is executed once per key, but its
     /// response is never stored.
     pub(crate) fn unshown(self, taxpayers: &TaxpayerHandle) -> TaxpayerHandle {
         taxpayers.with_idempotency(self.0.map(|claim| Idempotency { claim, render: None }))

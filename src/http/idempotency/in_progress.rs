@@ -1,5 +1,5 @@
-//! Refuses a request while this process executes another one with the same idempotency key. If the other one is on
-//! another replica, the second to store the key in the database fails.
+//! Refuses a request while this process executes another one with the same idempotency key. A duplicate on another
+//! replica is found later, when its key is stored in the database.
 
 use std::sync::Arc;
 

@@ -110,8 +110,8 @@ fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, 
     taken.answer.map(stored_response::shown_again).ok_or_else(shown_once)
 }
 
-/// Returns the response of the first request with a key. Stores the response, unless it must not be stored or was
-/// already stored together with the change.
+/// Stores the response of the first request with a key, and returns it. A response that must not be stored, or that the
+/// command stored already, is only returned.
 async fn settled(
     state: &ApiState,
     claim: IdempotencyClaim,

@@ -38,7 +38,7 @@ pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
     answer
 }
 
-/// Marks a response that was already stored, in the same transaction as the change.
+/// Marks a response that the command stored in its own transaction, so that it is not stored again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AlreadyStored;
 

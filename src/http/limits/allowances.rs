@@ -84,8 +84,8 @@ impl RateKey {
     }
 }
 
-/// Returns the address that is counted. For IPv6 it is the /64 network, since one subscriber has all addresses of
-/// such a network.
+/// Returns the address by which a client is counted. For IPv6 it is the /64 network, because one subscriber has all
+/// addresses of such a network.
 fn counted(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {

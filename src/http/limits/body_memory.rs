@@ -1,6 +1,6 @@
 //! Limits the memory of request bodies, for the process and for each account. Texts and parsed values have separate
-//! budgets: with one budget, requests that hold memory for their texts could wait forever for each other to release
-//! memory for the values.
+//! budgets. In a common budget, texts could take all the memory, and their requests would wait forever for memory for
+//! the values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,7 +98,8 @@ impl BodyBudget {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        // A body that is larger than a share takes the whole share, so an account has only one such body at a time.
+        // A body that is larger than an account's share takes the whole share, so the account has only one such body at
+        // a time.
         let of_share = permits(bytes.min(self.shares.size()));
         let share = timeout(ROOM_WAIT, self.shares.of(account).acquire_many_owned(of_share)).await;
         let share = share.ok().and_then(Result::ok).ok_or_else(share_is_full)?;

@@ -217,7 +217,7 @@ impl Operation {
         format!("{} {}", method.to_uppercase(), self.path)
     }
 
-    /// Builds one operation of the document for each HTTP method. Each gets an id of its own.
+    /// Builds the document's entry for each HTTP method of this operation. Each entry has an id of its own.
     pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
         let mut built = Vec::with_capacity(self.methods.len());
         for (position, method) in self.methods.iter().enumerate() {

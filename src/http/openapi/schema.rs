@@ -199,8 +199,8 @@ pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     swapped(ObjectBuilder::new().schema_type(Type::String), data)
 }
 
-/// Returns the schema of a success whose `message` is not a plain sentence. Only Submit has such a message (spec.md,
-/// "Submit").
+/// Returns the schema of a success with these schemas of `message` and `data`. The `message` is a sentence, except in
+/// Submit (spec.md).
 pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
     let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
     let fields =

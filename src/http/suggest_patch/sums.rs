@@ -1,5 +1,5 @@
-//! Adds up the lines and taxes of a body, and checks which amounts are proven. An amount is proven if it can be
-//! calculated from other amounts of the body, and the result is the same.
+//! Adds up the lines and taxes of a body, and checks which amounts are proven. An amount is proven if other amounts of
+//! the body give the same value: the amount of a line, for example, by its quantity times its price.
 
 use serde_json::Value;
 

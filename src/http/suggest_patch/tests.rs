@@ -88,8 +88,8 @@ fn body(sold: &[Sold]) -> Value {
 /// A fault to put into a body: the JSON Pointer of a field, and the invalid texts that the field may get.
 type Break = (&'static str, &'static [&'static str]);
 
-/// The faults that can be repaired. If the repair of a field relies on a second field, the second field is not in this
-/// list.
+/// The faults that can be repaired. If a repair relies on a second field, that field is not in this list, so it is
+/// valid.
 const MENDABLE: &[Break] = &[
     (
         "/issue_date",

@@ -13,7 +13,7 @@ use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Viol
 /// The largest number of calls to the authority for one refused body.
 const QUESTIONS_MAX: usize = 3;
 
-/// Returns the patch of a refused body. The patch also says, if this is known, whether the patched body is valid.
+/// Returns the patch, and whether the patched body is valid. This is unknown if the authority gives no verdict.
 pub(crate) async fn patch(
     authority: &Authority,
     context: PatchContext<'_>,
