@@ -23,8 +23,8 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its first key. Only the command line and the creation of the demo accounts on a
-/// first start call this; the API cannot add integrators.
+/// Adds an integrator with its first key. The API cannot do this: only the command line can, and the first start of
+/// the service, which adds demo accounts.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -49,7 +49,7 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Adds a new key to an integrator. The terms of the new key say when the integrator's existing keys expire.
+/// Adds a new key to an integrator. `key` also says when the integrator's existing keys expire.
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,
@@ -61,7 +61,7 @@ pub async fn replace_integrator_key(
     tx.commit().await
 }
 
-/// A change of the keys of an account: whose keys, who changes them, why and when.
+/// A change of the keys of one account, as the audit trail records it.
 #[derive(Debug, Clone)]
 pub struct KeyChange {
     pub owner: KeyOwner,
@@ -70,7 +70,7 @@ pub struct KeyChange {
     pub now: Timestamp,
 }
 
-/// How many keys were revoked: of the account itself, and of the taxpayers that it onboarded.
+/// The number of keys that were revoked: keys of the account, and keys of the taxpayers that the account onboarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revocation {
     pub revoked: u64,
@@ -170,7 +170,7 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
     Ok(found.map(|row| IntegratorId(row.id)))
 }
 
-/// True if any integrator exists. A database without integrators is new.
+/// True if any integrator exists. This is false only for a new database.
 pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }

@@ -25,7 +25,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
-/// The maximum total size of the events on one page of the feed, in bytes.
+/// The maximum size of all events on one page of the feed together, in bytes.
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// Returns the sequence and the hash of the last event of a taxpayer's log.
@@ -50,8 +50,8 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// Loads the hash that is now stored for an event of each taxpayer. The caller gives the sequence of one event
-/// for each taxpayer. Missing events are left out.
+/// Loads the stored hash of one event of each taxpayer, for comparison with the hash in `wanted`. Taxpayers whose
+/// event does not exist are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -107,8 +107,8 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Loads one page of the feed: up to `limit` events after a sequence. Also returns true if there are more
-/// events. An event can be as large as its invoice, so a page may hold fewer events than `limit`.
+/// Loads one page of the feed: up to `limit` events after a sequence, fewer if the events are large. Also returns
+/// whether there are more events.
 pub async fn part_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -131,8 +131,8 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// Returns how many of the first events fit on a page. The first event counts as fitting even if it is too
-/// large, because otherwise a reader of the feed could never get past it.
+/// Returns how many events, from the first on, fit on one page. It is at least one, because a reader could never get
+/// past an event that is too large for a page.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -142,8 +142,8 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position in the log to a sequence. A moment becomes the sequence of the first event at or after
-/// it, or `i64::MAX` if there is no such event.
+/// Converts a position in the log to a sequence. A time becomes the sequence of the first event at or after this time,
+/// or `i64::MAX` if there is no such event.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -170,8 +170,8 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns those IRNs in `spellings` that have an event of this kind. IRNs are compared exactly, so the caller
-/// lists every spelling that may be stored.
+/// Returns those IRNs in `spellings` that have an event of this kind. The caller lists every spelling of an IRN that
+/// may be stored, because IRNs are compared exactly.
 pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -194,8 +194,7 @@ pub async fn irns_with(
     Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// True if one of these commands has written an event. After an interrupted commit this tells whether the
-/// commit happened.
+/// True if one of these commands has written an event. This shows whether a commit happened whose answer was lost.
 pub async fn any_of_commands(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -1,6 +1,6 @@
-//! Idempotency keys of processed requests. A key is written in the transaction of the request's change, so
-//! neither exists without the other. The primary key of the table decides which of two requests was first.
-//! Nothing is written when a request begins, so a crash leaves no key taken. An expired row counts as absent.
+//! Idempotency keys of processed requests. A key is stored in the same transaction as the request's change, so a
+//! request that crashed has stored no key. If two requests have the same key, the primary key of the table lets only
+//! the first store it. An expired row counts as absent.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -20,7 +20,7 @@ pub struct Model {
     pub id: String,
     pub fingerprint: String,
     pub command_id: Option<String>,
-    /// The sealed response; `None` if the response held a secret and was not stored.
+    /// The sealed response; `None` if it was not stored because it held a secret.
     pub answer: Option<String>,
     pub expires_at: i64,
 }
@@ -30,19 +30,19 @@ pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
 
-/// A key that a processed request has taken.
+/// The key of a processed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {
     pub fingerprint: String,
-    /// The response for repeats of the request; `None` if it held a secret and was not stored.
+    /// The response for repeats of the request; `None` if it was not stored because it held a secret.
     pub answer: Option<StoredResponse>,
 }
 
-/// A key to store, with the response for repeats of its request.
+/// A key to store, with the response that repeats of the request get.
 #[derive(Debug, Clone)]
 pub struct KeyEntry {
     pub claim: IdempotencyClaim,
-    /// The command that took the key; `None` if the request needed no command of a taxpayer.
+    /// The command that processed the request; `None` if the request needed no command of a taxpayer.
     pub command_id: Option<CommandId>,
     pub answer: Option<StoredResponse>,
 }
@@ -125,8 +125,8 @@ fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     })
 }
 
-/// Stores the key of a request that needed no command of a taxpayer. If another request has taken the key, that
-/// request's response stays.
+/// Stores the key of a request that needed no command of a taxpayer. Does nothing if another request has already
+/// stored this key.
 pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[&entry], now).await {
@@ -136,8 +136,8 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// True if one of these commands took one of the claimed keys. After an interrupted commit this tells whether
-/// the commit happened.
+/// True if one of these commands stored one of the claimed keys. This shows whether a commit happened whose answer was
+/// lost.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],
@@ -154,7 +154,7 @@ pub(crate) async fn any_of_commands(
     Ok(found.is_some())
 }
 
-/// Deletes up to `limit` expired keys, oldest first. Returns true if there may be more.
+/// Deletes up to `limit` expired keys, oldest first. Returns true if more expired keys may be left.
 pub async fn sweep(store: &Store, now: Timestamp, limit: u64) -> Result<bool, StoreError> {
     let mut oldest = Entity::find()
         .select_only()

@@ -1,5 +1,4 @@
-//! Invoices. The submodules hold what belongs to invoices: customers, items, batches, payments, the list and
-//! the timeline.
+//! Invoices. The submodules hold the customers, items, batches, payments, the list and the timeline of invoices.
 
 pub mod batches;
 pub mod customer_row;
@@ -26,7 +25,7 @@ use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
-/// Identifiers of invoices. An invoice matches if it has any one of them.
+/// Identifiers of invoices, of several kinds. An invoice matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
 pub struct InvoiceNames {
     pub ids: Vec<i64>,

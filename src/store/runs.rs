@@ -24,7 +24,7 @@ use crate::store::runs::run_row::{Column, Entity, Model};
 pub(crate) static LOOKUP: SqlOnce =
     SqlOnce::new(|dialect| lookup_sql(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")]));
 
-/// Loads, for each taxpayer, its runs for the IRNs given for this taxpayer, in the order of their last change.
+/// Loads, for each taxpayer, its runs for the IRNs given for this taxpayer. The run that changed last comes last.
 pub async fn with_irn_keys(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,
@@ -58,7 +58,7 @@ pub async fn owned_by_with_id(
     Entity::find_by_id((taxpayer.0, id.to_string())).one(connection).await?.map(Run::try_from).transpose()
 }
 
-/// Loads a run of any taxpayer. Only operators may see it.
+/// Loads a run of any taxpayer. Use this only for operators, who may see all runs.
 pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Run::try_from).transpose()
@@ -177,7 +177,7 @@ pub async fn end_steps(tx: &Transaction, steps: &[&CompletedStep]) -> Result<(),
     Ok(())
 }
 
-/// Returns the attempt id of the last call of a run, if the outcome of that call was never recorded.
+/// Returns the attempt id of the last call of a run if the call has no recorded outcome.
 pub async fn unfinished_attempt(
     store: &Store,
     taxpayer: TaxpayerId,

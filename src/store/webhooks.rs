@@ -35,8 +35,8 @@ use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
-/// The maximum number of replaced secrets that still sign. Each adds a signature to the header, whose size is
-/// limited.
+/// The maximum number of replaced secrets that still sign. Each one adds a signature to the header of a webhook
+/// request, whose size is limited.
 const OVERLAPPING_MAX: usize = 10;
 
 pub async fn owned_by(
@@ -46,7 +46,7 @@ pub async fn owned_by(
     Entity::find_by_id(taxpayer.0).one(connection).await?.map(Endpoint::try_from).transpose()
 }
 
-/// Loads the endpoints of these taxpayers. Taxpayers without one are left out.
+/// Loads the endpoints of these taxpayers. Taxpayers without an endpoint are left out.
 pub async fn with_owners(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
@@ -64,13 +64,13 @@ pub async fn with_owners(
     Ok(found)
 }
 
-/// An endpoint with its settings and state, loaded by one query. It has no `Debug`, so that its unsealed
-/// secrets cannot get into a log.
+/// An endpoint with its settings and its unsealed secrets. It has no `Debug`, so that the secrets cannot get into a
+/// log.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
-    /// The secrets that sign now, newest first.
+    /// The secrets with which notifications are signed now, newest first.
     pub secrets: Vec<String>,
-    /// The settings of the taxpayer's ERP. The default is plain signed JSON.
+    /// The settings of the taxpayer's ERP. Without settings, the endpoint gets plain JSON.
     pub integration: Integration,
     pub failure_streak: Option<FailureStreak>,
     pub is_replaying: bool,
@@ -149,7 +149,7 @@ fn failure_streak(row: &Model) -> Result<Option<FailureStreak>, StoreError> {
     row.failure_streak.as_deref().map(|text| at.json(text)).transpose()
 }
 
-/// Writes the failure streak of an endpoint. Does nothing if the endpoint has changed since the caller read it.
+/// Writes the failure streak of an endpoint, unless the endpoint has changed since the caller read it.
 pub async fn set_failure_streak(
     tx: &Transaction,
     endpoint: &Endpoint,
@@ -212,7 +212,7 @@ struct ReplacedSecret {
     until: i64,
 }
 
-/// Returns the replaced secrets that still sign, newest first.
+/// Returns the replaced secrets that still sign at `now`, newest first.
 fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreError> {
     let at = RowRef { table: "webhooks", id: row.taxpayer_id };
     let mut previous: Vec<ReplacedSecret> = at.json(&row.previous_secrets)?;
@@ -220,8 +220,8 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreErr
     Ok(previous)
 }
 
-/// Seals each replaced secret of the list again with the current key. Returns `None` if the current key sealed
-/// all of them already.
+/// Seals each replaced secret in `list` again with the current key. Returns `None` if all are sealed with this key
+/// already.
 pub(super) fn reseal_previous(
     vault: &Vault,
     taxpayer: &str,
@@ -239,7 +239,7 @@ pub(super) fn reseal_previous(
     Ok(is_changed.then(|| json(&previous)))
 }
 
-/// A new signing secret and its public key, if it has one. The old secret still signs until `overlap_until`.
+/// A new signing secret, with its public key if it is a key pair. The old secret still signs until `overlap_until`.
 #[derive(Debug)]
 pub struct SecretRotation<'a> {
     pub secret: &'a str,
@@ -248,8 +248,8 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. A secret that was replaced earlier still signs until the time
-/// that was set when it was replaced.
+/// Replaces the signing secret and the public key. For secrets that were replaced earlier, the time until which they
+/// still sign does not change.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

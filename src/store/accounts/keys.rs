@@ -1,5 +1,5 @@
-//! API keys, stored as the SHA-256 of their text. Every request reads its key from the database, so every
-//! replica refuses a replaced, revoked or expired key at once.
+//! API keys, stored as the SHA-256 of their text. The key of each request is read from the database, not from a cache,
+//! so every replica refuses a replaced, revoked or expired key at once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::store::db::error::StoreError;
 /// The last use of a key is written at most once in this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
-/// The valid key of a request.
+/// A valid key, as found for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidKey {
     pub owner: KeyOwner,
@@ -64,8 +64,8 @@ pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool,
     Ok(found.is_some())
 }
 
-/// Loads the keys of these accounts, keyed by account id. The keys of an account include expired keys and are ordered
-/// newest first.
+/// Loads the keys of these accounts, keyed by account id. Each account's keys are ordered newest first and include
+/// expired keys.
 pub async fn of_accounts(
     store: &Store,
     kind: KeyKind,
@@ -86,9 +86,8 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. The existing keys expire at once, or after the overlap period in the terms of the
-/// new key. The caller must have locked the account: then two rotations run one after the other, and the second
-/// one finds the key that the first one added.
+/// Adds a key to an account. The existing keys expire at once, or after the overlap period of the new key. The caller
+/// must have locked the account, so that two rotations at the same time cannot miss each other's key.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -126,12 +125,12 @@ pub async fn rotate(
     Ok(())
 }
 
-/// Revokes all keys of an account. Returns how many.
+/// Revokes all keys of an account. Returns the number of revoked keys.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
     Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
-/// Revokes all keys of the taxpayers that an integrator onboarded. Returns how many.
+/// Revokes all keys of the taxpayers that an integrator onboarded. Returns the number of revoked keys.
 pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
@@ -220,7 +219,7 @@ mod tests {
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
             assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
-            // A rotation never lets a key live longer than an earlier rotation decided.
+            // A later rotation never extends the life of a key that an earlier rotation replaced.
             rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);

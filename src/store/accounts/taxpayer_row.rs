@@ -1,5 +1,5 @@
-//! The table of taxpayers. A column named `…_key` holds the lower-case form of a text, for a unique index that
-//! ignores case. The unique index on tax numbers uses their normal form, in the column `tin_normal`.
+//! The table of taxpayers. A column named `…_key` holds a text in lower case, so that the unique index on the column
+//! ignores case. The unique index on tax numbers is on the column `tin_normal`, which holds their normal form.
 
 use sea_orm::entity::prelude::*;
 

@@ -24,8 +24,8 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer without checking which integrator it belongs to. For an id that an
-/// integrator's request names, use `owned_by_with_id`.
+/// Loads a taxpayer of any integrator. If the id comes from an integrator's request, use `owned_by_with_id`, which
+/// checks that the taxpayer belongs to that integrator.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -142,8 +142,8 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// Checks the values that must be unique among taxpayers. Returns a fault for each value that another taxpayer
-/// already has. Each fault names a field of the command Create Taxpayer.
+/// Returns a fault for each value that must be unique and that another taxpayer already has. The fault names the field
+/// of Create Taxpayer that has this value.
 pub async fn taken(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -237,8 +237,7 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 
-/// Loads up to `limit` ids of taxpayers that are greater than `after`, in ascending order. Verification calls this
-/// repeatedly to visit all taxpayers.
+/// Loads up to `limit` taxpayer ids greater than `after`, in ascending order. Repeated calls visit all taxpayers.
 pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::store::db::error::StoreError;
 
-/// Identifies a row in error messages about a corrupt column.
+/// The table and the id of a row, for error messages about a corrupt column.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRef<I: Display> {
     pub(crate) table: &'static str,
@@ -46,14 +46,14 @@ impl<I: Display> RowRef<I> {
     }
 }
 
-/// Returns the value as JSON text. The result is empty if serialisation fails, so pass only values made of
-/// texts, numbers and lists, which cannot fail.
+/// Returns the value as JSON text. If serialisation failed, the result would be empty, so pass only values that always
+/// serialise: texts, numbers and lists.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns a select list of all columns of a table or alias, each named `table_column`, so that the columns of
-/// joined tables do not collide.
+/// Returns a select list of all columns of a table or alias. Each column is renamed to `table_column`, so that the
+/// columns of joined tables have different names.
 pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
     let columns =
         C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));

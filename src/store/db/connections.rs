@@ -16,15 +16,14 @@ use crate::store::db::vault::Vault;
 pub use crate::store::db::group_commit::Transaction;
 pub use crate::store::db::pool::{Pool, PoolSettings};
 
-/// The maximum number of rows in one statement. It keeps the number of bound values below the limits of both
-/// databases.
+/// The maximum number of rows in one statement. A statement with more rows could have more bound values than the
+/// database allows.
 const ROWS_PER_STATEMENT: usize = 256;
-/// If more rows than this are left, a statement takes a multiple of this number of rows, and the next statement
-/// takes the remaining rows. So statements differ little in their number of rows. This saves memory, because a
-/// connection keeps a separate prepared statement for each number of rows.
+/// A statement takes a multiple of this number of rows; only the last statement takes the rest. This limits the number
+/// of different statements, of which each connection keeps a prepared copy in memory.
 const ROWS_STEP: usize = 64;
 
-/// Splits rows or keys into slices, one for each statement.
+/// Splits rows or keys into slices. Each slice is for one statement.
 pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -39,7 +38,7 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// Lets only one process migrate at a time. The number of the lock is arbitrary and has no other use.
+/// Locks out other processes, so that only one migrates at a time. The number is arbitrary; no other code uses it.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
@@ -81,8 +80,8 @@ impl Store {
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
 
-    /// Migrates the schema in one transaction, so a crash leaves no partial migration. If several processes
-    /// start at once, one of them migrates and the rest wait for it.
+    /// Migrates the schema in one transaction, so that a crash leaves no partial migration. If several processes start
+    /// at once, one of them migrates and the others wait.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let tx = self.begin().await?.unlimited();
         if self.backend() == DbBackend::Postgres {
@@ -97,8 +96,8 @@ impl Store {
         self.writer.begin().await
     }
 
-    /// Replaces the write connections of PostgreSQL. Call this after a thread with a runtime of its own has
-    /// ended: a connection that was opened in that runtime may have ended with it.
+    /// Replaces the write connections of PostgreSQL. Call this after a thread that had its own runtime has ended,
+    /// because connections that were opened in that runtime may have ended with it.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
     }
@@ -119,8 +118,8 @@ impl Store {
         self.writer.backend()
     }
 
-    /// How many groups of commands to commit concurrently. SQLite has only one writer, so it gets one.
-    /// PostgreSQL can commit some groups while it executes others.
+    /// Returns how many groups of commands may be committed at the same time. SQLite has only one writer. PostgreSQL
+    /// can commit some groups while it executes others.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => 4,
@@ -128,8 +127,8 @@ impl Store {
         }
     }
 
-    /// Checks that the database answers a query and commits a write. The write is needed, because a database on
-    /// a full disk still answers queries.
+    /// Checks that the database answers a query and commits a write. A query alone is not enough: a database on a full
+    /// disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {
         let statement = Query::insert()
             .into_table("counters")

@@ -1,9 +1,8 @@
-//! Deadlines on our side of the connection. PostgreSQL itself ends a slow statement (`pool` sets the timeout),
-//! but a dead connection never answers, so every call also has a deadline here.
+//! Deadlines on our side of the connection. PostgreSQL itself ends a slow statement (`pool` sets the timeout), but a
+//! dead connection never answers, so every call also has a deadline here.
 //!
-//! When a future or a transaction of the driver is dropped early, the driver returns its connection to the pool
-//! in a new task, and a task can start only inside a runtime. But the thread of an actor drops its last values
-//! after its runtime has ended. A value in `InRuntime` is dropped inside the runtime of the pool instead.
+//! The driver may use a runtime when one of its values is dropped, to return the connection to the pool. An actor's
+//! thread drops its last values after its runtime has ended, so `InRuntime` drops them inside the pool's runtime.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,21 +14,19 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// After a call was abandoned at its deadline, the connections of its pool are tested before each reuse, for
-/// this long.
+/// For this long after a call was abandoned, each connection is tested when it is returned to the pool.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
 
 /// The deadlines of calls and transactions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadlines {
-    /// The deadline of one call, including the wait for a connection. A call is a statement, or the begin or
-    /// the end of a transaction.
+    /// The deadline of one statement, begin, commit or rollback, including the wait for a connection.
     pub(crate) call: Duration,
     /// The deadline of all statements of one transaction together.
     pub(crate) transaction: Duration,
 }
 
-/// Holds a value of the driver and makes sure that it is dropped inside a runtime.
+/// Holds a value of the driver and drops it inside a runtime, because the driver needs one to clean up.
 pub(crate) struct InRuntime<T> {
     value: Option<T>,
     runtime: Handle,
@@ -72,8 +69,8 @@ impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// `answered_at` is the time of the last answer and `doubted_at` the time of the last abandoned call, both
-    /// in milliseconds since `opened`.
+    /// The time of the last answer, in milliseconds since `opened`. `doubted_at` is the time of the last abandoned
+    /// call.
     answered_at: AtomicU64,
     doubted_at: AtomicU64,
 }
@@ -89,8 +86,7 @@ impl Liveness {
         }
     }
 
-    /// True after one connection gave no answer before its deadline. Then all connections of the pool count as
-    /// dead.
+    /// True if one connection gave no answer before its deadline. All connections of the pool then count as dead.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::Relaxed)
     }
@@ -99,7 +95,7 @@ impl Liveness {
         self.is_silent.store(true, Ordering::Relaxed);
     }
 
-    /// True if a call was abandoned in the last minute: the connection of that call may be dead.
+    /// True if a call was abandoned in the last minute. The connection of that call may be dead.
     pub(crate) fn is_doubted(&self) -> bool {
         let doubted_at = self.doubted_at.load(Ordering::Relaxed);
         doubted_at != u64::MAX && self.now().saturating_sub(doubted_at) < millis(DOUBTED_FOR)
@@ -122,15 +118,15 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver with a deadline. If the deadline passes and `limit.tells_silence` is true,
-    /// all connections of the pool count as dead.
+    /// Awaits a call of the driver until the deadline in `limit`. If there is no answer and `limit.tells_silence` is
+    /// true, the whole pool counts as dead.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,
         runtime: &Handle,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
-        // The call is boxed, so that the futures that await it stay small.
+        // The call is boxed to keep the futures that await it small.
         self.answer(limit, InRuntime::new(Box::pin(call), runtime.clone()))
     }
 
@@ -160,12 +156,12 @@ impl Liveness {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
-    /// True if a live database would always answer or end the call before this deadline, so that a missed deadline
-    /// means that the connections are dead.
+    /// True if `duration` is so long that a live database would have answered. No answer then means that the
+    /// connection is dead.
     pub(crate) tells_silence: bool,
 }
 
-/// A guard for one call: if it is dropped before the call has completed, it marks the pool as doubted.
+/// Watches one call: if this value is dropped before the call has completed, the pool is marked as doubted.
 struct GivenUp<'a> {
     liveness: &'a Liveness,
     is_over: bool,
@@ -179,13 +175,13 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// True if the database itself reported the error, which proves that the connection answers.
+/// True if the database itself reported the error. The connection then works.
 fn is_answer(error: &DbErr) -> bool {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
     matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))
 }
 
-/// True if the caller waited for a free connection of the pool until the timeout.
+/// True if a call failed because no connection of the pool became free before the timeout.
 pub(crate) fn is_exhausted(error: &DbErr) -> bool {
     matches!(error, DbErr::ConnectionAcquire(ConnAcquireErr::Timeout))
 }

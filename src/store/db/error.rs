@@ -5,7 +5,7 @@ use sea_orm::{DbErr, RuntimeErr};
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
-    /// The database cannot be reached, is locked or gave up the call. A retry may succeed.
+    /// The database cannot be reached, is locked or aborted the call. A retry may succeed.
     #[error("the database is not available: {0}")]
     Unavailable(DbErr),
     /// A unique index refused a row.
@@ -14,10 +14,10 @@ pub enum StoreError {
     /// A row has a value that this program would not write.
     #[error("{table} row {id} is corrupt: {reason}")]
     Corrupt { table: &'static str, id: String, reason: String },
-    /// The answer to a commit is missing or does not say whether the changes were committed.
+    /// It is unknown whether a commit took effect, because its answer is missing or unclear.
     #[error("whether the commit happened is not known")]
     Unsettled,
-    /// Another process has claimed the lane. The caller must stop without changes.
+    /// Another process has claimed the lane. The caller no longer holds it and must stop without changes.
     #[error("the lane was taken over by another owner")]
     Stale,
 }
@@ -32,20 +32,20 @@ impl From<DbErr> for StoreError {
 }
 
 impl StoreError {
-    /// True if PostgreSQL gave up a statement because another transaction held a lock that the statement needed.
+    /// True if PostgreSQL aborted a statement because another transaction held a lock that the statement needed.
     pub(crate) fn is_lock_conflict(&self) -> bool {
         let Self::Unavailable(error) = self else { return false };
         code(error).is_some_and(|code| LOCK_CONFLICTS.contains(&code.as_str()))
     }
 }
 
-/// The SQLSTATE of a lock that was not granted in time, and that of a deadlock.
+/// The SQLSTATE codes of a lock that was not granted in time and of a deadlock.
 const LOCK_CONFLICTS: [&str; 2] = ["55P03", "40P01"];
-/// The classes of SQLSTATE that mean that PostgreSQL rolled the transaction back: integrity violation, invalid
-/// transaction state and transaction rollback.
+/// An SQLSTATE of these classes means that PostgreSQL rolled the transaction back. The classes are integrity
+/// violation, invalid transaction state and transaction rollback.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
-/// SQLite's code for a database that another connection has locked. Extended codes hold this code in their
-/// lowest byte.
+/// SQLite's code for a database that another connection has locked. SQLite may report a longer code that has this one
+/// in its lowest byte.
 const SQLITE_BUSY: u32 = 5;
 
 /// Returns the error code that the database reported, if it reported one.

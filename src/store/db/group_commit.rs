@@ -19,8 +19,8 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// How long a commit group accepts new members. Without this limit new members could keep joining, and the
-/// first members would wait for their commit without end.
+/// How long a commit group accepts new members. Without this limit the group might never commit, because new members
+/// could keep joining.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -32,18 +32,18 @@ pub(crate) struct WriterPool {
     busy_wait: Duration,
 }
 
-/// The current commit group, behind a lock. The transaction that holds the lock runs its statements.
-/// Transactions get the lock in the order in which they asked for it.
+/// The current commit group, behind a lock. Only the transaction that holds the lock runs statements. The lock is
+/// given in the order of the requests.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
-/// One database transaction that several concurrent write transactions share. They are its members.
+/// One database transaction that several write transactions share. These write transactions are its members.
 pub(crate) struct CommitGroup {
     whole: DatabaseTransaction,
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The number of the member that has begun and not yet committed. If this is set when the next member begins,
-    /// the group first undoes the changes of the uncommitted member.
+    /// The number of a member that has begun and not committed. If such a member was dropped, its changes are undone
+    /// before the next member begins.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
@@ -56,8 +56,8 @@ pub struct Transaction {
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
-    /// True after a statement has failed. A commit then has to return an error by itself: PostgreSQL would roll
-    /// back, but report the commit as successful.
+    /// True if a statement has failed. `commit` then rolls back and returns an error, because PostgreSQL would report
+    /// the commit as successful although it rolled back.
     has_failed: AtomicBool,
 }
 
@@ -85,8 +85,8 @@ impl WriterPool {
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
-            // This task commits the group. Tasks get the lock in the order in which they asked for it, so the
-            // transactions that wait for the lock now join the group first.
+            // This task commits the group when it gets the lock. Transactions that already wait for the lock get it
+            // first and join the group.
             let last = Arc::clone(slot).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
@@ -96,9 +96,8 @@ impl WriterPool {
         Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
     }
 
-    /// Executes one statement and commits it. On PostgreSQL the statement holds its locks only while it runs,
-    /// however slow this process is. After an error the statement may still have been committed, so use this
-    /// only for writes that do no harm in that case.
+    /// Executes one statement and commits it. On PostgreSQL its locks are released at once, even if this process is
+    /// slow. Use this only if the statement may be executed twice: after an error it may have been committed.
     pub(crate) async fn query_one_alone(
         &self,
         statement: Statement,
@@ -132,9 +131,8 @@ impl WriterPool {
 }
 
 impl CommitGroup {
-    /// Begins the group's database transaction. SQLite does not tell waiters when the database lock becomes
-    /// free, and other processes may take the lock again and again. So this asks for the lock repeatedly until
-    /// `busy_wait` has passed.
+    /// Begins the group's database transaction. SQLite does not wait in a queue for its lock, so other processes could
+    /// take it again and again. This function therefore retries until `busy_wait` has passed.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -149,7 +147,7 @@ impl CommitGroup {
         Ok(Self { whole, watch, begun: Instant::now(), members: 0, open: None, outcome })
     }
 
-    /// Rolls back the previous member if it did not commit, and opens the savepoint of the next member.
+    /// Begins a member with a savepoint. First rolls back the previous member if it was dropped without a commit.
     async fn next(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.members += 1;
@@ -157,7 +155,7 @@ impl CommitGroup {
         self.run("SAVEPOINT", self.members).await
     }
 
-    /// Keeps the changes of the current member. Its savepoint ends when the group commits.
+    /// Keeps the changes of the current member. They become durable when the group commits.
     fn keep(&mut self) {
         self.open = None;
     }
@@ -170,8 +168,8 @@ impl CommitGroup {
         Ok(())
     }
 
-    /// Releases the first savepoint and with it all later savepoints. If the first savepoint is missing, SQLite
-    /// itself has rolled back: the changes of earlier members are lost, and the group must not commit.
+    /// Releases the first savepoint, and with it all later ones. If it is missing, SQLite has rolled the whole
+    /// transaction back, for example because the disk is full; the error then prevents the commit.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.run("RELEASE", 1).await
@@ -184,8 +182,8 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group and sends the result to its members. Run this as a task of its own: a member that is
-/// dropped must not cancel the commit of the group.
+/// Commits the group and sends the result to its members. Run this in a task of its own, so that the commit is not
+/// cancelled when a member is dropped.
 async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
         let result = match shared.complete().await {
@@ -229,8 +227,8 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. In a group it also waits for the group's commit: the transaction may have read changes of
-    /// earlier members, and those are durable only after that commit.
+    /// Rolls back. A member of a group also waits for the group's commit: it may have read changes of earlier members,
+    /// which are durable only after that commit.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) => {
@@ -261,8 +259,7 @@ impl Transaction {
         }
     }
 
-    /// Returns the driver's transaction, which has no deadlines. Migrations need it, since they do more than
-    /// run single statements.
+    /// Returns the driver's transaction, on which calls have no deadline. Migrations need this type.
     pub(crate) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
         self.database()
     }
@@ -312,7 +309,7 @@ fn given_up(reason: &str) -> DbErr {
     DbErr::Custom(reason.to_owned())
 }
 
-/// Converts the error of a failed commit. Unless the error proves a rollback, the commit may have happened.
+/// Converts the error of a failed commit. The commit may have happened unless the error proves a rollback.
 fn commit_failed(error: DbErr) -> StoreError {
     if is_rolled_back(&error) {
         return error.into();
@@ -329,8 +326,8 @@ mod tests {
     use crate::store::db::connections::Store;
     use crate::store::testing::stores;
 
-    /// How long the test retries to begin a transaction. Transactions fail until the commit group that met the
-    /// full disk has ended.
+    /// How long the test retries to begin a transaction after the disk was full, because the failed group has to end
+    /// first.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {
@@ -410,8 +407,8 @@ mod tests {
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
-            // When the disk is full, SQLite rolls back the group's database transaction. Transactions that
-            // join the group after that fail too.
+            // On a full disk SQLite rolls back the whole transaction of the group, so the later members of this group
+            // fail too. Retry until a new group begins.
             let begun = Instant::now();
             while begun.elapsed() < PATIENCE {
                 if let Ok(tx) = store.begin().await {
@@ -481,8 +478,8 @@ mod tests {
         };
         let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
         assert!(given_up.is_err());
-        // On a slow machine the transactions may fall into different commit groups, so either may succeed. A
-        // transaction must succeed exactly if its name is stored.
+        // On a slow machine the two transactions may be in different groups, so either may succeed. The name of a
+        // transaction must be stored if, and only if, its commit succeeded.
         let stored = names(store).await;
         for (written, name) in [(before, "before"), (after, "after")] {
             assert_eq!(written.is_ok(), stored.contains(&name.to_owned()), "{name}");

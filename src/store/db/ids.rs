@@ -1,5 +1,5 @@
-//! Portal ids. They are reserved in blocks, so that a writer knows the ids of new rows before its transaction
-//! begins. A restart loses the unused ids of a block: ids are unique, but not gapless.
+//! Portal ids. They are reserved in blocks, so that a writer knows the ids of new rows before its transaction begins.
+//! A restart loses the unused ids of a block, so there are gaps between ids.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -41,8 +41,8 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, so that they stay
-    /// small and in order of creation; accounts are few, so this costs little.
+    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, so that they have no gaps.
+    /// This costs little, since accounts are rarely added.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,
@@ -51,8 +51,8 @@ impl IdKind {
     }
 }
 
-/// Assigns portal ids. Take ids before a transaction begins, because a new block is committed in a transaction
-/// of its own.
+/// Assigns portal ids. Take ids before you begin a transaction, because a new block of ids is committed in a
+/// transaction of its own.
 #[derive(Clone)]
 pub struct Ids {
     writer: WriterPool,

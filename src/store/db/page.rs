@@ -5,7 +5,7 @@ use sea_orm::{EntityTrait, FromQueryResult, PaginatorTrait, QuerySelect, Select}
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// The position of a page in a list. Pages are numbered from 1.
+/// The number and the size of a page of a list. Pages are numbered from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     pub number: u64,

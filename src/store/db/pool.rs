@@ -1,10 +1,9 @@
-//! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer
-//! (WAL). PostgreSQL has one pool for transactions and one for queries, so that transactions that wait for a
-//! lock do not block queries.
+//! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer (WAL).
+//! PostgreSQL has one pool for transactions and one for queries, so that transactions that wait for a lock do not
+//! block queries.
 //!
-//! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). When one
-//! connection is found dead, its whole pool is replaced. The pool's other connections are probably dead too,
-//! and the driver would count a dead connection as in use until an answer comes.
+//! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). When one connection is
+//! found dead, its whole pool is replaced, because the other connections are probably dead too.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -24,17 +23,17 @@ use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 /// How long to wait for a free connection, for the lock of the commit group or for a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
-/// How many prepared statements a connection keeps. The same SQL with a different number of rows counts as a
-/// separate prepared statement.
+/// How many prepared statements a connection keeps. The same SQL with a different number of rows is another prepared
+/// statement.
 const STATEMENTS_KEPT: usize = 256;
-/// How long we wait beyond PostgreSQL's own statement timeout. After that the connection counts as dead.
+/// How long we wait after PostgreSQL's own statement timeout should have ended a call. Then the connection counts as
+/// dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
-/// The deadline of an SQLite call. It is long, since only a slow disk can delay such a call.
+/// The deadline of an SQLite call. It is long, because a call on a slow disk is not an error.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
-/// The deadline of a transaction is this many times the deadline of one call.
+/// The deadline of a transaction is the deadline of one call times this number.
 const CALLS_A_TRANSACTION: u32 = 5;
-/// A connection that was idle for longer than this is tested before use: a firewall or a pooler may have
-/// dropped it.
+/// A connection that was idle for longer than this is tested before use, because a firewall may have dropped it.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
 /// How long a test of a connection may take.
 const TEST_WAIT: Duration = Duration::from_secs(2);
@@ -79,12 +78,10 @@ impl PoolSettings {
         Deadlines { call, transaction: call * CALLS_A_TRANSACTION }
     }
 
-    /// The settings of each PostgreSQL session.
-    ///
-    /// `jit` is off: compiling a statement takes longer than running it, and PostgreSQL compiles ours because
-    /// it expects a hundred rows in each JSON list. `enable_seqscan` is off: connections keep their plans, and
-    /// a plan made while a table was small scans the whole table later. The timeouts end slow statements. The
-    /// `tcp_` settings detect a dead client machine, whose session would otherwise keep its locks for hours.
+    /// The settings of each PostgreSQL session. `jit` is off, since compiling our short queries takes longer than
+    /// running them. `enable_seqscan` is off: a plan made while a table is small would scan the table even after it
+    /// has grown. The `tcp_` settings end the session of a dead client machine, which would otherwise keep its locks
+    /// for hours.
     fn session(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
@@ -105,12 +102,10 @@ impl PoolSettings {
 pub(crate) const WITHOUT_LIMITS: &str = "SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
      SET LOCAL idle_in_transaction_session_timeout = 0";
 
-/// Creates the connection options of a pool. The tests of its connections report their results to the given
-/// `Liveness`.
+/// Creates the connection options of a pool. When a connection is tested, the result is recorded in the `Liveness`.
 type OptionsFactory = Box<dyn Fn(&Arc<Liveness>) -> ConnectOptions + Send + Sync>;
 
-/// A pool of connections to a database. It runs single statements and begins transactions. Clones share the
-/// connections.
+/// A pool of database connections for single statements and for beginning transactions. Clones share the connections.
 #[derive(Clone)]
 pub struct Pool(Arc<PoolInner>);
 
@@ -120,18 +115,18 @@ struct PoolInner {
     deadlines: Deadlines,
     runtime: Handle,
     current: RwLock<Generation>,
-    /// The lock that a task holds while it replaces the connections.
+    /// Held while the connections are replaced, so that only one task replaces them.
     replacing: Mutex<()>,
 }
 
-/// The connections opened since the pool was last replaced, and the record of their answers.
+/// The connections of the pool since it was last replaced. `liveness` records whether they still answer.
 #[derive(Clone)]
 struct Generation {
     connections: DatabaseConnection,
     liveness: Arc<Liveness>,
 }
 
-/// Applies the deadlines to the calls on a connection and records its answers.
+/// Runs the calls on a connection with deadlines, and records whether they were answered.
 #[derive(Clone)]
 pub(crate) struct CallGuard {
     liveness: Arc<Liveness>,
@@ -144,7 +139,7 @@ impl CallGuard {
         &self.runtime
     }
 
-    /// Awaits a call on the connection. The deadline is the shorter of `most` and the usual deadline of a call.
+    /// Awaits a call on the connection, for at most `most` and at most the usual deadline of a call.
     pub(crate) fn call<T>(
         &self,
         most: Duration,
@@ -220,9 +215,8 @@ impl Pool {
         self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
     }
 
-    /// Marks a stuck pool as silent, so that it is replaced. A pool is stuck if a caller waited for a free
-    /// connection until the timeout, and no call of the pool was answered during that wait. Then either all
-    /// connections are dead, or the driver waits for an answer on each of them.
+    /// Marks the pool as silent, so that it is replaced, if a caller waited in vain for a free connection and no call
+    /// was answered during that wait. All connections are then probably dead.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
@@ -247,7 +241,7 @@ impl Pool {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces the connections if they are marked as silent. The old connections are closed in the background.
+    /// Replaces the connections if they are marked as silent. Closes the old connections in the background.
     async fn replaced(&self) -> Result<Generation, DbErr> {
         let _one = self.0.replacing.lock().await;
         let old = self.current();
@@ -263,8 +257,7 @@ impl Pool {
         Ok(new)
     }
 
-    /// Replaces the PostgreSQL connections after the runtime that opened them has ended, because they ended
-    /// with it.
+    /// Replaces the PostgreSQL connections. Call this after the runtime in which they were opened has ended.
     pub(crate) async fn renew(&self) -> Result<(), DbErr> {
         if self.0.backend == DbBackend::Postgres {
             self.current().liveness.silent();
@@ -277,7 +270,7 @@ impl Pool {
         self.0.backend
     }
 
-    /// Closes the connections. Drops connections that do not close in time, and returns an error for them.
+    /// Closes the connections. Returns an error if some connections did not close in time and were dropped.
     pub(crate) async fn close(&self) -> Result<(), DbErr> {
         let closed = timeout(CLOSE_WAIT, self.current().connections.close()).await;
         closed.unwrap_or_else(|_| {
@@ -323,8 +316,8 @@ fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // When SQLite itself rolls back, the driver still considers the transaction open. Drop such a
-        // connection.
+        // Drop a connection on which SQLite itself has rolled back, because the driver still considers the transaction
+        // open.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
@@ -350,8 +343,8 @@ fn postgres(
                 if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
             })
         })
-        // Test a returned connection here if the pool is in doubt (`is_doubted`). The driver tests connections
-        // too, but its test has no time limit.
+        // Test a returned connection if the pool is in doubt (`is_doubted`). The driver tests it too, but without a
+        // time limit.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {

@@ -16,9 +16,9 @@ use crate::store::webhooks::integrations;
 /// The number of rows in one transaction. It is small, so that other writers wait only briefly.
 const ROWS: i64 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
-/// The maximum number of passes over one table. A further pass is needed if rows changed during the last one.
+/// The maximum number of passes over one table. Another pass is needed if rows were changed by others during a pass.
 const PASSES_MAX: u32 = 5;
-/// The maximum number of owners of unreadable texts that a report names.
+/// The maximum number of unreadable texts whose owners a report names.
 const NAMED_MAX: usize = 20;
 
 /// A table column that holds sealed texts.
@@ -72,11 +72,10 @@ pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
-    /// The number of rows that the last pass could not reseal, because they changed after the pass had read
-    /// them.
+    /// The number of rows that are not resealed, because another writer changed them during the last pass.
     pub left: u64,
     pub unopened: u64,
-    /// The owners of the first texts that no key opens, at most `NAMED_MAX` of them.
+    /// The owners of texts that no key opens. The list is cut to `NAMED_MAX`.
     pub unopened_owners: Vec<String>,
 }
 
@@ -204,8 +203,7 @@ mod tests {
         STANDARD.encode([byte; 32])
     }
 
-    /// Adds rows with texts that are sealed with the key of the test vault, except one, which is sealed with a
-    /// lost key.
+    /// Adds rows with texts that the key of the test vault sealed, and one row whose text a lost key sealed.
     async fn plant(store: &Store) {
         let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
         let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use sea_orm::DbBackend;
 use sea_orm::sea_query::Expr;
 
-/// The kind of a lateral join. `Left` keeps rows on the left that match no row; `Inner` drops them.
+/// The kind of a lateral join. `Inner` drops a row on the left that matches no row; `Left` keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
     Inner,
@@ -23,16 +23,16 @@ pub(crate) struct Aliased {
     pub(crate) alias: &'static str,
 }
 
-/// Describes a lateral join that adds the first rows of a table to each row on the left. The added rows belong
-/// to the same taxpayer as the row on the left.
+/// A lateral join that adds the first rows of a table, such as the deliveries that are due first, to each row on the
+/// left. Only rows of the same taxpayer are added.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRows<'a> {
     pub(crate) rows: Aliased,
     /// The SQL expression for the taxpayer id of the row on the left.
     pub(crate) taxpayer: &'a str,
-    /// The alias that `selection` uses for the table.
+    /// The alias of the table in `selection`.
     pub(crate) inner: &'static str,
-    /// The SQL after `WHERE`: the condition, the order and the limit of the rows.
+    /// The SQL after `WHERE` that selects the first rows: a condition, an order and a limit.
     pub(crate) selection: &'a str,
     /// The index that SQLite must use; `None` lets SQLite choose.
     pub(crate) sqlite_index: Option<&'static str>,
@@ -43,8 +43,8 @@ pub(crate) trait Dialect: Sync {
     /// The present time in microseconds since 1970. On PostgreSQL it advances during a statement.
     fn clock(&self) -> &'static str;
 
-    /// The present time in microseconds since 1970. On PostgreSQL it is constant during a statement, so an
-    /// index can serve a comparison with it.
+    /// The present time in microseconds since 1970. On PostgreSQL it stays the same during a statement, which is
+    /// necessary for a comparison that uses an index.
     fn statement_clock(&self) -> &'static str;
 
     /// The numbers of the JSON list in a parameter, as a subquery with the column `value`.
@@ -56,23 +56,22 @@ pub(crate) trait Dialect: Sync {
     /// The elements of the JSON list in a parameter, as a table with this alias and the column `value`.
     fn json_elements(&self, parameter: &str, alias: &str) -> String;
 
-    /// The named member of a JSON column, as JSON text. A number keeps all its digits.
+    /// The member `name` of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
-    /// Joins each row on the left with the matching rows of a table, by one index lookup for each row on the
-    /// left. With an ordinary join, PostgreSQL would expect a long list on the left and scan the whole table
-    /// while the table is small, and it would keep that plan while the table grows.
+    /// Joins each row on the left with the matching rows of a table, by one index lookup for each row on the left. For
+    /// an ordinary join PostgreSQL may scan the whole table instead.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
-    /// Joins each row on the left with its first rows, as `first` describes them.
+    /// Joins each row on the left with the first rows of a table, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;
 
-    /// Joins each row on the left with the lane that matches it. Locks these lanes in the order of the rows on
+    /// Joins each row on the left with its lane and locks the lane. The lanes are locked in the order of the rows on
     /// the left.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
-    /// True if the planner does not estimate how many rows a filter matches, so that the query has to name its
-    /// index.
+    /// True if the database does not estimate how many rows a filter matches. A query then has to name the index to
+    /// use.
     fn ignores_selectivity(&self) -> bool;
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn now(backend: DbBackend) -> Expr {
     Expr::cust(dialect(backend).clock())
 }
 
-/// An SQL text that is built once for each kind of database and then kept.
+/// An SQL text that is built at its first use and then kept, one for each kind of database.
 pub(crate) struct SqlOnce {
     build: fn(&dyn Dialect) -> String,
     sqlite: OnceLock<String>,

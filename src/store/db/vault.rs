@@ -19,11 +19,10 @@ use crate::store::db::error::StoreError;
 pub const KEY_LEN: usize = 32;
 const SALT_LEN: usize = 32;
 const FORM: &str = "v2.";
-/// The purpose given to HKDF. It makes the keys of sealed texts independent of other uses of the encryption
-/// key.
+/// The purpose given to HKDF. It keeps the keys for sealed texts different from keys that are derived for other uses.
 const PURPOSE: &[u8] = b"einvoice sealed text v2";
 const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
-/// The length of a key id in bytes. In hexadecimal it has twice as many digits.
+/// The length of a key id in bytes. The id is written in hexadecimal, with two digits for each byte.
 const ID_LEN: usize = 4;
 
 pub struct Vault {
@@ -46,7 +45,7 @@ impl Vault {
         Ok(Self { current: EncryptionKey::parse(key)?, old: Vec::new() })
     }
 
-    /// Adds older keys. They are used only for decryption: new texts are always encrypted with the current key.
+    /// Adds older keys. They only open texts that were sealed before; new texts are sealed with the current key.
     pub fn with_old<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Result<Self, InvalidEncryptionKey> {
         let old = keys.into_iter().map(EncryptionKey::parse).collect::<Result<_, _>>()?;
         Ok(Self { old, ..self })
@@ -69,7 +68,7 @@ impl Vault {
         Ok(format!("{FORM}{}.{}", self.current.id, STANDARD.encode(text)))
     }
 
-    /// Opens a sealed secret. Fails if another owner or an unknown key sealed it.
+    /// Opens a sealed secret. Fails if it was sealed for another owner or with an unknown key.
     pub(crate) fn open(&self, owner: &str, sealed: &str) -> Result<String, StoreError> {
         let opened = match sealed.strip_prefix(FORM).and_then(|rest| rest.split_once('.')) {
             Some((id, text)) => {
@@ -88,7 +87,7 @@ impl Vault {
         opened.ok_or_else(|| corrupt(owner, "the secret does not open with this encryption key"))
     }
 
-    /// Seals a sealed secret again with the current key. Returns `None` if the current key sealed it already.
+    /// Seals a sealed secret again with the current key. Returns `None` if it is already sealed with this key.
     pub(crate) fn reseal(&self, owner: &str, sealed: &str) -> Result<Option<String>, StoreError> {
         let is_current = sealed
             .strip_prefix(FORM)
@@ -137,7 +136,7 @@ impl EncryptionKey {
     }
 }
 
-/// The nonce is constant, because each derived key seals one text only.
+/// Returns a constant nonce. This is safe, because each derived key seals only one text.
 fn only_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
@@ -158,7 +157,7 @@ mod tests {
         Vault::new(&key(byte)).unwrap()
     }
 
-    /// Seals a secret in the earlier format, which does not name the key.
+    /// Seals a secret in the earlier format, which does not say which key was used.
     fn sealed_in_the_first_form(byte: u8, owner: &str, secret: &str) -> String {
         let key = RandomizedNonceKey::new(&AES_256_GCM, &[byte; KEY_LEN]).unwrap();
         let mut sealed = secret.as_bytes().to_vec();

@@ -1,6 +1,6 @@
-//! The file of checkpoints. Several processes can share the file: a writer locks it and first reads what other
-//! processes appended. When `append` returns, the new line is on disk. If a crash left an incomplete last line,
-//! the next writer removes that line.
+//! The file of checkpoints, which several processes can share: a writer locks the file and first reads what other
+//! processes appended. When `append` returns, the new line is on disk. A last line that a crash left incomplete is
+//! removed by the next writer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -34,13 +34,13 @@ pub struct CheckpointReader {
     end: u64,
 }
 
-/// A checkpoint file to which this process appends.
+/// A checkpoint file to which this process can append.
 pub struct CheckpointFile {
     path: PathBuf,
     key: CheckpointKey,
     tail: CheckpointChain,
     end: u64,
-    /// For each taxpayer, the newest head in the checkpoints of the file.
+    /// The newest head of each taxpayer that the file contains.
     heads: HashMap<TaxpayerId, LogHead>,
 }
 
@@ -56,8 +56,8 @@ impl CheckpointReader {
         })
     }
 
-    /// Reads the next checkpoint. Returns `None` at the end and for a last line without a line break, which a
-    /// crash cut short.
+    /// Reads the next checkpoint. Returns `None` at the end of the file. A last line without a line break is ignored,
+    /// because a crash cut it short.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;
@@ -71,15 +71,14 @@ impl CheckpointReader {
         Ok(Some(accepted))
     }
 
-    /// Returns the chain up to the last checkpoint that was read.
+    /// Returns the number and the hash of the last checkpoint that was read.
     pub fn tail(&self) -> &CheckpointChain {
         &self.tail
     }
 }
 
 impl CheckpointFile {
-    /// Does not touch the file yet. The first use of this value opens the file, and creates it if it does not
-    /// exist.
+    /// Creates the value without opening the file. The first call that uses the file opens it, or creates it.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
@@ -92,7 +91,7 @@ impl CheckpointFile {
         self.key.public()
     }
 
-    /// Returns the newest head of this taxpayer in the checkpoints of the file.
+    /// Returns the newest head of this taxpayer that the file contains.
     pub fn head(&self, taxpayer: TaxpayerId) -> Option<&LogHead> {
         self.heads.get(&taxpayer)
     }

@@ -1,4 +1,4 @@
-//! Customers of a taxpayer. Commands find a customer first by number, then by tax number.
+//! Customers of a taxpayer. A command looks for a customer by number, and then by tax number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
 
-/// References to customers. A customer is found if any of them matches.
+/// Numbers and tax numbers of customers. A customer matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
 pub struct CustomerNames {
     pub numbers: BTreeSet<String>,

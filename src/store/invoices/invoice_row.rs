@@ -1,5 +1,5 @@
-//! The table of invoices. Customer, lines and extras are JSON; amounts are exact text. `customer_no` and
-//! `search_text` serve filters only: they are written, but never read back.
+//! The table of invoices. Customer, lines and extras are JSON; amounts are exact text. The columns `customer_no` and
+//! `search_text` are only for filters: they are written, but never read into an invoice.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

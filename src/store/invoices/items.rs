@@ -15,7 +15,7 @@ use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::item_row::{Column, Entity, Model};
 
-/// References to items. An item is found if any of them matches.
+/// Ids, numbers and names of items. An item matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
 pub struct ItemNames {
     pub ids: BTreeSet<ItemId>,

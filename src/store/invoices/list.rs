@@ -1,6 +1,6 @@
-//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. The index of each
-//! filter has the filtered column first and then `created_at` and `id`, the sort columns of the list. A query
-//! first finds the ids of a page in an index and then reads only the rows with these ids.
+//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. A query first finds the
+//! ids of a page in an index, and then reads only these rows. Each filter has an index: the filtered column, followed
+//! by the sort columns `created_at` and `id`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -23,19 +23,18 @@ pub struct InvoiceFilter {
     pub status: Option<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
     pub category: Option<Category>,
-    /// The first invoice date to include. `date_to` is the last.
+    /// The first day to include; `date_to` is the last. Both compare the invoice date.
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
-    /// The customer number as the taxpayer sent it.
     pub customer_no: Option<String>,
-    /// A part of the invoice's number or IRN, or of the customer's number, name or tax number. Case does not
+    /// A text that the invoice number, the IRN, or the customer's number, name or tax number contains. Case does not
     /// matter.
     pub q: Option<String>,
     pub updated_since: Option<Timestamp>,
 }
 
-/// A cursor: the next page starts after the invoice with these values. New invoices do not shift the cursor,
-/// since they come before it in the list.
+/// The values of the last invoice on a page. The next page starts after that invoice, even if new invoices have been
+/// added at the front of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
     pub created_at: Timestamp,
@@ -45,7 +44,7 @@ pub struct ListCursor {
 /// Where a page starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageStart {
-    /// The page starts after this many invoices of the list.
+    /// The page starts after this many invoices.
     At(u64),
     After(ListCursor),
 }
@@ -90,18 +89,18 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// Tells SQLite which index to use. The choice depends on the number of matching rows, which has been counted
-/// before; SQLite itself guesses this number badly. PostgreSQL needs no hint, because it has statistics.
+/// Tells SQLite which index to use, depending on the number of matching rows. SQLite itself guesses this number badly;
+/// PostgreSQL needs no hint, because it has statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
-    /// Many rows match and the filters are ranges only. Read the rows from the newest until the page is full,
-    /// since sorting all matching rows would be slow.
+    /// Many rows match, and all filters are ranges. Read the newest rows until the page is full, since sorting all
+    /// matching rows would be slow.
     is_by_order: bool,
-    /// Few rows match. Sort all of them, since reading the whole list from the newest would be slow.
+    /// Few rows match. Find and sort all of them, since they may be far apart in the whole list.
     is_sorted: bool,
 }
 
-/// The query sorts the matching rows if there are at most this many.
+/// If at most this many rows match, the query finds and sorts all of them.
 const SORTED_MAX: u64 = 10_000;
 
 impl IndexHint {
@@ -111,16 +110,16 @@ impl IndexHint {
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
 
-    /// Returns a column as an expression. With `is_hidden` the column gets a plus sign, which keeps SQLite from
-    /// using an index on it.
+    /// Returns a column as an expression. `is_hidden` puts a plus sign before it, so that SQLite uses no index on this
+    /// column.
     fn column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
     }
 }
 
 impl InvoiceFilter {
-    /// True if a filter asks for exactly one value of a column. In the index of that column, the rows with this
-    /// value are already in the order of the list.
+    /// True if a filter asks for one exact value of a column. The index of that column then gives the rows in the
+    /// order of the list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()

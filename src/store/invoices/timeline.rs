@@ -20,8 +20,8 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// How many entries to read from each log. It is one more than the timeline shows, so that the timeline can
-/// tell whether it leaves out entries.
+/// How many entries to read from each log. It is one more than a timeline may have, to detect that older entries
+/// exist.
 const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
 
 pub async fn owned_by_with_irn(
@@ -35,8 +35,8 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::of(entries))
 }
 
-/// The fields of an event that the timeline shows. Fields after `at` come from the event's data and are JSON
-/// text.
+/// The fields of an event that the timeline shows. The fields after `at` are members of the event's JSON data, each as
+/// JSON text.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,
@@ -168,7 +168,7 @@ fn entry_of_attempt(
     })
 }
 
-/// Returns the fields that have a value.
+/// Returns only the fields that have a value.
 fn known<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
     let said = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     said.filter(|(_, value)| !value.is_null()).collect()

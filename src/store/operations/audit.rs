@@ -66,7 +66,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Returns those runs of this list that an operator has paused: the last operator action on the run was a
+/// Returns those runs of this list that an operator has paused. These are the runs whose last operator action was a
 /// pause.
 pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();

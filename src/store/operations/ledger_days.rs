@@ -1,6 +1,6 @@
-//! The invoices that our ledger has for one day, for the reconciliation with the authority. These are the
-//! invoices with an event on that day and the invoices with a run in progress on that day. Runs are included,
-//! because a run may have had an effect at the authority that no event reports yet.
+//! The invoices of one day, for the reconciliation with the authority: invoices with an event on that day, and
+//! invoices with a run in progress on that day. A run is enough, because it may have had an effect at the authority
+//! that no event reports yet.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
 use crate::store::runs::run_row;
 
-/// The kinds of events that show that an invoice or its payment was sent to the authority, or should have been.
+/// An invoice with an event of one of these kinds was sent to the authority, or should have been.
 const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::InvoiceSubmitted,
     EventKind::InvoiceTransmitted,
@@ -26,7 +26,7 @@ const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::PaymentStatusUpdated,
 ];
 
-/// Returns the IRN keys of the invoices in a taxpayer's ledger from `start` to just before `end`.
+/// Returns the IRN keys of a taxpayer's invoices with an event or a run from `start` to just before `end`.
 pub async fn irn_keys(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! How far the poller has read the authority's list of invoices in transit. The table has one row, which the
-//! holder of the poller's lane writes.
+//! The times at which the poller last read the authority's list of invoices in transit. The table has one row, which
+//! only the holder of the poller's lane writes.
 
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;
@@ -26,8 +26,7 @@ impl ActiveModelBehavior for ActiveModel {}
 
 const NAME: &str = "transit";
 
-/// The times of the last complete reads: `pulled_at` for the recent part of the list, `swept_at` for the whole
-/// list.
+/// `pulled_at` is the time of the last read of the recent part of the list, `swept_at` that of the whole list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PullCursor {
     pub pulled_at: Option<Timestamp>,

@@ -42,8 +42,8 @@ pub async fn save(
     tx.commit().await
 }
 
-/// Loads all stored lists as a catalog, and the time when the oldest list was fetched. The time is `None` if
-/// any list was never fetched.
+/// Loads all stored lists as a catalog. Also returns when the oldest list was fetched; `None` if any list was never
+/// fetched.
 pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
     let mut catalog = Catalog::default();
     let mut oldest = None;

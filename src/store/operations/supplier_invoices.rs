@@ -54,8 +54,7 @@ pub async fn page_owned_by(
     page::load(store, newest, page).await
 }
 
-/// Returns the IRN keys of this list that are in the inbox of any taxpayer. An invoice has one buyer, so the
-/// caller need not say which taxpayer.
+/// Returns those IRN keys of this list that are in the inbox of any taxpayer.
 pub async fn received_among(store: &Store, irn_keys: &[String]) -> Result<HashSet<String>, StoreError> {
     let mut received = HashSet::new();
     for chunk in portions(irn_keys) {

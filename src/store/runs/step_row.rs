@@ -1,4 +1,4 @@
-//! The table of the calls that steps of runs make: one row for each attempt. The outcome is added when it is
+//! The table of the calls that runs make, with one row for each attempt at a step. The outcome is added when it is
 //! known.
 
 use sea_orm::entity::prelude::*;

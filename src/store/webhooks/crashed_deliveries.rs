@@ -1,6 +1,5 @@
-//! Deliveries that were in flight when a process crashed. If the process attempted one delivery in isolation,
-//! only that delivery counts as crashed. If not, every delivery that may have been in flight counts as crashed
-//! and is attempted only in isolation from then on.
+//! Crash counts of deliveries. If the crashed process had one delivery in flight in isolation, only that delivery is
+//! counted. If not, every delivery that may have been in flight is counted, and from then on attempted in isolation.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
@@ -16,9 +15,8 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Counts a process crash for the deliveries that were in flight. `alone` is the id of the delivery that was
-/// attempted in isolation. If it is `None`, the crash counts for the first `limit` due deliveries. Returns the
-/// isolated delivery if this crash quarantines it. The caller holds the lane of the endpoint.
+/// Counts a process crash for the isolated delivery `alone`, or for the first `limit` due deliveries if `alone` is
+/// `None`. Returns the isolated delivery if this crash quarantines it. The caller must hold the endpoint's lane.
 pub async fn count_crash(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -55,7 +53,7 @@ async fn count_alone(
     Ok(Some((dead, kind)))
 }
 
-/// The log entry of the attempt in which the process crashed. Nothing else is known about that attempt.
+/// Creates the log entry of the attempt during which the process crashed. Its duration and response are unknown.
 fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     DeliveryAttempt {
         at: now,
@@ -67,8 +65,8 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Counts a crash for the due deliveries that have no crash yet. Deliveries with a crash are attempted only in
-/// isolation, and the crashed process had recorded no isolated attempt, so they were not in flight.
+/// Counts a crash for the first due deliveries. Deliveries that have a crash already are skipped: they are attempted
+/// only in isolation, so they were not in flight with others.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -84,8 +82,8 @@ async fn count_due(
     Ok(())
 }
 
-/// The crash count of a delivery after a replay. A quarantined delivery gets a count at which one more crash
-/// quarantines it again; a smaller count stays as it is.
+/// The crash count of a delivery after a replay. A quarantined delivery gets a lower count, at which one more crash
+/// quarantines it again. Other counts stay.
 pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()

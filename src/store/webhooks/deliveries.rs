@@ -15,7 +15,7 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// Adds deliveries to an endpoint whose lane is locked.
+/// Adds deliveries. The caller must hold the lanes of their endpoints.
 pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     tx: &Transaction,
     deliveries: &[D],
@@ -38,8 +38,8 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     Ok(())
 }
 
-/// Writes the results of attempts: the new state of the deliveries, one log entry for each attempt, and the new
-/// chain heads.
+/// Writes the results of attempts: the new states of the deliveries and a log entry for each attempt. Also marks the
+/// new chain heads.
 pub async fn record(
     tx: &Transaction,
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
@@ -91,8 +91,8 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
     }
 }
 
-/// The state is a literal in the SQL: PostgreSQL cannot use the partial index of pending deliveries if the
-/// state is a parameter.
+/// The state is written into the SQL, because PostgreSQL cannot use the partial index of pending deliveries for a
+/// parameter.
 const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
 /// Counts the pending deliveries of all taxpayers.

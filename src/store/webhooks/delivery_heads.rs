@@ -1,7 +1,7 @@
-//! Chain heads. The deliveries of a taxpayer with the same order key (an IRN) form a chain, and only the
-//! earliest pending one may be attempted next. This delivery, the head, is marked, so that a query finds it at
-//! once however many deliveries wait behind it. Every writer of pending deliveries holds the endpoint's lane;
-//! without the lane two writers could leave a chain without a head.
+//! Chain heads. The deliveries of a taxpayer with the same order key (an IRN) form a chain, and only the earliest
+//! pending delivery of a chain, its head, may be attempted next. Heads are marked, so that a query finds them without
+//! reading the deliveries behind them. Every writer of pending deliveries must hold the endpoint's lane, since two
+//! writers at the same time could leave a chain without a head.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// The SQL condition that a new delivery is a chain head: no pending delivery comes before it in its chain,
-/// neither in the database nor among the deliveries added with it.
+/// The SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database, and it is
+/// the first of its chain among the new deliveries (`is_first_of_added`).
 pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
@@ -29,15 +29,14 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
 }
 
-/// The SQL condition that an attempted delivery stays a chain head: it was the head before, and it is still
-/// pending.
+/// The SQL condition that a delivery is still a chain head after an attempt: it was the head before, and its new state
+/// is pending.
 pub(crate) fn is_first_still() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
-/// Marks the new head of each of these chains. Call this after deliveries at the front of the chains have
-/// ended.
+/// Marks the heads of these chains. Call this after the present heads have been delivered or have become dead letters.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
@@ -56,8 +55,8 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Recomputes the heads of these chains of a taxpayer. Call this after deliveries became pending again, because
-/// they may come before the present heads.
+/// Determines the heads of these chains of a taxpayer anew. Call this after deliveries became pending again, because
+/// they may be earlier than the present heads.
 pub(crate) async fn recompute(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -73,9 +72,9 @@ pub(crate) async fn recompute(
     promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs of taxpayer id and order key,
-/// without duplicates. The statement is an upsert, because an upsert looks up the head of each pair by an index;
-/// an update may scan all deliveries (see [`Dialect::lateral_join`]).
+/// Builds the statement that marks the heads. Its parameter is a JSON list of different pairs of taxpayer id and order
+/// key. The statement is an upsert, because an upsert finds the head of each pair by an index, while an update may
+/// scan all deliveries.
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {

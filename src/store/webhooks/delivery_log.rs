@@ -68,7 +68,7 @@ pub async fn page_owned_by(
     read(store, found.order_by_desc(Column::Sequence), page).await
 }
 
-/// Returns the text itself. If it is a valid IRN, also returns the normal form of the IRN and its stored
+/// Returns the texts to search for: the given text and, if it is an IRN, also its normal form and its stored
 /// spellings.
 async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
     let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
@@ -78,8 +78,8 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// Selects the sequences of a taxpayer's events about these IRNs. Deliveries are found through these events,
-/// since the event log has an index on the IRN and the table of deliveries has none.
+/// Selects the sequences of a taxpayer's events about these IRNs. A query finds deliveries by these sequences, since
+/// the table of deliveries has no index on the IRN.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
@@ -92,8 +92,8 @@ pub(crate) fn sequences_about(
         .to_owned()
 }
 
-/// Loads one page of dead letters, newest first, and the number of all of them. `None` means the dead letters
-/// of all taxpayers.
+/// Loads one page of the dead letters of one taxpayer, or of all taxpayers if `taxpayer` is `None`, newest first. Also
+/// returns the number of all these dead letters.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -126,7 +126,7 @@ pub async fn dead_owned_by_with_id(
     Ok(found.filter(|delivery| delivery.state == DeliveryState::Dead))
 }
 
-/// Finds a dead letter of any taxpayer by its id. Only operators may see it.
+/// Finds a dead letter of any taxpayer by its id. Use this only for operators, who may see all dead letters.
 pub async fn dead_with_id(store: &Store, id: uuid::Uuid) -> Result<Option<Delivery>, StoreError> {
     let found = Entity::find()
         .filter(Column::State.eq(DeliveryState::Dead.as_str()))

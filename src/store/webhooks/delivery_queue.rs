@@ -1,6 +1,5 @@
-//! The queue of pending deliveries: which deliveries are due now, and when the next one is due. Only chain
-//! heads (`delivery_heads`) count, so that the deliveries with the same order key are sent in order.
-//! `deliveries` writes the results of attempts.
+//! The queue of pending deliveries: which deliveries are due now, and when the next one is due. Only chain heads
+//! (`delivery_heads`) are loaded, so that the deliveries with the same order key are sent in order.
 
 use std::collections::HashMap;
 
@@ -17,8 +16,7 @@ use crate::store::db::sql::{Aliased, FirstRows, Join, SqlOnce, dialect};
 use crate::store::events::event_row;
 use crate::store::webhooks::delivery_row;
 
-/// Selects the due deliveries of each taxpayer by an index lookup for each taxpayer. It does not read
-/// deliveries that are not due.
+/// Selects the due deliveries of each taxpayer by an index, without reading deliveries that are not due.
 static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     let due = dialect.lateral_first_rows(FirstRows {
         rows: Aliased { table: "deliveries", alias: "d" },
@@ -37,8 +35,8 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads up to `limit` due chain heads of each taxpayer with their events, keyed by taxpayer id. The delivery that
-/// has been due longest comes first.
+/// Loads up to `limit` due chain heads of each taxpayer with their events, keyed by taxpayer id. The first delivery of
+/// each list has been due longest.
 pub async fn due_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -91,7 +89,7 @@ pub async fn next_due_owned_by_each(
     Ok(found)
 }
 
-/// Returns the taxpayers of this list whose endpoint is active, each with true if the endpoint has a running
+/// Returns the taxpayers of this list whose endpoint is active. The value is true if the endpoint has a running
 /// replay.
 pub async fn in_service(
     tx: &Transaction,
@@ -113,7 +111,7 @@ pub async fn in_service(
         .collect()
 }
 
-/// Makes all deliveries of a taxpayer that wait for a retry due now.
+/// Makes those deliveries of a taxpayer due now that wait for a retry.
 pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";
@@ -144,8 +142,8 @@ mod tests {
         queue_of(test, ID, irns).await
     }
 
-    /// Adds one event for each of these IRNs, with a delivery that is due as many seconds after 1970 as its
-    /// sequence.
+    /// Adds one event for each of these IRNs, each with a delivery. The delivery of event 5 is due at second 5, and so
+    /// on.
     async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
         let (mut head, now) = (LogHead::default(), second(0));
         let event = |irn: &&str| {

@@ -1,5 +1,5 @@
-//! Integration settings of taxpayers' ERPs. The credentials of a taxpayer are sealed as one text, which is
-//! bound to the taxpayer and to this purpose. They are opened only when a delivery needs them.
+//! Integration settings of taxpayers' ERPs. The credentials of a taxpayer are sealed as one text, which does not open
+//! for another taxpayer. They are opened only when a delivery needs them.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::integration_row::{Column, Entity, Model};
 
-/// Loads the summary of a taxpayer's integration. The summary has no secrets, so nothing is unsealed.
+/// Loads a taxpayer's integration without its secrets.
 pub async fn kinds_owned_by(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -116,21 +116,20 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The content of the sealed text: the credentials and the origin to which they may be sent. Both are sealed
-/// together, so that neither a request nor a change in the database can send the credentials elsewhere.
+/// The content of the sealed text: the credentials, and the only origin to which they may be sent. The origin is
+/// sealed too, so that nobody can redirect the credentials by changing the database.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,
     auth: Auth,
 }
 
-/// Parses an unsealed text. An older text holds credentials without an origin; such credentials are not sent
-/// anywhere.
+/// Parses an unsealed text. A text of an earlier version has no origin; its credentials are not sent anywhere.
 fn unsealed(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 
-/// Returns the owner to which the sealed settings of a taxpayer are bound.
+/// Returns the name of the owner for which the vault seals the settings of a taxpayer.
 pub(crate) fn owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }

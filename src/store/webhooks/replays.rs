@@ -1,5 +1,5 @@
-//! Replays. A replay queues past deliveries again, batch by batch. Each batch covers a bounded part of the
-//! event log and is queued in the transaction that advances the replay.
+//! Replays. A replay queues past deliveries again, batch by batch. A batch is queued in the same transaction that
+//! stores the new position of the replay.
 
 use std::collections::HashSet;
 
@@ -69,8 +69,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels the running replays with these ids. The caller must hold the endpoint's lane. The caller of `queue`
-/// holds the same lane, so `cancel` and `queue` cannot deadlock.
+/// Cancels the running replays with these ids. The caller must hold the endpoint's lane, as the caller of `queue`
+/// does, so that the two cannot deadlock.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -106,8 +106,7 @@ pub async fn save(tx: &Transaction, replays: &[Replay]) -> Result<(), StoreError
     Ok(())
 }
 
-/// Queues the next batch of a replay and advances the replay. Queues nothing if the replay has been cancelled
-/// in the meantime.
+/// Queues the next batch of a replay and advances the replay. Does nothing if the replay was cancelled.
 pub async fn queue(
     tx: &Transaction,
     replay: Replay,
@@ -134,9 +133,9 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again. Skips a delivery that is pending and was not attempted
-/// since it was last queued, because it is still to be sent anyway. Returns the sequence up to which the replay
-/// has advanced, and the number of queued deliveries.
+/// Makes the deliveries of the next batch pending again. A pending delivery without an attempt since it was last
+/// queued is skipped, because it will be sent anyway. Returns the new position of the replay and the number of queued
+/// deliveries.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
@@ -175,9 +174,8 @@ async fn again(
     Ok((position, rows.len()))
 }
 
-/// Adds deliveries for the events of the next batch that have no delivery and whose kind is enabled. The log
-/// has no gaps, so a range of sequences bounds the work. Returns the sequence up to which the replay has
-/// advanced, and the number of added deliveries.
+/// Adds the missing deliveries for enabled events of the next batch, which is the next `BATCH` sequences of the log.
+/// Returns the new position of the replay and the number of added deliveries.
 async fn missing(
     tx: &Transaction,
     replay: &Replay,
@@ -215,8 +213,8 @@ async fn missing(
     Ok((position, added.len()))
 }
 
-/// Returns the IRNs of this list about which the replay still has events to queue. Newer events about such an
-/// IRN have to wait for the replay.
+/// Returns those IRNs of this list about which the replay still has events to queue. Newer events about them must
+/// wait, so that they are not delivered first.
 pub async fn irns_ahead(
     connection: &impl ConnectionTrait,
     replay: &Replay,
