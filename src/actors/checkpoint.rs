@@ -1,6 +1,6 @@
-//! Checkpoints the event log periodically: signs the heads of the chains that have grown since their last checkpoint
-//! and appends the signed heads to a file. If a chain contradicts its last checkpoint, its head is not signed, and an
-//! error that names the taxpayer is logged.
+//! Signs the heads of the event chains periodically and appends the signed heads to a file. If a chain no longer
+//! contains the head that was signed last, an error that names the taxpayer is logged and nothing is signed for this
+//! chain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +21,13 @@ use crate::store::db::error::StoreError;
 use crate::store::events;
 use crate::store::events::checkpoint_file::{CheckpointFile, CheckpointFileError};
 
-/// The number of taxpayers read in one batch, which is also the maximum number of heads in one checkpoint.
+/// The number of taxpayers read in one batch, and so the maximum number of heads in one checkpoint.
 const TAXPAYERS: u64 = 1_000;
 /// The pause between two batches of taxpayers. It leaves the database free for other work.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The first checkpoint after a start is delayed by at most this time.
 const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
 
-/// Why no checkpoint was made.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     #[error(transparent)]
@@ -81,7 +80,7 @@ impl Checkpointer {
     }
 
     /// Returns the heads of the chains that have grown since their last checkpoint. If a chain no longer contains the
-    /// head that its last checkpoint signed, the chain is skipped and its taxpayer is added to `broken`.
+    /// head that was signed last, its taxpayer is added to `broken` instead.
     async fn grown(
         &self,
         ids: &[TaxpayerId],

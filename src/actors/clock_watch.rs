@@ -1,6 +1,6 @@
-//! Detects that the machine's clock or the database's clock was set back. Work that waits for a due time would then
-//! wait too long, so it is made due now. After a start, stored times that are too far in the future show that a clock
-//! was set back before the process started.
+//! Detects that the machine's clock or the database's clock was set back, and then makes waiting work due at once,
+//! because it would wait too long for its due times. At the start, stored times that are too far in the future show
+//! that a clock was set back earlier.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::store::lanes::clock_setback;
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// A step back by at most this much is ignored, because clocks are corrected by such amounts all the time.
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
-/// A lease that ends more than this many lease durations after now was granted before the clock was set back.
+/// A lease that ends later than now plus this many lease durations was granted before the clock was set back.
 const LEASES: u32 = 2;
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns at least how far the clock was set back since the reading `last`. Returns None if that is not more than
+    /// Returns how far the clock was set back since the reading `last`, or slightly less; None if this is at most
     /// `TOLERANCE`.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
@@ -56,8 +56,8 @@ impl ClockWatch {
     }
 
     async fn run(self) {
-        // The clocks are read before the repair, so that a clock that is set back during the repair is detected
-        // afterwards.
+        // Reads the clocks before the repair, so that the first comparison also detects a clock that is set back during
+        // the repair.
         let mut last = self.read().await.ok();
         if let Err(error) = self.repair_future_times().await {
             tracing::warn!(%error, "failed to look for due times of a clock that was set back");
@@ -94,8 +94,8 @@ impl ClockWatch {
         Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
-    /// Makes waiting work due now. Then waits, so that live holders can renew their leases, and expires the leases that
-    /// still end too far in the future.
+    /// Makes waiting work due now. Then waits until live processes have renewed their leases, and expires the leases
+    /// that still end too far in the future.
     async fn repair(&self) -> Result<(), StoreError> {
         clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         clock_setback::make_waiting_lanes_due(&self.store).await?;
@@ -176,8 +176,8 @@ mod tests {
     async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-            // A lease of one second gives the test time to set the clock back during the first repair, which sleeps for
-            // half a lease.
+            // The repair sleeps for half a lease. A lease of one second gives the test time to set the clock back
+            // meanwhile.
             let lease = Duration::from_secs(1);
             let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
             have_a_lane_wait(&test.store).await;

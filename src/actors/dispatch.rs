@@ -36,13 +36,12 @@ use crate::store::lanes::{self, LaneKind, Lease};
 
 /// The dispatcher claims at this interval if no notification arrives.
 const POLL: Duration = Duration::from_millis(250);
-/// After a claim that found lanes, the dispatcher pauses for at most this long, so that the next claim takes several
-/// lanes at once.
+/// After a claim that found lanes, the dispatcher pauses for at most this long, so that the next claim finds several
+/// due lanes and not one.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// If an actor could not finish the work of its lane, the lane is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
-/// The state in which an actor left its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkStatus {
     Released,
@@ -51,12 +50,11 @@ pub enum WorkStatus {
     Unfinished,
 }
 
-/// A function that returns the steps that are blocked at present.
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Sends messages to a lane's actor until the lane is released. Each message makes the actor do one round of work, so
-/// that other actors can run between two rounds and the watchdog observes each round.
+/// Sends a message to a lane's actor for each round of work, until the lane is released. Between two rounds other
+/// actors can run, and the watchdog can see how long a round takes.
 pub async fn drive_until_released<K, C>(
     actors: &Registry<K, C, WorkStatus>,
     key: &K,
@@ -86,13 +84,12 @@ pub struct DispatcherConfig {
     /// The maximum number of lanes claimed in one statement.
     pub claim_max: usize,
     pub wake: Arc<Notify>,
-    /// All dispatchers of a process share this value, so that only one isolated lane runs at a time.
+    /// Shared by all dispatchers of a process, so that only one isolated lane runs at a time.
     pub isolation: Isolation,
 }
 
-/// Returns the admission limits for the actors of a dispatcher. A lane is released shortly before its actor replies, so
-/// the next message for the lane may arrive while the actor is still busy. For this reason two messages per lane are
-/// admitted.
+/// Returns the admission limits for a dispatcher's actors: two messages per lane. A lane is released shortly before its
+/// actor replies, so the lane's next message may arrive while the actor is still busy.
 pub fn limits(config: &DispatcherConfig) -> AdmissionLimits {
     AdmissionLimits {
         per_key_max: 2,
@@ -108,7 +105,7 @@ pub struct Dispatcher {
     config: DispatcherConfig,
     slots: Arc<Semaphore>,
     active_leases: ActiveLeases,
-    /// Receives the lanes that were leased for this dispatcher by the transactions that created their work.
+    /// Receives the lanes that a transaction of this process has already leased for this dispatcher.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
     on_crash: OnCrash,
@@ -120,8 +117,8 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor has stopped working on
-    /// it.
+    /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor has finished with the
+    /// lane.
     pub fn new<F>(store: Store, config: DispatcherConfig, handoff: F) -> Self
     where
         F: Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
@@ -147,8 +144,7 @@ impl Dispatcher {
         Self { list_blocked: Arc::new(blocked), ..self }
     }
 
-    /// Makes the dispatcher also accept lanes that were leased through `handover`, in the transaction that created
-    /// their work.
+    /// Makes the dispatcher also accept the lanes that transactions of this process lease and send through `handover`.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
         let arrivals =
@@ -172,7 +168,7 @@ impl Dispatcher {
         if free == 0 {
             return Ok(0);
         }
-        // The slots are acquired before the claim: if they were acquired afterwards, other tasks could have taken them.
+        // Acquires the slots before the claim, so that there is a slot for every claimed lane.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
         let ask = ClaimRequest {
@@ -198,8 +194,7 @@ impl Dispatcher {
         Ok(count)
     }
 
-    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now, so that
-    /// these lanes are claimed at once and in the order of the queue.
+    /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now.
     async fn refresh_blocked(&self) -> Result<Vec<BlockedStep>, StoreError> {
         let blocked = (self.list_blocked)();
         let before = std::mem::replace(&mut *self.blocked(), blocked.clone());
@@ -267,19 +262,19 @@ impl Dispatcher {
                 }
             }
             if handed_out == 0 || self.slots.available_permits() == 0 {
-                // The result does not matter: the dispatcher claims after a notification and after a timeout.
+                // A notification and a timeout are treated alike: the next loop claims.
                 let _ = timeout(POLL, self.config.wake.notified()).await;
             } else {
-                // A claim is a commit, and other writers wait during each commit. The pause makes it likely that the
-                // next claim takes several lanes at once.
+                // Each commit of a claim delays other writers. After a pause, the next claim is likely to take several
+                // lanes at once.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
     }
 }
 
-/// Returns the maximum number of active lanes of one taxpayer: seven eighths of all slots. If all lanes of this
-/// taxpayer hang, the remaining slots still serve other taxpayers.
+/// Returns the maximum number of active lanes of one taxpayer: seven eighths of all slots. The other slots serve other
+/// taxpayers, even if all lanes of this taxpayer hang.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
@@ -320,7 +315,7 @@ mod tests {
     use crate::store::lanes::group;
     use crate::store::testing::stores;
 
-    /// Long enough that even a slow test machine renews the lease before it expires.
+    /// Long enough that a slow test machine can renew the lease in time.
     const LEASE: Duration = Duration::from_millis(1_500);
 
     fn config(owner: &str) -> DispatcherConfig {
@@ -341,7 +336,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Returns a dispatcher whose actors never finish, and a channel that receives the lanes handed to these actors.
+    /// Returns a dispatcher whose actors never finish, and a channel that receives its lanes.
     fn endless(store: &Store, handover: &DirectDispatch) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
         let (seen, lanes) = mpsc::unbounded_channel();
         let dispatcher = Dispatcher::new(store.clone(), config("me"), move |lease| {
@@ -361,8 +356,8 @@ mod tests {
     async fn a_lease_is_renewed_while_its_lane_is_active_and_no_longer() {
         for test in stores().await {
             let store = &test.store;
-            // This lane is leased in the name of this process, but the dispatcher does not know that, as if the answer
-            // to the commit had been lost.
+            // This process holds the lease, but the dispatcher does not know it, as if the answer to the commit had
+            // been lost.
             make_due(store, "lost").await;
             lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
             make_due(store, "held").await;

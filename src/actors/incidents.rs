@@ -1,6 +1,6 @@
 //! Incidents that an operator may have to look into: a paused run, a parked or disabled endpoint, a dead letter. Each
-//! incident writes one warning and increments one counter. Only this module logs and counts incidents. URLs and answers
-//! are not logged, because they may contain secrets.
+//! incident writes one warning and increments one counter. URLs and answers are not logged, because they may contain
+//! secrets.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::domain::pipeline::Run;
 /// Counts incidents since the start of the process.
 #[derive(Debug, Default)]
 pub struct Incidents {
-    /// Runs that were given up after hours of failing.
+    /// Runs that were paused after hours of failing.
     pub runs_given_up: Counter,
     pub runs_quarantined: Counter,
     pub endpoints_parked: Counter,
@@ -107,9 +107,8 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // If only one tracing subscriber exists, tracing asks only the first thread that reaches a log statement
-        // whether the statement is enabled, and uses the answer for all threads. A thread of another test has no
-        // subscriber and would disable the statement. While a second subscriber exists, tracing asks each thread.
+        // With only one tracing subscriber, another test's thread without a subscriber could disable a log statement
+        // for all threads. With a second subscriber, tracing asks each thread.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

@@ -1,6 +1,5 @@
-//! Stores when API keys were last used. A request only records its key in memory. An actor writes the recorded keys to
-//! the database every few seconds, in batches. To limit the writes, a use is not recorded if the time stored for the
-//! key is less than a minute old.
+//! Stores when API keys were last used. A request only records its key in memory, and an actor writes the recorded keys
+//! in batches. To limit the writes, a key is not recorded again within a minute of its stored time.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +15,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// The maximum number of keys recorded in memory. When it is reached, uses of other keys are not recorded until the
-/// recorded keys are written.
+/// The maximum number of keys recorded in memory. While it is reached, uses of other keys are not recorded.
 const WAITING_MAX: usize = 65_536;
 
 /// The hashes of the recorded keys that are not written yet.
@@ -25,7 +23,7 @@ const WAITING_MAX: usize = 65_536;
 pub struct KeyUsage(Mutex<HashSet<String>>);
 
 impl KeyUsage {
-    /// Records the use of a key if the stored time of the key's last use is old enough.
+    /// Records the use of a key, unless the stored time of its last use is recent.
     pub fn note(&self, key: &ValidKey) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if key.is_use_due && waiting.len() < WAITING_MAX {

@@ -1,6 +1,5 @@
-//! Notifies the listeners of a key inside this process, for example of the end of a run or of new work for an endpoint.
-//! Listeners also poll the database, because another process may have made the change. So a lost notification delays a
-//! listener, but no change is lost.
+//! Notifies the listeners of a key inside this process, for example of the end of a run. Listeners also poll the
+//! database, because another process may have made the change, so a lost notification only delays them.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -41,8 +40,8 @@ impl<K: Eq + Hash + Copy> KeyedNotify<K> {
 }
 
 impl<K: Eq + Hash> Listener<K> {
-    /// Returns a future that resolves at the next notification after this call, even if the notification arrives before
-    /// the future is first polled.
+    /// Returns a future that resolves at the next notification after this call, even one that arrives before the first
+    /// poll.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.notify.notified()
     }
@@ -50,8 +49,7 @@ impl<K: Eq + Hash> Listener<K> {
 
 impl<K: Eq + Hash> Drop for Listener<K> {
     fn drop(&mut self) {
-        // The map and this listener hold one reference each. If there are no further references, no other listener is
-        // left.
+        // Two references, of the map and of this listener: no other listener is left.
         self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
     }
 }

@@ -1,6 +1,5 @@
-//! The notifications that are sent inside this process after a commit: to the dispatchers of runs and deliveries, to
-//! the worker of an endpoint, and to callers that wait for a run. If a notification is lost, the work is found by the
-//! next poll: it is delayed but never lost.
+//! The notifications sent inside this process after a commit: to the dispatchers, to the worker of an endpoint, and to
+//! callers that wait for a run. If one is lost, the next poll finds the work, so the work is only delayed.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 pub struct Notifiers {
     pub runs: Arc<Notify>,
     pub endpoints: Arc<Notify>,
-    /// Hands endpoint lanes that a commit has leased to the dispatcher of deliveries.
+    /// Sends the endpoint lanes that a commit has leased to the dispatcher of deliveries.
     pub direct: DirectDispatch,
     pub run_changes: KeyedNotify<RunId>,
     /// Wakes the worker that delivers to the endpoint of this taxpayer.

@@ -1,6 +1,5 @@
-//! Fetches the authority's reference lists in the background and stores them for the forms, so that no form has to wait
-//! for the authority. A list that cannot be fetched keeps its last content and is fetched again soon. The API's
-//! reference endpoints do not use these stored lists: they ask the authority.
+//! Fetches the authority's reference lists in the background and stores them for the forms, so that no form waits for
+//! the authority. If a list cannot be fetched, its last content stays and it is fetched again soon.
 
 use std::time::Duration;
 
@@ -29,9 +28,8 @@ pub struct ReferenceRefresher {
 }
 
 impl ReferenceRefresher {
-    /// Loads the stored lists and returns the delay before the next refresh. An embedded authority answers at once, so
-    /// its lists are fetched right here if a stored list is missing or old. The lists of a remote authority are fetched
-    /// later, in the background.
+    /// Loads the stored lists and returns the delay before the next refresh. If a stored list is missing or old, an
+    /// embedded authority is asked here, because it answers at once; a remote authority is asked later.
     pub async fn load(&self, is_embedded: bool) -> Result<Duration, StoreError> {
         let (catalog, oldest) = reference_lists::load(&self.store).await?;
         self.catalog.set(catalog);

@@ -1,5 +1,5 @@
-//! Deletes expired idempotency keys and their stored answers. A round deletes bounded batches until no key is expired.
-//! Replicas that sweep at the same time skip each other's rows.
+//! Deletes expired idempotency keys and their stored answers in small batches. Replicas that sweep at the same time
+//! skip each other's rows.
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! Verifies each taxpayer with the authority after onboarding, and again with growing delays until the authority
-//! confirms the taxpayer. The taxpayer's actor records the result. Each taxpayer has a lane that holds the lease and
-//! the schedule of its verification, so no verification is lost when a process dies. Onboarding does not wait for the
-//! verification.
+//! confirms the taxpayer. Each taxpayer's schedule is a lane in the database, so it survives a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +36,8 @@ pub struct Verifier {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     pub clock: SharedClock,
-    /// The id of the authority's entity that lists the businesses of all taxpayers. If None, each taxpayer's business
-    /// id is used as the id of an entity.
+    /// The authority's entity that lists the businesses of all taxpayers. If None, each taxpayer is an entity of its
+    /// own, whose id is the taxpayer's business id.
     pub entity_id: Option<String>,
     /// The owner name that this process writes into its leases.
     pub owner: String,
@@ -96,8 +94,7 @@ impl Verifier {
         };
         let tx = self.store.begin().await?;
         match lanes::release(&tx, lease, again).await {
-            // Another process has taken over the lane and verifies the taxpayer again, so it also sets the next
-            // attempt.
+            // Another process has taken over the lane. It verifies the taxpayer again and sets the next attempt.
             Err(StoreError::Stale) => tx.rollback().await,
             released => {
                 released?;
@@ -136,7 +133,7 @@ impl Verifier {
     }
 }
 
-/// Interprets the authority's answer. Returns None if this service held the call back, so that nothing was asked.
+/// Interprets the authority's answer. Returns None if our own limits or breakers prevented the call.
 fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
@@ -153,8 +150,8 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// Returns the delay before the next attempt: the time that has passed since onboarding, but at least `AGAIN_MIN` and
-/// at most `AGAIN_MAX`. So each delay is about twice the previous one.
+/// Returns the delay before the next attempt: the time since onboarding, limited by `AGAIN_MIN` and `AGAIN_MAX`. So the
+/// delay about doubles each time.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)

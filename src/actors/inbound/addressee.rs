@@ -15,9 +15,8 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// The maximum number of notices processed concurrently. Further notices are refused, and the authority sends them
-/// again. The limit also bounds the number of concurrent calls to the authority that anyone who has the notification
-/// token can cause.
+/// The maximum number of notices processed concurrently. Each causes calls to the authority, and anyone who has the
+/// notification token can send notices. A refused notice is sent again by the authority.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
@@ -47,8 +46,7 @@ impl Inbound {
         self.withheld.load(Ordering::Relaxed)
     }
 
-    /// Returns the taxpayer with the tax number `tin`. Withholds the invoice if verification is required and this
-    /// taxpayer is not verified, because an invoice must not go to a stranger.
+    /// Returns the taxpayer with the tax number `tin`. Withholds the invoice if this taxpayer must be verified first.
     pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, NoticeError> {
         let Some(taxpayer) = taxpayers::with_tin(&self.store, tin).await? else {
             return Err(NoticeError::UnknownInvoice);
@@ -84,8 +82,7 @@ pub enum NoticeError {
 }
 
 impl From<AuthorityFailure> for NoticeError {
-    /// Converts a failed call. A final failure means that the authority does not know the invoice or does not give it
-    /// to us.
+    /// Converts a failed call. `UnknownInvoice` also covers an invoice that the authority does not give to us.
     fn from(failure: AuthorityFailure) -> Self {
         if failure.is_final() { Self::UnknownInvoice } else { Self::Authority(failure) }
     }

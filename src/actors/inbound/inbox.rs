@@ -1,6 +1,5 @@
-//! A taxpayer's inbox: reads the document of a supplier's invoice and acknowledges the invoice. The document is fetched
-//! from the authority. If the authority does not answer within `LIVE_TIMEOUT`, the copy that was stored when the
-//! invoice was received is returned.
+//! A taxpayer's inbox: reads and acknowledges supplier invoices. If the authority does not return a document within
+//! `LIVE_TIMEOUT`, the copy that was stored when the invoice was received is returned.
 
 use std::time::Duration;
 
@@ -66,9 +65,8 @@ impl Inbound {
         Ok(InboxDocument { document, is_live: false })
     }
 
-    /// Acknowledges an invoice to the authority, then records the acknowledgement in the taxpayer's data. If the
-    /// process dies between these two steps, the caller can repeat the request, because the authority accepts a
-    /// repeated acknowledgement.
+    /// Acknowledges an invoice to the authority, then records the acknowledgement. If the process dies in between, the
+    /// caller repeats the request, and the authority accepts a repeated acknowledgement.
     pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
@@ -83,8 +81,8 @@ impl Inbound {
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 
-    /// Acknowledges an invoice to the authority. If the outcome of the call is unknown, asks the authority at once
-    /// whether the invoice is acknowledged.
+    /// Acknowledges an invoice to the authority. If the outcome is unknown, asks the authority whether the invoice is
+    /// acknowledged.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let unknown = match authority.acknowledge(irn.as_str()).await {
@@ -96,7 +94,7 @@ impl Inbound {
         if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown) }
     }
 
-    /// Returns the authority's current document, if it can be downloaded and decrypted.
+    /// Returns the authority's document, or `None` if it cannot be downloaded or decrypted.
     async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let sealed = authority.download(irn.as_str()).await.ok()?;

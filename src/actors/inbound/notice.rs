@@ -1,6 +1,5 @@
-//! Processes one notice about an invoice. If one of our taxpayers sent the invoice, the authority is asked for its
-//! transmission status. If one of our taxpayers is the buyer, the invoice is downloaded into the buyer's inbox. Sender
-//! and buyer can both be our taxpayers.
+//! Processes one notice about an invoice. If one of our taxpayers sent the invoice, its transmission status is updated.
+//! If one of our taxpayers is the buyer, the invoice is downloaded into the buyer's inbox.
 
 use std::time::Duration;
 
@@ -25,12 +24,12 @@ const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 /// An invoice that one of our taxpayers sent, as it is stored here.
 struct OutgoingInvoice {
     taxpayer_id: TaxpayerId,
-    /// The IRN in the spelling that we use with the authority.
+    /// The IRN in the spelling that the authority got from us.
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the invoice is recorded as transmitted, and no transmit run of the invoice has stopped before its step
-    /// `Send` was recorded. Such a run still has to be completed.
+    /// True if the invoice is recorded as transmitted. False if a transmit run stopped before it learnt this, because
+    /// the run must then still be completed.
     is_transmitted: bool,
     is_acknowledged: bool,
     /// True if our call to transmit the invoice has no outcome yet.
@@ -47,23 +46,23 @@ impl Inbound {
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let transmitted = self.follow(&sent).await;
-        // The authority may notify the buyer before it answers our call to transmit. So an invoice whose call has no
-        // outcome yet may be in transit already.
+        // The authority may notify the buyer before it answers our call to transmit, so an invoice without an outcome
+        // may already be in transit.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
-        // The buyer's side is processed even if the sender's side has failed.
+        // Even if asking about the sender's invoice has failed, the buyer's inbox is updated.
         let is_in_transit = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         match received {
-            // If the invoice is withheld from the buyer, the notice still succeeds: the sender's status is recorded,
-            // and the poller tries the buyer's side again.
+            // A withheld invoice is no failure of the notice: the sender's status is recorded, and the poller tries the
+            // inbox again later.
             Err(NoticeError::Withheld) => Ok(()),
             received => received,
         }
     }
 
-    /// Processes one line of the authority's list of invoices in transit. The line contains the transmission status, so
-    /// no call to the authority is needed to get it.
+    /// Processes one line of the authority's list of invoices in transit. The line already contains the transmission
+    /// status.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
@@ -97,8 +96,8 @@ impl Inbound {
         }))
     }
 
-    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted. Does
-    /// not ask about an acknowledged invoice, because its status no longer changes.
+    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted. An
+    /// acknowledged invoice has its final status, so the authority is not asked.
     async fn follow(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
         if sent.is_acknowledged {
             return Ok(true);
@@ -113,8 +112,7 @@ impl Inbound {
         Ok(is_transmitted)
     }
 
-    /// Puts an invoice that one of our taxpayers sent into the inbox of the buyer, if the buyer is one of our
-    /// taxpayers, too.
+    /// Puts an invoice that one of our taxpayers sent into the buyer's inbox, if the buyer is our taxpayer too.
     async fn receive_from(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
         let known = match &sent.buyer_tin {
             Some(tin) => self.addressee(&sent.irn, tin).await.map(drop),

@@ -1,6 +1,5 @@
 //! Polls the authority's list of invoices in transit, to find invoices about which no notice arrived. Only one replica
-//! polls at a time. A cursor in the database marks how far the list was read. Processing a line of the list again
-//! changes nothing.
+//! polls at a time. A cursor in the database marks how far the list was read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,15 +23,14 @@ use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
 const LANE: &str = "transit";
-/// Each poll starts reading this long before the cursor. The list is ordered by day of signature, and an invoice may be
-/// transmitted days after its signature.
+/// Each poll starts this long before the cursor. The list is ordered by day of signature, and an invoice that is
+/// transmitted days after its signature appears before the cursor.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The interval at which the poller checks whether a poll is due.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// A sweep reads only the acknowledged invoices that were signed within this time before now, because the list of all
-/// acknowledged invoices never gets shorter.
+/// A sweep reads acknowledged invoices only from this far back, because they stay in their list for ever.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
@@ -57,8 +55,8 @@ pub struct TransitPoller {
     inbound: Arc<Inbound>,
     clock: SharedClock,
     schedule: PollSchedule,
-    /// The lines that need no processing now: a line with a time is tried again at that time, and a line with `None` is
-    /// done. This is only a cache: if it is lost, lines are processed again, and that is harmless.
+    /// The lines that need no processing now: `None` for a line that is done, or the time at which the line is tried
+    /// again. Only a cache: if it is lost, the lines are processed again without harm.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
 }
 
@@ -91,8 +89,7 @@ impl TransitPoller {
         tx.commit().await
     }
 
-    /// Polls if a poll is due and no other replica holds the lease. Returns true if lines are left over, so that the
-    /// next poll is due at once.
+    /// Polls if a poll is due and no other replica holds the lease. Returns true if lines are left for the next poll.
     pub async fn poll_due(&self) -> Result<bool, StoreError> {
         let store = &self.inbound.store;
         if !lanes::any_due(store, LaneKind::Pull).await? {
@@ -104,8 +101,7 @@ impl TransitPoller {
         };
         let result = self.poll(&lease, pull_cursors::load(store).await?).await;
         match self.finish(&lease, &result).await {
-            // Another replica has taken over the lease. It processes the same lines again, and processing a line twice
-            // is harmless.
+            // Another replica has taken over the lease and processes the same lines again, which is harmless.
             Err(StoreError::Stale) => Ok(false),
             ended => ended.map(|()| matches!(result, PollResult::MoreDue)),
         }
@@ -147,8 +143,8 @@ impl TransitPoller {
         self.process(lease, self.unprocessed(lines, now), after).await
     }
 
-    /// Reads the lines of invoices in transit from the day of `transit` on (all of them if `None`), and the lines of
-    /// acknowledged invoices from the day of `acknowledged` on.
+    /// Reads the invoices in transit that were signed since the day of `transit` (all if `None`), and the acknowledged
+    /// invoices that were signed since the day of `acknowledged`.
     async fn read(
         &self,
         transit: Option<Timestamp>,
@@ -166,7 +162,7 @@ impl TransitPoller {
         Ok(lines)
     }
 
-    /// Returns the lines that are new or due for another try. Removes lines that are no longer listed from `processed`.
+    /// Returns the lines that are new or due for another try. Forgets processed lines that are no longer listed.
     fn unprocessed(&self, lines: HashSet<TransitLine>, now: Timestamp) -> Vec<TransitLine> {
         let mut processed = self.processed();
         let latest = now.saturating_add(UNKNOWN_RETRY).unwrap_or(Timestamp::MAX);

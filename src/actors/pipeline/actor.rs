@@ -1,5 +1,5 @@
-//! The actor of a run: a thin wrapper around the runner. Supervision handles panics of the actor. If a step cannot be
-//! run, for example because the database fails, the lane is released and the run continues later.
+//! The actor of a run. If a step cannot be run, for example because the database fails, the lane is released and the
+//! run continues later.
 
 use std::sync::Arc;
 
@@ -57,8 +57,8 @@ impl PipelineActor {
     }
 }
 
-/// Counts a crash for the lane's run. If counting fails, the run waits until its lease expires, because it must not run
-/// before the crash is counted.
+/// Counts a crash for the lane's run. If counting fails, the lane keeps its lease until the lease expires, because the
+/// run must not continue uncounted.
 async fn counted(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
     match deps.count_crash(lease).await {
         Ok(()) => WorkStatus::More,

@@ -1,5 +1,5 @@
 //! The steps that a breaker blocks at present, for all taxpayers or for some. The dispatcher skips runs whose next step
-//! is blocked. When a breaker is due for a probe, the next call of a run serves as the probe.
+//! is blocked. When a breaker is due for a probe, the next run's call is the probe.
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
-/// Returns when a taxpayer may call a step: now, or at the breaker's next probe if the step is blocked.
+/// Returns the time from which a taxpayer may call a step: now, or the breaker's next probe if the step is blocked.
 pub(super) fn available_at(
     authority: &Authority,
     step: Step,

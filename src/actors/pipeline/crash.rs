@@ -1,5 +1,5 @@
-//! Counts a crash of the process for the run whose step was active at the crash. After two crashes the step is not
-//! called again: the run is paused, and an operator decides.
+//! Counts a crash of the process for the run whose step was active. After two crashes the run is paused, and an
+//! operator decides whether to call the step again.
 
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::pipeline::runner::{PipelineDeps, RunError, owner_and_run};
@@ -27,7 +27,7 @@ impl PipelineDeps {
         tx.commit().await
     }
 
-    /// Pauses a run whose step must not be called again, and releases its lane.
+    /// Pauses a run after repeated crashes, and releases its lane.
     pub(super) async fn quarantine(
         &self,
         lease: &Lease,

@@ -22,7 +22,7 @@ use crate::store::db::connections::Store;
 use crate::store::invoices;
 use crate::store::runs;
 
-/// A waiting caller reads the run at this interval, because the run may end on another replica.
+/// A caller that waits for a run reads it at this interval, because the run may end on another replica.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 pub struct PipelineHandle {
@@ -36,12 +36,11 @@ pub struct PipelineHandle {
 /// The authority's answer to the confirmation of a receipt.
 #[derive(Debug, Clone)]
 pub struct ReceiptConfirmation {
-    /// The authority's message if the receipt had already been confirmed before.
+    /// The authority's message if the receipt was confirmed before this call.
     pub already: Option<String>,
     pub confirmation: Confirmation,
 }
 
-/// Why a relayed call returned no answer of the authority.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     #[error(transparent)]
@@ -53,8 +52,8 @@ pub enum RelayError {
 }
 
 impl PipelineHandle {
-    /// Starts the run of a request, or joins the run if it exists already. Waits until the run has ended, but at most
-    /// for `patience`, so the returned run may still be open.
+    /// Starts the run of a request, or joins the existing run. Waits until the run has ended, but at most for
+    /// `patience`: then the returned run is still open.
     pub async fn perform(
         &self,
         taxpayer: TaxpayerId,
@@ -69,8 +68,8 @@ impl PipelineHandle {
             let changed = pin!(place.changed());
             let run = self.read(taxpayer_id, id).await?;
             if run.digest != digest {
-                // Another request has replaced the content under this IRN, so the outcome of the run does not answer
-                // this request.
+                // Another request has replaced the content under this IRN meanwhile, so the outcome is not that of this
+                // request.
                 return Err(TaxpayerError::Refused(Refusal::IrnContentChanged));
             }
             if run.is_settled() || Instant::now() >= deadline {
@@ -101,9 +100,8 @@ impl PipelineHandle {
         Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
-    /// Relays a payment status to the authority and stores it. Both are done by one run, so that after a crash the run
-    /// continues until both are done. Fails before the run starts if the authority is unavailable or does not know the
-    /// invoice.
+    /// Relays a payment status to the authority and stores it, in one run, so that both are done even after a crash.
+    /// Fails before the run starts if the authority is unavailable or does not know the invoice.
     pub async fn update_payment(
         &self,
         taxpayer: TaxpayerId,
@@ -122,8 +120,8 @@ impl PipelineHandle {
         self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer))
     }
 
-    /// Returns the IRN in the spelling that the authority knows: the spelling of the submission if there is one,
-    /// otherwise that of the stored invoice, otherwise that of `irn`.
+    /// Returns the IRN in the spelling that the authority knows: that of the submission, else of the stored invoice,
+    /// else `irn`.
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
         let (reader, key) = (self.store.reader(), irn.key());
         let runs =
@@ -150,8 +148,8 @@ impl PipelineHandle {
         Ok(ReceiptConfirmation { already: answer.already.then_some(answer.message), confirmation })
     }
 
-    /// Returns the run of an operation for an IRN. If no operation is given, returns the run of Transmit. If there is
-    /// none, returns the run of Submit, and otherwise the most recently updated run of any other operation.
+    /// Returns the run of an operation for an IRN. Without an operation, returns the run of Transmit, else the run of
+    /// Submit, else the run that was updated last.
     pub async fn run(
         &self,
         taxpayer: TaxpayerId,

@@ -1,5 +1,5 @@
-//! Decides what follows the outcome of a step: a refusal, a retry, a wait until calls are possible, or a pause for an
-//! operator. The retry schedule is configuration (`pipeline.*` in config.toml); time and jitter are arguments.
+//! Decides what follows the outcome of a step: the next step, a retry, a wait, a refusal, or a pause for an operator.
+//! The retry schedule is configuration (`pipeline.*`).
 
 use std::time::Duration;
 
@@ -9,8 +9,6 @@ use crate::actors::pipeline::step_executor::{ExecutedStep, ExecutionResult, Step
 use crate::authority::{AuthorityFailure, RetryPolicy};
 use crate::domain::pipeline::{Run, Step, StepResult, WaitReason};
 
-/// Decides what the run does after this outcome of its present step: continue, retry, wait, pause or end with a
-/// refusal.
 pub(super) fn next_action(
     outcome: ExecutionResult,
     run: &Run,

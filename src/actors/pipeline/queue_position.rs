@@ -1,8 +1,7 @@
-//! Estimates the position of a run in the queue, and when the run ends at the present throughput. In each round of
-//! claims, one run of each taxpayer is claimed. So if a run is claimed in round 3, at most three runs of each other
-//! taxpayer are claimed before it.
+//! Estimates the position of a run in the queue, and when the run ends. Each round of claims takes one run of each
+//! taxpayer. So if a run is claimed in round 3, at most three runs of each other taxpayer are claimed before it.
 //!
-//! The counts of queued runs are at most a second old. The result is only an estimate, and nothing depends on it.
+//! The result is only an estimate: the counts of queued runs may be a second old.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -82,9 +81,8 @@ impl QueueEstimator {
     }
 }
 
-/// Returns the queue position of a run. `own` is the number of more urgent runs of the same taxpayer. Each round claims one
-/// run per taxpayer, so this run is claimed in round `own + 1`. Before it, at most `own + 1` runs of each other taxpayer are
-/// claimed.
+/// Returns the queue position of a run. `own` more urgent runs of the same taxpayer are claimed first, one per round,
+/// so each other taxpayer gets at most `own + 1` runs claimed before it.
 fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
     let turns = own + 1;
     due.iter().filter(|(other, _)| **other != taxpayer).fold(turns, |sum, (_, count)| sum + count.min(&turns))

@@ -1,6 +1,5 @@
-//! Resolves the unknown outcome of a call, which this process or an earlier one has made. If the authority has signed
-//! an invoice with the run's IRN, this counts as a success of the run only if the authority's copy contains the content
-//! that the run has sent.
+//! Resolves the unknown outcome of a call, made by this process or an earlier one. A signature under the run's IRN is
+//! the run's success only if the authority's copy contains the content that the run has sent.
 
 use serde_json::Value;
 
@@ -10,20 +9,18 @@ use crate::authority::AuthorityFailure;
 use crate::domain::pipeline::signed_copy::{self, SIGNED_OTHERWISE};
 use crate::domain::pipeline::{ResolvedBy, Run};
 
-/// How we learnt that a call took effect, or `None` if it did not take effect. An error means that this is not known,
-/// or that the authority has signed other content.
+/// The way in which we learnt that a call took effect; `None` if it took no effect. An error means that this is still
+/// unknown, or that the authority has signed other content.
 pub(super) type Resolution = Result<Option<ResolvedBy>, StepError>;
 
 impl StepExecutor<'_> {
-    /// Asks the authority for the state of the run's invoice. `happened` decides whether that state shows that the call
-    /// took effect.
+    /// Asks the authority for the invoice's state and lets `happened` decide whether the call took effect.
     pub(super) async fn happened(&self, run: &Run, happened: impl Fn(&RemoteStatus) -> bool) -> Resolution {
         let status = self.probe_status(run, happened).await.map_err(StepError::Call)?;
         Ok(status.map(|status| status.by))
     }
 
-    /// Asks whether the authority has signed the document of this run. If it has signed other content under the IRN,
-    /// the step is refused.
+    /// Asks whether the authority has signed the document of this run. Refuses the step if it has signed other content.
     pub(super) async fn signed(&self, run: &Run) -> Resolution {
         let Some(status) = self.probe_status(run, |_| true).await.map_err(StepError::Call)? else {
             return Ok(None);
@@ -40,8 +37,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Downloads and decrypts the authority's signed copy. The outer error means that the download may succeed later,
-    /// the inner error that the copy cannot be read at all.
+    /// Downloads and decrypts the authority's signed copy. The outer error means that a later try may succeed, the
+    /// inner error that the copy is unreadable.
     async fn copy(&self, run: &Run) -> Result<Result<Value, String>, StepError> {
         match self.authority.download(run.irn.as_str()).await {
             Ok(document) => {
@@ -54,8 +51,7 @@ impl StepExecutor<'_> {
     }
 }
 
-/// True if the dates of the signed document differ from those of the run's document. Equal dates do not prove that the
-/// contents are equal.
+/// Returns true if the signed document has other dates than the run's document, so it is another document.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
     signed_copy::agrees(&run.document, dates.0, dates.1) == Some(false)
@@ -68,9 +64,8 @@ fn unreadable(reason: &str) -> StepError {
     ))
 }
 
-/// Returns how we learnt that a call without an answer took effect. If the call did not take effect, or if this is
-/// still not known, returns the call's failure `unknown`, so that the authority is asked again before the call is
-/// repeated.
+/// Returns how we learnt that a call without an answer took effect. Otherwise returns the call's failure `unknown`, so
+/// that the authority is asked again before the call is repeated.
 pub(super) fn resolve_unknown(unknown: AuthorityFailure, known: Resolution) -> Result<ResolvedBy, StepError> {
     match known {
         Ok(Some(by)) => Ok(by),
@@ -213,8 +208,8 @@ mod tests {
         stores().await.swap_remove(0)
     }
 
-    /// In each case the call to sign gets no answer: the server closes the connection. The exceptions are the cases
-    /// that list an answer for `/invoice/sign`.
+    /// In each case the server closes the connection without answering the call to sign, unless the case has an answer
+    /// for `/invoice/sign`.
     #[tokio::test]
     async fn a_signature_without_an_answer_is_resolved_by_the_signed_copy() {
         let test = one_store().await;
@@ -252,8 +247,8 @@ mod tests {
         }
     }
 
-    /// The first `confirm` says that the IRN is not signed, as a replica of the authority does that does not know the
-    /// signature yet.
+    /// The first `confirm` says that the IRN is not signed, as if the authority's replica had not seen the signature
+    /// yet.
     #[tokio::test]
     async fn a_refusal_is_checked_if_the_document_may_be_signed_already() {
         let test = one_store().await;

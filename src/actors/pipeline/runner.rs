@@ -1,5 +1,5 @@
-//! Drives a run step by step. Before the call of a step, the intent to call it is stored; after the call, the outcome
-//! is stored. So if the process dies at any point, the next holder of the lane continues from the stored state.
+//! Drives a run step by step. Before a step is called, the intent to call it is stored; after the call, its outcome. So
+//! if the process dies, the next holder of the lane knows that the step may have been called.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -28,7 +28,7 @@ pub struct PipelineDeps {
     pub store: Store,
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
-    /// The keys that encrypt the QR codes. If None, an invoice keeps its provisional QR code.
+    /// Keys that encrypt the QR codes. If None, an invoice keeps its provisional QR code.
     pub keys: Option<CryptoKeys>,
     pub retry: RetryPolicy,
     pub clock: SharedClock,
@@ -67,8 +67,8 @@ struct StepIntent {
 }
 
 impl PipelineDeps {
-    /// Runs the next step of the lane's run. The outcome is stored in one transaction, which also releases the lane if
-    /// the run has nothing more to do now.
+    /// Runs the next step of the lane's run. Stores the outcome and, if the run has nothing more to do now, releases
+    /// the lane in the same transaction.
     pub(super) async fn run_step(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let Some((taxpayer, run)) = owner_and_run(&lease.key) else {
             self.drop_lane(lease).await?;
@@ -85,8 +85,7 @@ impl PipelineDeps {
         Ok(if run.state == RunState::Running { WorkStatus::More } else { WorkStatus::Released })
     }
 
-    /// Stores that the run's next step is about to be called. If the run has no next step, releases the lane and
-    /// returns None.
+    /// Stores that the run's next step is about to be called. Without a next step, releases the lane and returns None.
     async fn record_intent(
         &self,
         lease: &Lease,
@@ -95,7 +94,7 @@ impl PipelineDeps {
     ) -> Result<Option<NextStep>, StoreError> {
         let now = self.clock.now();
         let tx = self.store.begin().await?;
-        // Takes the taxpayer's lock, because the content of a run is replaced only under this lock.
+        // The content of a run is replaced only under the taxpayer's lock, so with this lock it cannot change here.
         lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
         lanes::fence(&tx, lease).await?;
         let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
@@ -136,8 +135,8 @@ impl PipelineDeps {
         Ok(run)
     }
 
-    /// If the step of a deferred run is blocked, the run is made due now and keeps its position in the queue. The
-    /// dispatcher skips the run until the step is unblocked.
+    /// Makes a deferred run due now if its step is blocked. The dispatcher skips the run until the step is unblocked,
+    /// and meanwhile the run keeps its position in the queue.
     fn keep_position(&self, step: Step, taxpayer: TaxpayerId, verdict: StepResult) -> StepResult {
         match verdict {
             StepResult::Deferred { error, .. }

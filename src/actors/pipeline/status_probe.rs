@@ -1,5 +1,5 @@
-//! Asks the authority for the state of an invoice: by `confirm` first and, if that gives no answer, by a search. The
-//! search may not show recent changes yet, so a missing row proves nothing.
+//! Asks the authority for the state of an invoice: by `confirm` first and, if that fails, by a search. A search may not
+//! show recent changes, so a missing row proves nothing.
 
 use serde_json::Value;
 
@@ -8,8 +8,7 @@ use crate::authority::{AuthorityFailure, Confirmation, SearchQuery};
 use crate::domain::pipeline::{ResolvedBy, Run};
 use crate::store::accounts::taxpayers;
 
-/// The state that the authority reports for a signed IRN. A field is None if the authority's answer does not contain
-/// it.
+/// The state that the authority reports for a signed IRN. A field is None if the answer does not contain it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RemoteStatus {
     pub(super) by: ResolvedBy,
@@ -32,8 +31,8 @@ impl From<Confirmation> for RemoteStatus {
 }
 
 impl RemoteStatus {
-    /// Reads a row of the authority's search. The flag `transmitted` says whether the invoice was transmitted. If the
-    /// flag is missing, the status in `entry_status` is used instead.
+    /// Reads a row of the authority's search. Without the flag `transmitted`, the status in `entry_status` says whether
+    /// the invoice was transmitted.
     fn of_row(row: &Value) -> Self {
         let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
         let by_word = match text("entry_status").as_deref() {
@@ -52,9 +51,8 @@ impl RemoteStatus {
 }
 
 impl StepExecutor<'_> {
-    /// Returns the authority's state if `happened` accepts it, and None if the authority says that the call had no
-    /// effect. Fails if `confirm` gave no answer and the search does not show the effect, because the search may be out
-    /// of date.
+    /// Returns the authority's state if `happened` accepts it, or None if `confirm` shows that the call had no effect.
+    /// If `confirm` fails and the search shows no effect either, returns the failure of `confirm`.
     pub(super) async fn probe_status(
         &self,
         run: &Run,

@@ -1,5 +1,5 @@
-//! Executes one step: calls the authority and interprets the answer. If this process or an earlier one may have called
-//! the step before and the outcome is unknown, the authority is asked for that outcome before the call is repeated.
+//! Executes one step: calls the authority and interprets the answer. If an earlier call of the step has an unknown
+//! outcome, the authority is first asked for that outcome.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -53,8 +53,7 @@ pub(super) struct StepExecutor<'a> {
 }
 
 impl StepExecutor<'_> {
-    /// Executes a step of a run. `resuming` means that the step may have been called before and that the outcome of
-    /// that call is unknown.
+    /// Executes a step of a run. `resuming` means that an earlier call of the step has an unknown outcome.
     pub(super) async fn call(
         &self,
         run: &Run,
@@ -80,9 +79,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Checks the IRN. For an IRN that is already signed the authority gives the same answer as when it is busy. After
-    /// this answer we therefore ask whether the authority has signed this document, which an earlier attempt of the run
-    /// may have sent. If so, `resolved_by` tells the later steps that the document is signed.
+    /// Checks the IRN. The authority gives the same answer for a signed IRN as when it is busy. After this answer we
+    /// ask whether it has signed this run's document; if so, the later steps know this from `resolved_by`.
     async fn irn_check(&self, run: &Run) -> ExecutionResult {
         let text =
             |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -99,9 +97,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Makes the QR code before the signature, because an IRN for which no QR code can be made must not be signed. If
-    /// `is_asked_first` is true, the document may already be signed. The authority is then asked before the call, and
-    /// again after a refusal, because that refusal may only mean that the document is signed.
+    /// Signs the document. The QR code is made first, because an invoice without one must not be signed. With
+    /// `is_asked_first` the document may already be signed, so we ask for it before the call and after a refusal.
     async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> ExecutionResult {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
@@ -121,8 +118,7 @@ impl StepExecutor<'_> {
         Ok(ExecutedStep::Done { by, qr_code })
     }
 
-    /// Checks that the authority knows the signature. The invoice is already signed at this step, so the step never
-    /// ends with a refusal of the invoice.
+    /// Checks that the authority knows the signature. The invoice is already signed, so this step never refuses it.
     async fn confirm(&self, run: &Run) -> ExecutionResult {
         let unheard =
             || AuthorityFailure::NotFound { message: "the authority does not know the IRN".to_owned() };
@@ -132,8 +128,7 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// Asks the authority first whether the invoice was transmitted. If it was, the check whether the receiver can be
-    /// reached is skipped.
+    /// Asks whether the invoice was already transmitted. If not, checks whether the receiver can be reached.
     async fn probe_then_check(&self, run: &Run, step: Step) -> ExecutionResult {
         match self.happened(run, was_sent).await? {
             Some(by) => Ok(known(by)),
@@ -149,8 +144,8 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// A refused health check counts as "down": the health check contains no document, so the refusal cannot be about
-    /// the run's document.
+    /// Asks whether the authority is healthy. A refusal counts as "down", because it cannot be about the run's
+    /// document: the health check contains no document.
     async fn health(&self) -> ExecutionResult {
         match self.authority.system_healthy().await {
             Ok(true) => Ok(done()),
@@ -185,15 +180,13 @@ impl StepExecutor<'_> {
         }
     }
 
-    /// The authority keeps only the last report for an IRN and offers no way to ask for it. So a report with an unknown
-    /// outcome is sent again. Its content is the same as before, because the content of a run cannot change once it may
-    /// have been sent.
+    /// Sends the report, also if an earlier call has an unknown outcome: the authority cannot be asked for a report,
+    /// but it keeps only the last one for an IRN.
     async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
         reported(self.authority.report(&run.document).await, resuming)
     }
 
-    /// If the authority already has the wanted payment status, nothing is sent, because the authority would refuse the
-    /// call.
+    /// Sends the payment status, unless the authority already has it and would therefore refuse the call.
     async fn update_payment(&self, run: &Run, resuming: bool) -> ExecutionResult {
         let unreadable = || StepError::Refused("the run holds no payment status".to_owned());
         let wanted = RelayedPayment::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
@@ -216,8 +209,8 @@ fn was_sent(status: &RemoteStatus) -> bool {
     status.transmitted == Some(true)
 }
 
-/// Turns "not found" into a refusal, so that the call is not repeated: the invoice was signed before, so an authority
-/// that does not find it now will not find it later.
+/// Turns "not found" into a refusal. The invoice was signed before, so an authority that does not find it now will not
+/// find it later, and a retry is useless.
 fn not_found_is_final(trouble: StepError) -> StepError {
     match trouble {
         StepError::Call(AuthorityFailure::NotFound { message }) => StepError::Refused(message),
@@ -225,8 +218,7 @@ fn not_found_is_final(trouble: StepError) -> StepError {
     }
 }
 
-/// If `resuming` is true, an earlier call may have reported the invoice. Then the refusal "already reported" counts as
-/// success.
+/// If an earlier call has an unknown outcome (`resuming`), the refusal "already reported" counts as success.
 fn reported(answer: Result<(), AuthorityFailure>, resuming: bool) -> ExecutionResult {
     let says_so = |message: &str| message.to_lowercase().contains("already reported");
     match answer {

@@ -1,5 +1,5 @@
-//! Measures the throughput of this process: the highest number of runs that ended in one of the last time windows.
-//! Windows in which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
+//! Measures the throughput of this process: the number of runs that ended in the best of the last time windows. Windows
+//! in which no run ended are ignored, so an outage or a quiet night does not lower the throughput.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 const WINDOW_S: i64 = 5;
 /// The number of windows that are kept. If a run ended in every window, they cover the last ten minutes.
 const WINDOWS_MAX: usize = 120;
-/// The assumed number of ended runs per window before the first run has ended: ten runs a second.
+/// Used until a first run has ended: 50 runs per window, which is ten runs a second.
 const AT_FIRST: u64 = 50;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl Throughput {
         }
     }
 
-    /// Returns the time that `runs` runs take if `processes` processes work on them, each at this throughput.
+    /// Returns the time that `processes` processes with this throughput need for `runs` runs.
     pub fn time_for(&self, runs: u64, processes: u64) -> Duration {
         let best = self.windows().iter().map(|window| window.ended).max().unwrap_or(AT_FIRST);
         let millis = runs.saturating_mul(WINDOW_S.unsigned_abs() * 1_000);

@@ -1,8 +1,8 @@
 //! Permits limit the commands in flight, for each key and for the process.
 //!
 //! A permit is part of its command's envelope and is returned when the envelope is dropped. The capacity of an actix
-//! mailbox is no limit, because actix adds one slot for each sender. Permits are counted per hash of the key: two keys
-//! with the same hash share their permits, which is harmless. A key without commands in flight uses no memory.
+//! mailbox cannot serve as the limit, because actix adds one slot for each sender. Two keys with the same hash share
+//! their permits, which is harmless.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,14 +66,12 @@ impl Admission {
         self.0.process.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of keys that have issued permits.
     #[cfg(test)]
     pub fn keys_in_use(&self) -> usize {
         self.0.keys.len()
     }
 
-    /// Issues a permit. Checks the limit of the key before the limit of the process, so that a sender that floods one
-    /// key gets 429 even if the process is full.
+    /// Issues a permit. Checks the limit of the key first, so that a sender that floods one key gets 429 and not 503.
     pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;
@@ -118,8 +116,8 @@ impl PermitPool {
     }
 }
 
-/// Returns the permit to the process first and to the key second, the reverse order of `admit`. So the count of the
-/// process never exceeds the sum of the counts of the keys.
+/// Returns the permit to the process before the key, the reverse order of `admit`. So the count of the process never
+/// exceeds the sum over all keys.
 impl Drop for Permit {
     fn drop(&mut self) {
         self.pool.counters.queue_depth.down();

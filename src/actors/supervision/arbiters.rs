@@ -1,8 +1,6 @@
-//! The threads on which the actors run: one arbiter per core for commands, and one arbiter for background work.
-//!
-//! Within a process a key always maps to the same arbiter. The janitor runs on the background arbiter, so that it still
-//! runs when an actor blocks the thread of a command arbiter. The arbiters belong to the actix system that is current
-//! when `start` is called.
+//! The threads on which the actors run: one arbiter per core for commands, and one for background work. A key always
+//! maps to the same arbiter. The janitor has the background arbiter, so that it still runs when an actor blocks its
+//! thread.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -57,8 +55,8 @@ impl Arbiters {
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // The threads are joined on a plain thread and not on a blocking task of the runtime. At shutdown the runtime
-        // waits for its blocking tasks, so it would hang if an actor blocks its thread forever.
+        // Joins on a plain thread. A blocking task of the runtime would not do: the runtime waits for its blocking
+        // tasks at shutdown, and would hang if an actor blocks its thread forever.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());
@@ -68,7 +66,7 @@ impl Arbiters {
     }
 }
 
-/// Hashes a key. The hash chooses the key's arbiter and its permits. It is the same in every run of the program.
+/// Hashes a key, to choose its arbiter and its permits. Gives the same hash in every run of the program.
 pub fn hash_of<K: Hash + ?Sized>(key: &K) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -24,7 +24,7 @@ pub trait Worker: Sized + 'static {
     type Command: Send + Sync + 'static;
     type Reply: Send + 'static;
 
-    /// Returns the name under which the command is recorded if it is quarantined.
+    /// The name of the command in its quarantine record.
     fn name(command: &Self::Command) -> &'static str;
 
     /// Returns true if the command must be processed in a batch of its own.
@@ -33,15 +33,14 @@ pub trait Worker: Sized + 'static {
     }
 
     /// Processes the commands of a batch in order and returns one reply for each. Must call `batch.committing()` right
-    /// before the commit: if the worker panics before this call, each command of the batch is tried again on its own.
+    /// before the commit: until then, a panic changes nothing, and the commands are tried again one by one.
     fn work(
         self,
         batch: CommandBatch<Self::Command>,
     ) -> impl Future<Output = (Self, Vec<(CommandId, Self::Reply)>)> + 'static;
 }
 
-/// Starts a batch actor. `make` creates a worker without cached state. It is called before the first batch and after
-/// each panic.
+/// Starts a batch actor. `make` creates a worker without cached state, before the first batch and after each panic.
 pub fn start<W: Worker>(
     context: StartContext,
     batch_max: usize,
@@ -63,13 +62,13 @@ pub struct BatchActor<W: Worker> {
     context: StartContext,
     batch_max: usize,
     make: Box<dyn Fn() -> W>,
-    /// `None` before the first batch, during a batch and after a restart.
+    /// `None` before the first batch, while a batch has the worker, and after a panic.
     worker: Option<W>,
     queue: WorkQueue<W::Command, W::Reply>,
     scheduled: bool,
 }
 
-// The actor can be `Unpin` even if its worker is not, because the actor never pins its worker.
+// Moving the actor is safe even if its worker is not `Unpin`, because the actor never pins its worker.
 impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {
@@ -86,8 +85,7 @@ impl<W: Worker> BatchActor<W> {
 
     fn run(&mut self, ctx: &mut Context<Self>) {
         self.scheduled = false;
-        // The worker is created before the batch is taken, so that a panic in `make` is not counted against the
-        // commands.
+        // Creates the worker first, so that a panic in `make` is not counted against the commands of a batch.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.context.node.batch_started();

@@ -1,7 +1,5 @@
-//! Counters of supervision, one set per process.
-//!
-//! All counters only grow, except `queue_depth`. The metrics and the tests read the same values. The counters have no
-//! label for the actor's name, because one label value per taxpayer would have no bound.
+//! Counters of supervision, one set per process. All only grow, except `queue_depth`. They have no label for the
+//! actor's name, because each taxpayer would add a label value.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,7 +33,7 @@ pub struct Counters {
     pub panics: Counter,
     pub restarts: Counter,
     pub escalations: Counter,
-    /// Counts how often the watchdog found a batch running for longer than its second limit.
+    /// The number of times that the watchdog found a batch running for longer than its second limit.
     pub stuck: Counter,
     pub commands_admitted: Counter,
     /// Commands that were refused because their key had no free permit (429).
@@ -45,9 +43,9 @@ pub struct Counters {
     pub commands_answered: Counter,
     pub commands_interrupted: Counter,
     pub commands_quarantined: Counter,
-    /// Counts how often a command came back from an actor unstarted and was sent again.
+    /// The number of times that an actor returned a command unstarted and the command was sent again.
     pub commands_resent: Counter,
-    /// Commands that the sender gave up, because they came back unstarted from every try.
+    /// Commands that were returned unstarted after every try, so that `send` failed.
     pub commands_stopped: Counter,
     /// Commands that were admitted and whose permit is not yet returned.
     pub queue_depth: Counter,

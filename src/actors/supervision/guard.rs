@@ -20,8 +20,7 @@ use super::node::Node;
 use super::panics::{self, CaughtPanic};
 use super::policy::{RestartBudget, RestartPolicy};
 
-/// Starts an actor on `arbiter`. The actor runs until it stops, until it escalates, or until the last copy of its
-/// address is dropped.
+/// Starts an actor on `arbiter`. It runs until it stops, panics too often, or loses its last address.
 pub fn supervise<A>(
     arbiter: &ArbiterHandle,
     node: Node,
@@ -71,8 +70,8 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts the actor after a panic, or escalates if the restart budget is spent. A panic in
-    /// `Supervised::restarting` counts like any other panic.
+    /// Restarts the actor after a panic, or escalates if the restart budget is spent. Another panic during the restart
+    /// is handled in the same way.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
@@ -85,16 +84,16 @@ where
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }
-                // `restart` returns false if the last address was dropped. Then no message can arrive any more, so the
-                // actor ends.
+                // `restart` returns false if the last address was dropped: no message can arrive any more, so the actor
+                // ends.
                 Ok(false) => return self.close(),
                 Err(again) => panic = again,
             }
         }
     }
 
-    /// Fails the node before closing the mailbox, so that a sender that finds the mailbox closed already sees the
-    /// failure.
+    /// Fails the node and then closes the mailbox. In this order, a sender that finds the mailbox closed already sees
+    /// the failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();
@@ -133,8 +132,7 @@ where
     }
 }
 
-/// Closes the actor and marks its node as stopped, unless the node has failed. This also runs when the arbiter ends,
-/// because the arbiter then drops all its futures.
+/// Marks the node as stopped, unless it has failed. The arbiter drops its futures when it ends, so this runs then too.
 impl<A> Drop for Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,

@@ -1,7 +1,5 @@
-//! An actor that runs periodic tasks on the background arbiter.
-//!
-//! If one task panics, the tasks after it are skipped in this round. The janitor is then restarted like any other
-//! actor.
+//! An actor that runs periodic tasks on the background arbiter. If a task panics, the tasks after it are skipped in
+//! this round, and the janitor is restarted like any other actor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,8 +19,7 @@ pub struct Janitor {
     node: Node,
     every: Duration,
     tasks: Vec<PeriodicTask>,
-    /// The janitor keeps its own address because an actor ends when its last address is dropped, and nothing else holds
-    /// an address of the janitor.
+    /// An actor ends when its last address is dropped, and nothing else holds an address of the janitor.
     _address: Addr<Self>,
 }
 

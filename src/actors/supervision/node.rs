@@ -1,8 +1,7 @@
 //! One actor in the tree: its name, state, restarts and heartbeat.
 //!
-//! A node is kept small, because a process has tens of thousands of them. All clones of a `Node` refer to the same
-//! node. When an actor that was started on demand stops, its node leaves the tree. The node of a failed actor stays in
-//! the tree until the actor may start again.
+//! When an actor that was started on demand stops, its node leaves the tree. The node of a failed actor stays until the
+//! actor may start again. All clones of a `Node` refer to the same node.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -154,8 +153,7 @@ impl Node {
         });
     }
 
-    /// Removes the node from the tree. If the node has failed, this also removes the failure, so the process may be
-    /// ready again.
+    /// Removes the node from the tree. The failure of a failed node goes too, so the process may become ready again.
     pub fn forget(&self) {
         self.tree.forget(self.inner.id);
     }

@@ -1,9 +1,7 @@
-//! Catches panics and returns them as values with their text and location. Also checks that panics unwind in this
-//! build.
+//! Catches panics and returns them as values with their text and location.
 //!
-//! The code that calls `catch` logs the panic, once. So the hook silences Rust's default panic report inside `catch`;
-//! panics elsewhere are reported as usual. The caught text is the message of the panic; the module adds no data of the
-//! command to it.
+//! The caller of `catch` logs the panic, so the hook silences Rust's default report inside `catch`. Panics elsewhere
+//! are reported as usual.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -30,8 +28,8 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     }
 }
 
-/// Silences Rust's default report of panics inside `catch`, because the code that calls `catch` logs them. The first
-/// call installs the hook; further calls do nothing.
+/// Silences Rust's default report of panics inside `catch`, whose callers log the panic themselves. Only the first call
+/// installs the hook.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

@@ -1,8 +1,7 @@
 //! The limits and delays of restarts (`RestartPolicy`), and the recent panics of one actor (`RestartBudget`).
 //!
-//! The delay doubles with each panic inside the window. The actual delay is random, between half of this value and the
-//! full value, so that actors that panic for a common cause do not restart at the same moment. The functions here take
-//! the current time as an argument and read no clock.
+//! The delay doubles with each panic inside the window. It is then reduced at random by up to a half, so that actors
+//! that panic for a common cause do not restart at the same moment.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -19,8 +18,7 @@ pub struct RestartPolicy {
     /// The number of restarts that are allowed within `window`. One more panic within `window` escalates.
     pub restarts_max: usize,
     pub window: Duration,
-    /// Must exceed the number of permits of one key, so that a command is refused by admission and never by a full
-    /// mailbox.
+    /// Must exceed the permits of one key, so that admission refuses a command before the mailbox is full.
     pub mailbox_capacity: usize,
 }
 
@@ -58,7 +56,7 @@ impl RestartBudget {
             .then(|| upper_half(self.wait(), clock::chance().random()))
     }
 
-    /// Returns the delay for the current number of counted panics, before the random reduction.
+    /// Returns the delay before it is reduced at random.
     fn wait(&self) -> Duration {
         let doublings = u32::try_from(self.panics.len().saturating_sub(1)).unwrap_or(u32::MAX).min(20);
         self.policy.backoff_initial.saturating_mul(1 << doublings).min(self.policy.backoff_max)

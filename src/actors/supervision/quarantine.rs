@@ -1,8 +1,5 @@
-//! The list of quarantined commands: commands that panicked twice. Operators read the list; the newest record is the
-//! last one.
-//!
-//! The list is bounded: a new record replaces the oldest one. A record names the command and never holds the command's
-//! contents.
+//! The list of quarantined commands: commands that panicked twice. The newest record is the last. The list is bounded,
+//! so a new record replaces the oldest. A record never holds the command's contents.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

@@ -29,7 +29,7 @@ impl<C> Deref for Task<C> {
     }
 }
 
-/// The commands that are processed together, in order of arrival.
+/// The commands that are processed together, the oldest first.
 #[derive(Debug)]
 pub struct CommandBatch<C> {
     tasks: Vec<Task<C>>,
@@ -59,7 +59,6 @@ struct InFlightBatch<C, R> {
     committing: Arc<AtomicBool>,
 }
 
-/// How many commands `recover` put back as suspects, answered as interrupted, and quarantined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub suspects: usize,
@@ -98,8 +97,8 @@ impl<C, R> WorkQueue<C, R> {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes up to `max` commands. A suspect or a large command is taken alone. Returns `None` if a batch is in flight
-    /// or no command waits.
+    /// Takes up to `max` commands. A suspect (see `recover`) and a large command are each taken alone. Returns `None`
+    /// if a batch is in flight or no command waits.
     pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;
@@ -131,9 +130,8 @@ impl<C, R> WorkQueue<C, R> {
         unanswered
     }
 
-    /// Decides for each command of the batch that was in flight at a panic: the command is tried again, quarantined or
-    /// interrupted. Calls `quarantined` for each quarantined command, before the sender of the command gets the
-    /// outcome.
+    /// Handles a panic: each command of the batch in flight is put back as a suspect, quarantined, or answered as
+    /// interrupted. Calls `quarantined` for a quarantined command before its sender gets the outcome.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
         let Some(batch) = self.in_flight.take() else { return recovery };

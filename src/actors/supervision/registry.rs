@@ -31,7 +31,7 @@ use crate::domain::kernel::ids::CommandId;
 /// too, `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
-/// The number of mailbox slots for messages that need no permit, such as `Passivate`.
+/// Mailbox slots for messages without a permit, such as `Passivate`.
 const CONTROL_MESSAGES: usize = 16;
 
 /// The reason why `send` returned no reply.
@@ -58,8 +58,8 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an actor to stop if its queue is empty and its handle was not used since the request. An actor has at most one
-/// such request in its mailbox; the next one can be sent after this one is dropped.
+/// Asks an idle actor to stop. The actor refuses if a command was posted after the request. At most one such request is in
+/// its mailbox.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
@@ -80,7 +80,7 @@ pub struct RegistrySettings {
     pub policy: RestartPolicy,
 }
 
-/// The values that a starter needs to start an actor. The actor keeps them and calls `leave` before it stops.
+/// The values that are needed to start an actor. The actor keeps them and calls `leave` before it stops.
 pub struct StartContext {
     pub generation: u64,
     pub arbiter: ArbiterHandle,
@@ -90,8 +90,8 @@ pub struct StartContext {
 }
 
 impl StartContext {
-    /// Removes the actor's handle from the registry, unless the handle was used since the request. Returns true if the
-    /// handle was removed: the actor may stop now.
+    /// Removes the actor's handle from the registry, unless the handle was used since the request. If this returns
+    /// true, the actor may stop.
     pub fn leave(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
@@ -162,8 +162,8 @@ where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
-    /// `starter` starts the actor of a key. The registry calls it under the lock of the map entry, so it must not
-    /// block.
+    /// `starter` starts the actor of a key. It must not block, because the registry holds the lock of the map entry
+    /// meanwhile.
     pub fn new(
         tree: &Tree,
         arbiters: &Arc<Arbiters>,
@@ -228,7 +228,7 @@ where
     }
 
     /// Posts the envelope to the actor of the key and starts the actor if there is none. If the actor has escalated,
-    /// the envelope is dropped, which returns the command to the sender as *not started*.
+    /// the sender gets the command back as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)
@@ -271,7 +271,7 @@ where
     fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
         let (handles, key) = (Arc::downgrade(&self.handles), key.clone());
         Box::new(move |asked| {
-            // If the registry is gone, no command can arrive, so the actor may leave.
+            // If the registry is gone, no command can arrive, so the actor may stop.
             handles
                 .upgrade()
                 .is_none_or(|handles| handles.remove_if(&key, |_, handle| handle.matches(asked)).is_some())
@@ -282,8 +282,8 @@ where
         self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
     }
 
-    /// Asks idle actors to stop: each actor that was not used for `idle_after`, and in addition the least recently used
-    /// actors while more than `active_max` exist. Returns the number of actors that were asked.
+    /// Asks actors to stop: those that were not used for `idle_after`, and if more than `active_max` exist, the least
+    /// recently used. Returns the number of requests.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -296,9 +296,8 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes each actor that escalated at least `rest` ago. Also removes the actor's failure, so that it no longer
-    /// keeps the process from being ready. The next command for the key starts a new actor. Returns the number of
-    /// removed actors.
+    /// Removes each actor that escalated at least `rest` ago, with its failure. The next command for the key starts a
+    /// new actor. Returns the number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
@@ -349,16 +348,13 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Puts an envelope into the mailbox; `moment` is the time of this use. The caller must hold the lock of the map entry.
-    /// The use counter is raised only after the envelope is in the mailbox. So a `Passivate` with the new count arrives
-    /// after the envelope, and a `Passivate` with an older count is ignored: either way the actor handles the envelope
-    /// before it stops.
+    /// Puts the envelope into the mailbox before it raises the use counter. So a `Passivate` with the new count arrives
+    /// after the envelope, and one with an older count is ignored. The caller must hold the lock of the map entry.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);
         self.uses.fetch_add(1, Ordering::SeqCst);
-        // If the mailbox refused the envelope, dropping the error drops the envelope too, which returns the command to
-        // the sender.
+        // If the mailbox is closed or full, this drops the envelope, which returns the command to the sender.
         drop(sent);
     }
 

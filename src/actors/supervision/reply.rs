@@ -1,8 +1,8 @@
 //! The envelope of a command, and the outcome that the sender gets.
 //!
-//! The sender gets exactly one outcome, because sending the outcome consumes the envelope. If the envelope is dropped
-//! before work on the command started, the sender gets the command back and may safely send it again. If it is dropped
-//! later, the command is *interrupted*: the sender must look up its effect before it sends the command again.
+//! The sender gets exactly one outcome. If the envelope is dropped before work on the command started, the sender gets
+//! the command back and may send it again. If it is dropped later, the command is *interrupted*: the sender must look
+//! up its effect first.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ pub enum CommandOutcome<C, R> {
 /// The channel on which the sender waits for the outcome of its command.
 pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 
-/// A command in flight. The running batch and the queue share the command; the queue keeps it if the batch panics.
+/// A command in flight. The queue and the running batch share the command, so that a panic of the batch does not lose
+/// it.
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
@@ -77,8 +78,8 @@ impl<C, R> Envelope<C, R> {
         self.is_started = true;
     }
 
-    /// Marks the command as not started. Call it only if nothing remains of the work on the command. If the envelope is
-    /// dropped after this, the sender gets the command back.
+    /// Marks the command as not started, so that a dropped envelope returns it to the sender. Call it only if nothing
+    /// remains of the work on the command.
     pub fn mark_unstarted(&mut self) {
         self.is_started = false;
     }
@@ -96,7 +97,7 @@ impl<C, R> Envelope<C, R> {
         self.send(CommandOutcome::Quarantined { reference });
     }
 
-    /// Returns the permit before the outcome is sent, so that the sender may send its next command at once.
+    /// Sends the outcome. Returns the permit first, so that the sender may send its next command at once.
     fn send(mut self, result: CommandOutcome<C, R>) {
         if let Some(Contents { permit, outcome, .. }) = self.contents.take() {
             drop(permit);
@@ -109,8 +110,8 @@ impl<C, R> Envelope<C, R> {
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
         let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
-        // If another reference to the command still exists, the command may be in use. The sender then gets
-        // *interrupted* and not the command.
+        // If the batch still holds the command, it may be executing. The sender then gets *interrupted* and not the
+        // command.
         let command = if self.is_started { None } else { Arc::into_inner(command) };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }

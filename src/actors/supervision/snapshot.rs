@@ -1,8 +1,5 @@
 //! A snapshot of the tree for operators (`GET /ops/supervision`): groups of actors, their counts and their worst
-//! actors.
-//!
-//! Each group lists up to `nodes_max` actors, the worst first; the counts cover all actors. A snapshot is a copy: it
-//! does not change with the running tree.
+//! actors. The counts cover all actors, the lists only the worst `nodes_max` of each group.
 
 use std::collections::BTreeMap;
 
@@ -78,8 +75,7 @@ impl ActorGroup {
         Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
     }
 
-    /// Counts an actor and adds it to the list. Cuts the list when it is longer than twice the limit, so that a
-    /// snapshot of a large tree needs little memory.
+    /// Counts an actor and adds it to the list. A list of twice the limit is cut to the worst actors, to save memory.
     fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
         self.nodes.push(actor);

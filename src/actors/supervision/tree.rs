@@ -1,8 +1,7 @@
 //! The tree of supervised actors: a root, one group per kind and arbiter, and the actors.
 //!
-//! The tree also holds the shared counters, the quarantine and the clock. After an escalation the process is not ready,
-//! and the tree gives the reason, until the failed node is removed. Nodes of passivated actors are removed, so the tree
-//! is as large as the number of running actors.
+//! The tree also holds the shared counters, the quarantine and the clock. While a failed actor is in the tree, the
+//! process is not ready. Passivated actors leave the tree.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +57,7 @@ pub struct BusyActors {
     pub stuck: usize,
 }
 
-/// All clones refer to the same tree.
+/// The supervision tree. All clones refer to the same tree.
 #[derive(Clone)]
 pub struct Tree(Arc<TreeInner>);
 
@@ -115,7 +114,7 @@ impl Tree {
         }
     }
 
-    /// Counts the actors of taxpayers that are processing a batch now. `stuck` is as of the watchdog's last scan.
+    /// Counts the taxpayer actors that are processing a batch. `stuck` is as of the watchdog's last scan.
     pub fn busy_taxpayers(&self) -> BusyActors {
         let mut found = BusyActors::default();
         self.each(|inner| {

@@ -1,8 +1,7 @@
-//! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second.
+//! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second. It only
+//! reports, because a thread that does not yield cannot be killed.
 //!
-//! An actor stores a timestamp at the start of a batch and clears it at the end. `scan` compares the timestamps with
-//! the current time, marks the nodes and logs each change of level once. The watchdog only reports: a thread that does
-//! not yield cannot be killed.
+//! An actor stores the time at which a batch starts, and `scan` compares it with the current time.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -77,8 +76,7 @@ impl Heartbeat {
         }
     }
 
-    /// Computes the actor's level at the time `moment` and stores it. Returns the new level and the level that the
-    /// previous scan had stored.
+    /// Computes and stores the actor's level at `moment`. Returns the new level and the previous one.
     fn classify(&self, moment: u64, limits: WatchdogLimits) -> (BatchLoad, BatchLoad) {
         let since = self.since.load(Ordering::Relaxed);
         let elapsed = if since == 0 { 0 } else { moment.saturating_sub(since) };

@@ -1,6 +1,5 @@
-//! The actor of one taxpayer, the only writer of this taxpayer's data. The actor keeps the commands in order and holds
-//! the cached state. A committer executes its batches together with the batches of other taxpayers. Batches that the
-//! committer leaves out are executed here, each in a transaction of its own.
+//! The actor of one taxpayer, the only writer of this taxpayer's data. A committer executes its batches together with
+//! the batches of other taxpayers. A batch that the committer leaves out is executed here, in a transaction of its own.
 
 use std::sync::Arc;
 
@@ -65,7 +64,7 @@ impl Worker for TaxpayerActor {
         envelope.command.name()
     }
 
-    /// Large commands get a transaction of their own, which bounds the size of every transaction.
+    /// A large command is a batch of its own, which bounds the size of a transaction.
     fn is_large(envelope: &CommandEnvelope) -> bool {
         matches!(envelope.command, TaxpayerCommand::CreateBatch(_))
     }
@@ -83,8 +82,8 @@ impl Worker for TaxpayerActor {
 }
 
 impl TaxpayerActor {
-    /// Executes a batch in a transaction of its own. If the transaction fails and single commands may still succeed, each
-    /// command is executed in a transaction of its own.
+    /// Executes a batch in a transaction of its own. If it fails because of a single command, executes each command in
+    /// a transaction of its own.
     async fn execute_alone(&mut self, ready: ReadyBatch) -> CommandResults {
         let ReadyBatch { cached, batch, .. } = ready;
         self.cached = cached;
@@ -118,9 +117,8 @@ impl TaxpayerActor {
     }
 }
 
-/// True if executing the commands one by one may succeed after their common transaction failed. After a duplicate, the
-/// next transaction sees the row that another taxpayer inserted. After any other fault of one command, the other commands
-/// must not fail with it.
+/// Returns true if the commands may succeed one by one after their common transaction failed. After a duplicate, a new
+/// transaction sees the row of the other taxpayer. The other faults concern one of several commands.
 fn may_succeed_alone(error: &StoreError, tasks: &[Task<CommandEnvelope>]) -> bool {
     match error {
         StoreError::Duplicate(_) => true,

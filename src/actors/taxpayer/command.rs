@@ -1,5 +1,5 @@
-//! The commands of a taxpayer actor and the replies to them. A command has passed every check that needs no stored data
-//! before it is sent. If the stored data forbids the command, the reply is a refusal.
+//! The commands of a taxpayer actor and the replies to them. All checks that need no stored data are made before a
+//! command is sent. If the stored data forbids the command, the reply is a refusal.
 
 use std::fmt;
 use std::ops::Deref;
@@ -127,8 +127,7 @@ impl Deref for CommandEnvelope {
     }
 }
 
-/// Renders the HTTP answer for a reply. The actor calls it inside the transaction of the change and stores the answer
-/// in the same transaction.
+/// Renders the HTTP answer for a reply, which is stored in the same transaction as the change.
 pub type RenderAnswer = Arc<dyn Fn(&CommandReply) -> Option<StoredResponse> + Send + Sync>;
 
 /// The idempotency key of a command. Of all commands with the same key, only the first is executed.
@@ -157,8 +156,8 @@ pub struct Onboarding {
     pub business_id: String,
     pub address: String,
     pub contact: NewContact,
-    /// The conflicts found before the command was sent: one fault for each unique value that another taxpayer already
-    /// has. If there is a fault, the command is refused, so the caller did not hash the password, which is slow.
+    /// One fault for each value that another taxpayer already has. With a fault the command is refused, so the sender
+    /// did not compute the slow password hash.
     pub conflicts: Faults,
 }
 
@@ -206,12 +205,12 @@ pub struct VerificationResult {
 #[derive(Debug, Clone)]
 pub struct NewReplay {
     pub range: ReplayRange,
-    /// Set if an operator requests the replay: the operator's request, for the audit trail, and the id of the delivery
-    /// if only one delivery is replayed.
+    /// Set if an operator requests the replay: the request, for the audit trail, and the delivery if only one is
+    /// replayed.
     pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,
 }
 
-/// An operator's new settings for how the ERP receives notifications. A secret that is not sent keeps its stored value,
+/// An operator's new settings for how the ERP receives notifications. A secret that is absent keeps its stored value,
 /// if the type of authentication and the origin stay the same.
 #[derive(Debug, Clone)]
 pub struct IntegrationChange {
@@ -239,7 +238,7 @@ pub struct OperatorActionRequest {
     pub by: audit::OperatorRequest,
 }
 
-/// Makes a stopped run ask the authority for the invoice's state, unless the run has changed since the sender read it.
+/// Makes a stopped run ask the authority for the invoice's state, unless the run has changed since `seen`.
 #[derive(Debug, Clone)]
 pub struct RunRecheck {
     pub run: RunId,
@@ -305,7 +304,7 @@ impl From<Refusal> for CommandError {
     }
 }
 
-/// For each variant, implements the conversion of a `CommandReply` into the value of that variant.
+/// Implements, for each variant of `CommandReply`, the conversion of a reply into the variant's value.
 macro_rules! replies {
     ($($variant:ident => $value:ty;)+) => {$(
         impl<'r> TryFrom<&'r CommandReply> for &'r $value {

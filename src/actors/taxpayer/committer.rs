@@ -1,7 +1,6 @@
-//! Group commit across taxpayers. Actors hand their batches to a committer. The committer takes all batches that are waiting
-//! at this moment and executes them in one transaction. There is no timer: a single batch is executed at once, and batches
-//! that arrive during a commit form the next group. A batch whose lane is held elsewhere, or whose command panics, is left
-//! out of the group and executed by its actor alone, so that it does not delay other taxpayers.
+//! Group commit across taxpayers. A committer takes all waiting batches and executes them in one transaction; batches
+//! that arrive meanwhile form the next group. A batch whose lane is held elsewhere, or whose command panics, is left
+//! out and executed by its actor, so that it does not delay others.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::actors::taxpayer::transaction::{Executed, Member, execute_group};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
 
-/// The maximum number of commands in a group. It limits the size of a transaction and how long its first command waits.
+/// The maximum number of commands in a group. It limits how long a transaction takes.
 const COMMANDS_MAX: usize = 256;
 
 /// A batch of one taxpayer's actor, with the actor's cached state.
@@ -39,7 +38,7 @@ struct Queued {
     reply: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
-/// Hands batches to the committers. All batches of a taxpayer go to the same committer, so they stay in order.
+/// Hands batches to the committers. A taxpayer always has the same committer, so its batches stay in order.
 #[derive(Clone)]
 pub(super) struct Committers {
     queues: Arc<[mpsc::UnboundedSender<Queued>]>,
@@ -58,8 +57,7 @@ impl Committers {
         Self { queues: queues.collect() }
     }
 
-    /// Executes a batch together with the batches of other taxpayers. Fails if the database is unavailable. Fails with
-    /// `Unsettled` if it is unknown whether the transaction was committed.
+    /// Executes a batch in a group. Fails with `Unsettled` if it is unknown whether the transaction was committed.
     pub(super) async fn execute(&self, ready: Box<ReadyBatch>) -> Result<Reply, StoreError> {
         if !ready.batch.tasks().iter().all(|task| may_share_transaction(&task.command.command)) {
             return Ok(Reply::Alone(ready));
@@ -74,8 +72,8 @@ impl Committers {
     }
 }
 
-/// True if a command may be executed in a group. Large commands are executed alone, and so are commands that set a value
-/// that must be unique among all taxpayers: they can wait for another taxpayer's transaction.
+/// Returns true if a command may be executed in a group. A large command may not, and neither may one that sets a value
+/// unique among all taxpayers, because it may wait for another transaction.
 fn may_share_transaction(command: &TaxpayerCommand) -> bool {
     !matches!(
         command,
@@ -93,8 +91,8 @@ async fn commit_groups(deps: Arc<TaxpayerDeps>, mut queue: mpsc::UnboundedReceiv
             commands += next.ready.batch.tasks().len();
             group.push(next);
         }
-        // A panic outside the commands must not end the committer. The callers of this group are told that the outcome of
-        // their commands is unknown.
+        // After a panic outside the commands, the committer continues, and the callers of this group learn that their
+        // outcome is unknown.
         let _ = AssertUnwindSafe(commit(&deps, group)).catch_unwind().await;
     }
 }
@@ -108,11 +106,11 @@ async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
     });
     let outcomes = match execute_group(deps, members.collect()).await {
         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
-        // Each actor executes its batch alone, so that the fault of one command does not fail the other taxpayers' commands.
+        // One command has failed the transaction, so each actor executes its batch alone.
         Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. } | StoreError::Stale) => {
             group.iter().map(|_| Ok(None)).collect::<Vec<_>>()
         }
-        // A lock of one taxpayer's run or endpoint must not fail the others.
+        // The locked run or endpoint belongs to one taxpayer, so each actor executes its batch alone.
         Err(error) if error.is_lock_conflict() => group.iter().map(|_| Ok(None)).collect(),
         Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
     };

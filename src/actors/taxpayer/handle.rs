@@ -60,7 +60,7 @@ pub struct TaxpayerHandle {
     idempotency: Option<Idempotency>,
 }
 
-/// Sends a command and takes the value out of the reply. A reply of another variant than `$reply` is an error.
+/// Sends a command and takes the value out of the reply. A reply that does not match `$reply` is an error.
 macro_rules! request {
     ($handle:expr, $taxpayer:expr, $command:expr, $reply:pat => $value:expr) => {
         match $handle.send($taxpayer, $command).await? {
@@ -83,14 +83,13 @@ impl TaxpayerHandle {
         &self.registry
     }
 
-    /// Returns a handle that sends the idempotency key with every command. A request must send only one command through
-    /// it.
+    /// Returns a handle that sends the idempotency key with its command. Send only one command through it.
     #[must_use]
     pub fn with_idempotency(&self, idempotency: Option<Idempotency>) -> Self {
         Self { registry: Arc::clone(&self.registry), idempotency }
     }
 
-    /// Adds a taxpayer. The caller has already reserved `id`.
+    /// Adds a taxpayer with the reserved `id`.
     pub async fn onboard(&self, id: TaxpayerId, onboarding: Onboarding) -> Result<Taxpayer, TaxpayerError> {
         request!(self, id, TaxpayerCommand::Onboard(Box::new(onboarding)), CommandReply::Taxpayer(taxpayer) => *taxpayer)
     }

@@ -1,5 +1,5 @@
-//! Indexes over the rows of a batch. They keep a large batch fast: it may create a thousand invoices, and each of them
-//! looks for its duplicate and its customer among all loaded rows.
+//! Indexes over the rows of a batch. A batch may create a thousand invoices, and each looks for its duplicate and its
+//! customer among all loaded rows.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
 use crate::domain::party::{Customer, CustomerDetails};
 
-/// Invoices, indexed by id, number and IRN. Each of these is unique within the taxpayer, and no command changes them.
+/// Invoices, indexed by id, number and IRN, which are unique within the taxpayer and never change.
 #[derive(Debug, Default)]
 pub(crate) struct Invoices {
     all: Vec<Invoice>,
@@ -62,7 +62,7 @@ pub(crate) struct Customers {
     all: Vec<Customer>,
     by_id: HashMap<CustomerId, usize>,
     by_number: HashMap<String, usize>,
-    /// For each tax number, the position in `all` of the oldest customer who has this number.
+    /// For each tax number, the position in `all` of the oldest customer with this number.
     by_tin: HashMap<String, usize>,
 }
 
@@ -71,8 +71,7 @@ impl Customers {
         self.all.iter()
     }
 
-    /// Finds the stored customer for the customer block of an invoice: by customer number, or by tax number if no
-    /// customer has the number.
+    /// Finds the stored customer by the number in `details`, or else by the tax number.
     pub(crate) fn matching(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
         let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));

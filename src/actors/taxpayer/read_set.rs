@@ -1,5 +1,5 @@
-//! Everything that a transaction reads before its commands are decided: the cached states, then the rows that the commands
-//! name, with one query per table. Ids for new rows are reserved before the transaction begins.
+//! Everything that a transaction reads before its commands are decided: the cached states and the rows that the
+//! commands name.
 
 use std::collections::HashMap;
 
@@ -43,8 +43,8 @@ use crate::store::runs;
 use crate::store::webhooks::replays;
 use crate::store::webhooks::{self, integrations};
 
-/// The part of a taxpayer's data that its actor keeps between batches. If the version of the taxpayer's lane shows that
-/// another process has written since, the state is loaded again.
+/// The part of a taxpayer's data that its actor keeps between batches. It is loaded again if the version of the
+/// taxpayer's lane shows that another process has written since.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedState {
     /// The version of the lane for which this state is current.
@@ -80,7 +80,7 @@ impl CachedState {
         Ok(versions.iter().map(state).collect())
     }
 
-    /// Returns the state with the version that the lane had before it was locked. A rollback restores that version.
+    /// Returns the state with the lane's version before it was locked, which a rollback restores.
     pub(crate) fn before_lock(self) -> Self {
         Self { version: self.version - 1, ..self }
     }
@@ -129,7 +129,7 @@ struct ReadSet {
     items: ItemNames,
     run_irn_keys: Vec<String>,
     supplier_irn_keys: Vec<String>,
-    /// The IRNs of invoices whose receipt a command may record.
+    /// IRNs of invoices whose receipt a command may record.
     receipts: Vec<String>,
     replays: bool,
     integration: bool,
@@ -183,7 +183,7 @@ impl ReadSet {
         }
     }
 
-    /// Ignores a number that no invoice can have. The command then finds no invoice and is refused.
+    /// A number that no invoice can have is ignored: the command then finds no invoice and is refused.
     fn add_invoice(&mut self, invoice_ref: &InvoiceRef) {
         let _ = self.invoices.add(invoice_ref.kind, &invoice_ref.text);
     }
@@ -278,7 +278,7 @@ pub(crate) async fn load(
     Ok(units)
 }
 
-/// Takes the same part out of every read set. Returns each part with the id of its taxpayer.
+/// Takes a part out of every read set. Returns each part with the id of its taxpayer.
 fn each<T>(
     read_sets: &mut [ReadSet],
     starts: &[BatchStart<'_>],
@@ -287,7 +287,7 @@ fn each<T>(
     read_sets.iter_mut().zip(starts).map(|(wanted, start)| (start.id, part(wanted))).collect()
 }
 
-/// Rows that few commands name. They are read with separate queries for each taxpayer.
+/// Rows that only few commands need. They are read with separate queries for each taxpayer.
 struct RareRows {
     supplier_invoices: Vec<SupplierInvoice>,
     acknowledged: Vec<Irn>,
@@ -309,8 +309,8 @@ impl ReadSet {
         wanted
     }
 
-    /// Adds identifiers that only the stored invoices tell. An update or a cancellation may name its invoice by another
-    /// number than the IRN, but runs are found by the IRN.
+    /// Adds the IRNs of the loaded invoices. A command may name its invoice by number, but runs and receipts are found
+    /// by IRN.
     fn add_stored(&mut self, tasks: &[Task<CommandEnvelope>], invoices: &[Invoice]) {
         if tasks.iter().any(|task| may_end_runs(task)) {
             self.run_irn_keys.extend(invoices.iter().map(|invoice| invoice.irn.key()));
@@ -348,7 +348,7 @@ fn may_end_runs(command: &TaxpayerCommand) -> bool {
     )
 }
 
-/// Returns a fault for each value in these commands that must be unique and that another taxpayer already has.
+/// Returns a fault for each unique value in these commands that another taxpayer already has.
 async fn conflicts(
     tx: &Transaction,
     start: &BatchStart<'_>,

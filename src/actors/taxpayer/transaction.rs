@@ -1,6 +1,5 @@
-//! One transaction for the commands of one or several taxpayers. It locks the taxpayers' lanes, reads the rows that the
-//! commands name, decides each command alone, writes all changes together and commits. No command gets its reply before
-//! the commit.
+//! One transaction for the commands of one or several taxpayers: locks the lanes, reads the rows, decides each command
+//! alone, writes all changes and commits. Replies are sent only after the commit.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,8 +23,8 @@ use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind, group};
 use crate::store::{events, idempotency};
 
-/// How long and how often the program checks whether a failed commit took effect. If this time passes without a result,
-/// the caller is told that the outcome is unknown.
+/// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
+/// outcome is unknown.
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
@@ -40,8 +39,7 @@ pub(super) struct Member<'a> {
     pub(super) tasks: &'a [Task<CommandEnvelope>],
 }
 
-/// What a member's commands resulted in: the taxpayer's cached state after the transaction, and one result for each
-/// command.
+/// The taxpayer's cached state after the transaction, and the result of each command.
 pub(super) struct Executed {
     pub(super) cached: CachedState,
     pub(super) results: CommandResults,
@@ -60,8 +58,8 @@ pub(super) async fn execute_alone(deps: &TaxpayerDeps, member: Member<'_>) -> Re
     Ok(Executed { cached, results })
 }
 
-/// Executes the commands of several taxpayers. Returns one entry for each member, in order; `None` means that the
-/// member was left out, because its lane is locked or one of its commands panicked.
+/// Executes the commands of several taxpayers. The entry of a member is `None` if it was left out, because its lane is
+/// locked or one of its commands panicked.
 pub(super) async fn execute_group(
     deps: &TaxpayerDeps,
     members: Vec<Member<'_>>,
@@ -83,8 +81,8 @@ pub(super) async fn execute_group(
     let (mut decided, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
     for (member, mut unit) in entered.members {
         let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &entered.stale);
-        // If a command panics, its member is left out and the member's unit of work is dropped, so none of its changes
-        // are written. The member's actor then executes the batch alone, and recovers if the command panics again.
+        // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
+        // recovers if the command panics again.
         if let Ok(decision) = catch_unwind(AssertUnwindSafe(decision)) {
             results.push(decision);
             units.push(unit);
@@ -102,13 +100,12 @@ pub(super) async fn execute_group(
 struct Entered<'a> {
     members: Vec<(Member<'a>, UnitOfWork)>,
     used_keys: Vec<String>,
-    /// The ids of commands that record a step of a run whose lane another process has taken over.
+    /// Ids of commands that record a step of a run whose lane another process has taken over.
     stale: Vec<CommandId>,
 }
 
-/// Reads everything that the members need after their lanes are locked. A cached state is reused if the version of the
-/// lane shows that no other process has written since. The idempotency keys are read last: if another replica commits
-/// the same request during these reads, its key is seen, so the command counts as a repetition and not as a conflict.
+/// Reads everything that the members need. The idempotency keys are read last: if another replica has just committed
+/// the same request, the key shows that the command is a repetition and not a conflict.
 async fn enter<'a>(
     deps: &TaxpayerDeps,
     tx: &Transaction,
@@ -136,8 +133,8 @@ async fn enter<'a>(
     Ok(Entered { members, used_keys, stale })
 }
 
-/// Locks the lanes of the runs whose steps are recorded. Returns the ids of the commands whose lane another process has
-/// taken over.
+/// Locks the lanes of the runs whose steps are recorded. Returns the commands whose lane another process has taken
+/// over.
 async fn stale_steps(
     tx: &Transaction,
     tasks: impl Iterator<Item = &Task<CommandEnvelope>>,
@@ -164,7 +161,7 @@ async fn finish(
 ) -> Result<Vec<CachedState>, StoreError> {
     if units.iter().all(|unit| unit.writes.is_empty()) {
         tx.rollback().await?;
-        // The rollback also undid the new versions of the lanes, so the cached states get the previous versions.
+        // The rollback also restored the lanes' versions, so the cached states get the previous versions.
         return Ok(units.into_iter().map(|unit| unit.cached.before_lock()).collect());
     }
     let wanted = units.iter().filter(|unit| unit.writes.wakes_endpoint()).count();
@@ -208,9 +205,8 @@ fn notify(
     }
 }
 
-/// Finds out whether a commit that returned an error took effect nevertheless. Locking the lane waits until the failed
-/// transaction has ended; after that, the event log and the idempotency keys show whether it was committed. Fails with
-/// `error` if it was not committed, and with `Unsettled` if the database stays unreachable.
+/// Finds out whether a commit that returned an error took effect. Locking the lane waits until the failed transaction
+/// has ended. Returns `Unsettled` if the database stays unreachable, and `error` if nothing was committed.
 async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],
@@ -227,8 +223,7 @@ async fn resolve_commit(
     Err(StoreError::Unsettled)
 }
 
-/// Returns true if the transaction was committed. A commit covers all members or none, so an event or an idempotency
-/// key of one member is enough to prove it.
+/// Returns true if the transaction was committed: one stored event or idempotency key of any member proves it.
 async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bool, StoreError> {
     let tx = deps.store.begin().await?;
     let mut was_committed = false;
@@ -245,8 +240,8 @@ async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bo
     Ok(was_committed)
 }
 
-/// Decides each command alone. The outcome of a step is refused as `Stale` if another process has taken over the run's
-/// lane. Of several commands with the same idempotency key, only the first is executed.
+/// Decides each command alone. Refuses a step as `Stale` if another process has taken over the run's lane. Of several
+/// commands with one idempotency key, only the first is executed.
 fn decide(
     tasks: &[Task<CommandEnvelope>],
     unit: &mut UnitOfWork,
@@ -262,8 +257,8 @@ fn decide(
     tasks.iter().map(result).collect()
 }
 
-/// Executes a command unless its idempotency key is already used, and stores the key with the answer. For a refused
-/// command nothing is stored here, because the HTTP layer stores the answer to a refusal.
+/// Executes a command unless its idempotency key is used, and stores the key with the answer. The answer to a refusal
+/// is stored by the HTTP layer instead.
 fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &[String]) -> CommandResult {
     let Some(idempotency) = &task.idempotency else {
         return execute(unit, task.id, task).map_err(CommandError::Refused);

@@ -1,6 +1,5 @@
-//! The unit of work of one batch: the rows that the commands of the batch read, and all changes that they have made so
-//! far. A command changes the unit of work only after its last check, so a refused command leaves no trace. Nothing
-//! here accesses the database.
+//! The unit of work of one batch: the rows that its commands read, and all changes so far. A command makes all checks
+//! before its first change, so a refused command changes nothing.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -40,8 +39,7 @@ pub(crate) struct UnitOfWork {
     pub(crate) items: Items,
     pub(crate) runs: Vec<Run>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
-    /// The IRNs whose confirmed receipt is already in the event log. Only IRNs that a command of the batch needs are
-    /// loaded.
+    /// The IRNs, among those that the batch needs, whose receipt is already in the event log.
     pub(crate) acknowledged: Vec<Irn>,
     /// How the ERP receives notifications. Loaded only if a command of the batch reads it.
     pub(crate) integration: Option<Integration>,
@@ -50,7 +48,7 @@ pub(crate) struct UnitOfWork {
     /// The outage events that this taxpayer received before this batch.
     pub(crate) sent_outages: Vec<OutageEvent>,
     pub(crate) ids: ReservedIds,
-    /// For each command that sets unique values: one fault for each value that another taxpayer already has.
+    /// For each command that sets unique values: a fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,
     pub(crate) writes: WriteSet,
 }
@@ -89,8 +87,7 @@ impl UnitOfWork {
         self.invoices.with_irn(irn)
     }
 
-    /// Finds the stored customer for the customer block of an invoice: by customer number, or by tax number if no
-    /// customer has the number.
+    /// Finds the stored customer by the number in `details`, or else by the tax number.
     pub(crate) fn customer(&self, details: &CustomerDetails) -> Option<&Customer> {
         self.customers.matching(details)
     }
@@ -117,7 +114,7 @@ impl UnitOfWork {
         ItemId(self.ids.items.next().unwrap_or_default())
     }
 
-    /// Returns one fault for each unique value of the command that another taxpayer already has.
+    /// Returns a fault for each unique value of the command that another taxpayer already has.
     pub(crate) fn conflicts(&self, command: CommandId) -> Faults {
         let found = self.conflicts.iter().find(|(id, _)| *id == command);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()

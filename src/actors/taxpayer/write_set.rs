@@ -1,5 +1,4 @@
-//! Everything that a batch writes, in one transaction. Most tables are written by a single statement for the rows of
-//! all taxpayers in the transaction.
+//! Everything that a batch writes. Most tables are written by one statement for all taxpayers of the transaction.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -50,7 +49,7 @@ use crate::webhook::SigningSecret;
 /// How long a replaced signing secret still signs notifications together with the new secret.
 const SECRET_OVERLAP: Duration = Duration::from_hours(24);
 
-/// The changes of a batch: ids of changed rows of the unit of work, and new rows.
+/// The changes of a batch: the ids of changed rows, and the new rows.
 #[derive(Debug, Default)]
 pub(crate) struct WriteSet {
     pub(crate) invoices: BTreeSet<InvoiceId>,
@@ -60,7 +59,7 @@ pub(crate) struct WriteSet {
     pub(crate) batches: Vec<Batch>,
     pub(crate) taxpayer: bool,
     pub(crate) new_contact: Option<NewContact>,
-    /// Set if the endpoint changed: a generated signing secret, which is used only if the endpoint is new.
+    /// Set if the endpoint has changed: a new signing secret, which is used only if the endpoint is new.
     pub(crate) endpoint: Option<SecretString>,
     pub(crate) integration: bool,
     pub(crate) events: Vec<Event>,
@@ -75,8 +74,7 @@ pub(crate) struct WriteSet {
     pub(crate) audit: Vec<AuditEntry>,
     /// The outage events that were emitted, with their sequence numbers in the event log.
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
-    /// The runs whose lanes become due. This is a set because PostgreSQL rejects a statement that upserts the same key
-    /// twice.
+    /// The runs whose lanes become due. A set, because PostgreSQL rejects a statement that upserts the same key twice.
     pub(crate) due_runs: BTreeSet<RunId>,
     pub(crate) released: Vec<RunLaneRelease>,
     /// New API keys in order; each one replaces the one before it.
@@ -94,7 +92,7 @@ pub(crate) struct RunLaneRelease {
     /// How long until the lane is due again. `None` if the lane does not become due by itself.
     pub(crate) delay: Option<Duration>,
     pub(crate) next_step: Option<&'static str>,
-    /// True if the work may have crashed a process. The next claim of the lane then takes it in isolation.
+    /// True if the work may have crashed a process. The lane is then run in isolation.
     pub(crate) is_isolated: bool,
 }
 
@@ -124,8 +122,8 @@ fn queue_entry(run: &Run) -> QueuedLane {
 }
 
 impl WriteSet {
-    /// Returns true if the endpoint's worker may have new work. A changed endpoint counts, because it may have been
-    /// enabled again while deliveries were waiting.
+    /// Returns true if the endpoint's worker may have new work. A changed endpoint may have been enabled again, with
+    /// deliveries waiting.
     pub(crate) fn wakes_endpoint(&self) -> bool {
         let replays = self.replays.len() + self.cancelled_replays.len();
         !self.deliveries.is_empty() || self.endpoint.is_some() || replays > 0
@@ -153,9 +151,8 @@ impl WriteSet {
     }
 }
 
-/// Writes the changes of all units of work. Each of the `slots` is a free worker that is reserved for an endpoint. For
-/// as many endpoint lanes as there are slots, this transaction also takes the lease if no process holds the lane.
-/// Returns for each unit how its endpoint's worker was woken, or `None` if the worker has no new work.
+/// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
+/// holds, one for each free worker. Returns how each unit's endpoint worker was woken, or `None` without new work.
 pub(crate) async fn flush(
     store: &Store,
     tx: &Transaction,
@@ -232,8 +229,7 @@ async fn write_events(
     for unit in units {
         outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
     }
-    // The endpoints are woken before the deliveries are added, because every writer that adds deliveries must have
-    // locked the endpoint's lane.
+    // Wakes the endpoints first, because this locks their lanes, and deliveries are added only under that lock.
     let wakes = wake_endpoints(tx, units, slots).await?;
     if let Some(now) = units.first().map(|unit| unit.now) {
         let deliveries: Vec<_> = units.iter().flat_map(|unit| &unit.writes.deliveries).collect();
@@ -283,7 +279,7 @@ impl UnitOfWork {
             }
         }
         if writes.endpoint.is_some() || !writes.secrets.is_empty() {
-            // Locks the lane before the endpoint's own row, the same order as in the endpoint's worker, so that the two
+            // Locks the lane before the endpoint's own row. The endpoint's worker locks in the same order, so the two
             // cannot deadlock.
             lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
         }

@@ -79,7 +79,7 @@ async fn the_snapshot_shows_the_failed_actor_first_and_counts_the_others() {
     assert_eq!(snapshot["counters"]["escalations"], 1);
 }
 
-/// An actor that panics if the message asks for it, and then in each of the next `panics_left` restarts.
+/// An actor that panics when the message says so, and then in each of the next `panics_left` restarts.
 struct Brittle {
     node: Node,
     panics_left: u32,
@@ -204,9 +204,8 @@ async fn a_panic_is_logged_once_with_its_text_and_location() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // While only one tracing subscriber exists, the first thread that reaches a log statement decides for all threads
-    // whether the statement is enabled. That thread may belong to another test and have no subscriber; it would then
-    // disable the statement for this test. A second subscriber prevents this.
+    // With only one tracing subscriber, another test's thread without a subscriber could disable the log statement for
+    // all threads. With a second subscriber, tracing asks each thread.
     let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
     let _scope = tracing::subscriber::set_default(subscriber);
     let (_tree, _node, address) = brittle(0);

@@ -12,7 +12,7 @@ fn resident_kb() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A command of 16 KiB. The test counts the commands in memory by the reference count of `_alive`.
+/// A command of 16 KiB. The reference count of `_alive` shows how many commands are in memory.
 struct LargeCommand {
     bytes: Vec<u8>,
     _alive: Arc<()>,
@@ -73,8 +73,8 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     assert_eq!(answered + busy, 50_000);
     assert!(busy > 1_000 && answered >= 64, "{busy} refused, {answered} answered");
     assert!(admitted_peak <= 64, "{admitted_peak} in flight");
-    // The limit is above the 64 commands in flight, because the commands of the last batch and of the requests that
-    // were not polled yet are in memory too.
+    // The limit is well above the 64 commands in flight, because commands that have just been answered or not yet been
+    // refused are in memory too.
     assert!(alive_peak <= 1_000, "{alive_peak} commands in memory");
     let counters = tree.counters().snapshot();
     assert_eq!((counters.commands_refused_key, counters.commands_answered), (busy, answered));

@@ -80,7 +80,7 @@ pub(super) fn change_profile(
     Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
 }
 
-/// In a profile, the taxpayer's email is the field `business_email`, so the fault must name that field.
+/// Renames the fault: in a profile, the taxpayer's email is the field `business_email`.
 fn as_business_email(fault: &Fault) -> Fault {
     Fault::new("business_email", fault.rule(), "The business_email has already been taken.")
 }
@@ -119,8 +119,7 @@ pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> A
     AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id)
 }
 
-/// Records the result of a verification. Once the taxpayer is verified, no later result changes that. If the taxpayer
-/// was unverified, a positive result makes it verified.
+/// Records the result of a verification. Once the taxpayer is verified, no later result changes that.
 pub(super) fn record_verification(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -146,8 +145,8 @@ pub(super) fn record_verification(
     Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
 }
 
-/// Returns the event for a change of the verification, if there is one. A change to verified gives no event if the
-/// verification was only pending and the policy let the taxpayer work meanwhile: then nothing changes for the taxpayer.
+/// Returns the event for a changed verification. A pending taxpayer that the policy already lets work gets no event
+/// when it is verified, because nothing changes for it.
 fn verification_event(
     before: Verification,
     after: Verification,

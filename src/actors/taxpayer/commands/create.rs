@@ -1,5 +1,5 @@
-//! Creation of one invoice or of a batch: checks the account, looks for a duplicate, and resolves the customer, the
-//! items and the IRN. A batch is one command: either all of its items are stored, with their results, or none.
+//! Creates one invoice or a batch: checks the account, looks for a duplicate, and resolves the customer, the items and
+//! the IRN. A batch is one command, so its results are stored together or not at all.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -114,16 +114,15 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
     }
 }
 
-/// Finds the existing invoice with the draft's number or IRN. If the number and the IRN belong to two different
-/// invoices, the IRN decides if the caller has sent one (Create Full); otherwise the number decides.
+/// Finds the existing invoice with the draft's number or IRN. If these belong to two invoices, an IRN that the caller
+/// has sent decides, or else the number.
 fn find_existing<'a>(uow: &'a UnitOfWork, draft: &Draft, irn: &Irn) -> Option<&'a Invoice> {
     let by_number = || uow.invoices.with_number(&draft.invoice_no);
     let by_irn = || uow.invoice_with_irn(irn);
     if draft.irn.is_some() { by_irn().or_else(by_number) } else { by_number().or_else(by_irn) }
 }
 
-/// Compares a draft with an existing invoice. An edited invoice always counts as different, because it no longer has
-/// the content with which it was created.
+/// Compares a draft with an existing invoice. An edited invoice is always different, because its first content is gone.
 fn compare(draft: &Draft, existing: &Invoice) -> Duplicate {
     let is_identical = existing.edited_at.is_none() && draft.digest() == existing.content_digest;
     if is_identical { Duplicate::Identical } else { Duplicate::Different }

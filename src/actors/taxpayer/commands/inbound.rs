@@ -1,5 +1,5 @@
-//! The commands that record what the authority reports outside a run: transmissions and receipts, supplier invoices,
-//! outages. Reports may arrive repeatedly and in any order; each fact is recorded once and emits its event once.
+//! Records what the authority reports outside a run: transmissions, receipts, supplier invoices and outages. Reports
+//! may repeat and arrive in any order, so each fact is recorded once and emits its event once.
 
 use serde_json::{Value, json};
 
@@ -29,8 +29,7 @@ pub(super) fn record_transit(
     let has_ended = end_run(uow, irn);
     match uow.invoice_with_irn(irn).cloned() {
         Some(invoice) if invoice.status.stage() < Some(Stage::Transmitted) => {
-            // For a cancelled invoice `reach` returns a refusal, and the invoice stays cancelled. The refusal is
-            // dropped, because no caller waits for it.
+            // For a cancelled invoice `reach` returns a refusal, which nobody waits for. The invoice stays cancelled.
             let _ = reach(uow, cause, invoice, Stage::Transmitted);
         }
         None if has_ended => reach_unknown(uow, cause, irn, Stage::Transmitted),
@@ -39,8 +38,8 @@ pub(super) fn record_transit(
     if is_delivered { record_receipt(uow, cause, irn) } else { CommandReply::Done }
 }
 
-/// Completes a transmission run that stopped before the authority's answer arrived. An open run is left alone, because
-/// it learns the outcome itself. Returns true if a run was completed.
+/// Completes a transmission run that stopped before the authority's answer arrived. An open run learns the outcome
+/// itself. Returns true if a run was completed.
 fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
     let stopped = run.filter(|run| !run.state.is_open() && !run.done.contains(&Step::Send)).cloned();
@@ -50,9 +49,8 @@ fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     true
 }
 
-/// Records that the receipt of an invoice was confirmed, unless this is already recorded. The confirmation is stored as
-/// a step of the transmission (or else of the submission) and as the authority status of the invoice. If there is
-/// neither a run nor a stored invoice, only the event in the log shows that the receipt was confirmed.
+/// Records that the receipt of an invoice was confirmed, unless this is already recorded: in the run, in the invoice's
+/// authority status and as an event. An IRN without a stored run and invoice gets only the event.
 pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) -> CommandReply {
     let runs = [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
     let invoice = uow.invoice_with_irn(irn).cloned();
@@ -106,8 +104,8 @@ pub(super) fn receive_supplier_invoice(
     Ok(CommandReply::Done)
 }
 
-/// Records that the authority has our acknowledgement. If several requests acknowledge the same invoice, the
-/// first one recorded wins, whatever the authority answered to the other requests.
+/// Records that the authority has our acknowledgement. Of several acknowledgements of an invoice, the first one
+/// recorded counts.
 pub(super) fn acknowledge_supplier_invoice(
     uow: &mut UnitOfWork,
     cause: CommandId,

@@ -11,8 +11,8 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 
-/// Replaces the integration. A secret that was not sent keeps its stored value, if the type of authentication and the
-/// origin stay the same.
+/// Replaces the integration. An absent secret keeps its stored value, if the type of authentication and the origin stay
+/// the same.
 pub(super) fn set(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -47,9 +47,8 @@ pub(super) fn set(
     Ok(CommandReply::Integration(Box::new(integration)))
 }
 
-/// Returns the origin to which the credentials may be sent: the origin that the operator named, or the origin of the
-/// current URL. Refuses if neither exists, because otherwise the first caller who sets a URL would choose where the
-/// credentials are sent.
+/// Returns the origin to which the credentials may be sent: the one that the operator named, or that of the current
+/// URL. Refuses without either, because otherwise the next caller who sets a URL would choose the origin.
 fn origin(uow: &UnitOfWork, change: &IntegrationChange) -> Result<Option<Origin>, Refusal> {
     if change.auth.kind() == AuthType::None {
         return Ok(None);
@@ -63,9 +62,8 @@ fn origin(uow: &UnitOfWork, change: &IntegrationChange) -> Result<Option<Origin>
     origin.map(Some).ok_or_else(unknown)
 }
 
-/// Replaces the used refresh token with the new one. Drops the new token if the used token is no longer stored. The
-/// token is replaced even if an operator has changed other settings since, because the used token does not work any
-/// more.
+/// Replaces the used refresh token with the new one, even if an operator has changed other settings since. Drops the
+/// new token if the used one is no longer stored.
 pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) -> CommandReply {
     let stored = uow.integration.as_ref();
     let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&token.used, &token.given)?)));
@@ -75,8 +73,8 @@ pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) ->
     CommandReply::Done
 }
 
-/// Returns the refusal for secrets that were not sent and whose stored values may not be kept. `other` is the origin
-/// for which the stored values were set, if it differs from the new origin.
+/// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored
+/// values, if it differs from the new origin.
 fn missing(names: &[&'static str], other: Option<&Origin>) -> Refusal {
     let why = other.map(|other| format!(": the stored one is for {other}")).unwrap_or_default();
     let fault = |name: &&str| {

@@ -1,5 +1,5 @@
-//! An operator's actions on a run. The taxpayer actor decides both the action and the outcome of a call in flight, one
-//! after the other, so the second decision takes the first into account.
+//! An operator's actions on a run. The taxpayer actor decides the action and the outcome of a call in flight one after
+//! the other, so whichever is second takes the first into account.
 
 use crate::actors::taxpayer::command::{CommandReply, OperatorActionRequest};
 use crate::actors::taxpayer::commands::payment;
@@ -39,8 +39,7 @@ pub(super) fn apply(
     Ok(CommandReply::Run(Box::new(run)))
 }
 
-/// Shows the state of the run as the invoice's authority status, except for a relayed payment, which does not affect
-/// that status.
+/// Shows the state of the run as the invoice's authority status. A relayed payment does not affect that status.
 fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
     if run.operation == Operation::Payment {
         return;

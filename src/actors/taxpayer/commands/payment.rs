@@ -1,5 +1,5 @@
 //! Payments: the ledger entry and the events of a payment. An invoice also takes over the payment status that was
-//! relayed to the authority or that was signed with the invoice.
+//! relayed to the authority or signed.
 
 use serde_json::{Value, json};
 
@@ -65,8 +65,7 @@ fn post(
     uow.put_invoice(invoice.clone());
 }
 
-/// Checks that the invoice could take over the relayed payment status. A status that the invoice already has is always
-/// permitted.
+/// Checks that the invoice could take over the relayed payment status, unless it already has this status.
 pub(super) fn check_preconditions(
     uow: &UnitOfWork,
     document: &Value,
@@ -79,8 +78,8 @@ pub(super) fn check_preconditions(
     invoice.clone().paid(order.payment_status.into(), uow.now).map(drop)
 }
 
-/// Returns true if the run has relayed the same payment, the payment was PAID, and the invoice (if it is stored) shows
-/// it as paid. The authority never changes PAID again, so there is nothing left to relay.
+/// Returns true if the run has relayed the same payment and it was PAID, and a stored invoice is paid too. The
+/// authority never changes PAID, so there is nothing left to relay.
 pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
     let is_paid = || {
         let order = RelayedPayment::of(&run.document);
@@ -94,9 +93,8 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
     run.operation == Operation::Payment && is_relayed && is_paid() && follows()
 }
 
-/// Makes the invoice take over the payment that the run relayed. A refused payment needs no event, because its caller
-/// gets the refusal in the reply. A run that pauses after an error emits an event, because no caller waits for it any
-/// more.
+/// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
+/// gets the refusal. A paused run emits one, because no caller waits for it any more.
 pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict: &StepResult) {
     let Some(order) = RelayedPayment::of(&run.document) else { return };
     match verdict {
@@ -118,8 +116,8 @@ pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict:
     }
 }
 
-/// Sets the payment status of the invoice to the one that was relayed to the authority. If the workflow status no
-/// longer permits a payment, the payment is changed without changing the workflow status.
+/// Makes the invoice take over the relayed payment status, even if its workflow status no longer permits a payment. The
+/// workflow status then stays.
 fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
     if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
         return;
@@ -129,15 +127,14 @@ fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &Relaye
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))
     });
-    // This cannot fail: a relayed status never adds more than the amount that is left to pay.
+    // Cannot fail: a relayed payment never exceeds the amount that is left to pay.
     let Ok((invoice, posting)) = taken else { return };
     let note = PostingNote { reference: None, remark: order.remark.clone() };
     post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
 }
 
-/// Makes the invoice take over the payment status that was signed with the invoice. PAID pays the amount that is left,
-/// like for an invoice that is created as paid. PENDING changes nothing, because it is the default of a submission. A
-/// run signs once, so the payment is posted once.
+/// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
+/// the default of a submission, changes nothing.
 pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
     let signed = run.document.get("payment_status").and_then(Value::as_str);
     let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };
@@ -151,7 +148,7 @@ pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
     post(uow, cause, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
 }
 
-/// Returns the payment fields of an event about an IRN that belongs to no stored invoice.
+/// Returns the payment fields of an event about an invoice that is not stored.
 fn without_invoice(order: &RelayedPayment) -> Value {
     json!({
         "payment_status": order.payment_status, "amount": Value::Null, "reference": Value::Null,
@@ -159,7 +156,7 @@ fn without_invoice(order: &RelayedPayment) -> Value {
     })
 }
 
-/// Emits an event about the IRN of the run, with the invoice if the invoice is stored.
+/// Emits an event about the run's IRN, with the invoice if it is stored.
 fn emit_about_run(uow: &mut UnitOfWork, cause: CommandId, run: &Run, kind: EventKind, extra: Value) {
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
         uow.emit_about(cause, kind, &invoice, extra);

@@ -19,7 +19,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
 use crate::store::runs::CompletedStep;
 
-/// Opens a run, joins the run that the invoice already has for this operation, or reopens that run if it ended without
+/// Opens a run. If the invoice already has a run for this operation, joins it, or reopens it if it ended without
 /// success.
 pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<CommandReply, Refusal> {
     let request = &request.clone().spelled(canonical_irn(uow, request));
@@ -35,8 +35,7 @@ pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<Command
         }
         Some(run) if run.digest == request.digest() => match run.state {
             RunState::Running | RunState::Succeeded => return Ok(reply(run)),
-            // A waiting submission keeps its schedule. A waiting run of another operation is retried at once on every
-            // request.
+            // A waiting submission keeps its schedule. Any other waiting run is retried at once on every request.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
             RunState::Waiting => run.due_now(uow.now),
             // A quarantined run is not reopened here: only an operator can resume it.
@@ -70,8 +69,8 @@ fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
     uow.deadlines.of_document(&request.document, category, uow.now)
 }
 
-/// Returns the one spelling of the IRN that the authority gets: the spelling of the stored invoice, or of the
-/// submission, or of this request, whichever exists first in this order.
+/// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,
+/// else of the submission, else of this request.
 fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
     let stored = uow.invoice_with_irn(&request.irn).map(|invoice| &invoice.irn);
     let submitted = || uow.run(Operation::Submit, &request.irn).map(|run| &run.irn);
@@ -102,8 +101,7 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
     }
 }
 
-/// Records the outcome of a step. If the run has ended or its content was replaced during the call, the outcome does
-/// not change the run or the invoice.
+/// Records the outcome of a step. Nothing else changes if the run has ended or got new content during the call.
 pub(super) fn record(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -136,7 +134,7 @@ pub(super) fn record(
 }
 
 /// Makes a stopped run due, so that it asks the authority for the invoice's state. Does nothing if the run has changed
-/// since the caller read it.
+/// since the sender read it.
 pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<CommandReply, Refusal> {
     let run = uow.runs.iter().find(|run| run.id == recheck.run).cloned().ok_or(Refusal::RunNotFound)?;
     let has_changed = run.updated_at != recheck.seen;
@@ -209,8 +207,8 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
     }
 }
 
-/// Moves the invoice to a stage. Emits one event for the new status and one for the stage. If the invoice is already at
-/// a later stage (for example a submission after a report), only the event of the stage is emitted.
+/// Moves the invoice to a stage and emits the events of the new status and the stage. An invoice that is already at a
+/// later stage keeps its status, and only the event of the stage is emitted.
 pub(super) fn reach(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -231,7 +229,7 @@ pub(super) fn reach(
     Ok(())
 }
 
-/// Handles an invoice that was cancelled during the call: emits the event of the stage and keeps the status cancelled.
+/// Emits the event of the stage for an invoice that was cancelled during the call. The invoice stays cancelled.
 fn reach_cancelled(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -244,7 +242,7 @@ fn reach_cancelled(
     uow.emit_about(cause, stage_event(stage), &invoice, extra);
 }
 
-/// Emits the event of a stage for an IRN that belongs to no stored invoice.
+/// Emits the event of a stage for an invoice that is not stored.
 pub(super) fn reach_unknown(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn, stage: Stage) {
     let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
     uow.emit(cause, stage_event(stage), Some(irn), data);
@@ -268,8 +266,8 @@ pub(super) fn stop(uow: &mut UnitOfWork, cause: CommandId, run: &Run, status: Au
     }
 }
 
-/// Sets the authority status of the invoice and keeps the workflow status. Does nothing if the authority has already
-/// reported the transmission or the receipt: a run that still waits for its own answer must not undo that.
+/// Sets the authority status of the invoice. Does nothing if the authority has already reported the transmission or the
+/// receipt, because a run that still waits for its answer must not undo that.
 pub(super) fn show_authority_status(
     uow: &mut UnitOfWork,
     mut invoice: Invoice,

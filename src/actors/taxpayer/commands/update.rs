@@ -1,5 +1,4 @@
-//! The commands that change an invoice: its status, or its customer, lines and details. Each of them may cancel a
-//! submission that is still open.
+//! Changes an invoice: its status, or its customer, lines and details. May cancel a submission that is still open.
 
 use serde_json::json;
 
@@ -41,8 +40,8 @@ pub(super) fn set_status(
     Ok(CommandReply::Invoice(Box::new(invoice)))
 }
 
-/// Cancels the submission run and the report run of a cancelled invoice. A run whose call may have reached the
-/// authority is not cancelled: it continues until its outcome is known. Returns true if a run was cancelled.
+/// Cancels the submission and the report of a cancelled invoice. A run whose call may have reached the authority
+/// continues until its outcome is known. Returns true if a run was cancelled.
 fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     let runs =
         [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());
@@ -84,9 +83,8 @@ pub(super) fn revise(
     Ok(CommandReply::Revised(Box::new(Revised { invoice, withdrawn })))
 }
 
-/// Returns the invoice's submission if it has not ended, because it would sign the previous content; the caller cancels
-/// it. Refuses the update if the authority has signed or may have signed the invoice. The submission is found by IRN,
-/// so this also works if the invoice was stored only after its submission.
+/// Returns the submission that the caller must cancel, because it would sign the previous content. Refuses the update
+/// if the authority has signed or may have signed the invoice.
 fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run>, Refusal> {
     let Some(run) = uow.run(Operation::Submit, &invoice.irn) else { return Ok(None) };
     if !run.is_replaceable() {

@@ -1,6 +1,5 @@
-//! The commands about the webhook endpoint: its settings, its secret, disabling and enabling, and replays of its
-//! events. A replay is only recorded here, together with the sequence number of the last event at this moment. The
-//! worker that holds the endpoint's lane carries the replay out.
+//! The commands about the webhook endpoint and its replays. A replay is only recorded here; the endpoint's worker
+//! carries it out.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -18,8 +17,8 @@ use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::webhook::SigningSecret;
 
-/// Creates the endpoint at the first call, and changes its URL, events and schedule at later calls. Every call also
-/// enables the endpoint, because a caller who sets the URL wants notifications to be sent to it.
+/// Sets the URL, events and schedule, and creates the endpoint at the first call. Every call also enables the endpoint,
+/// because a caller who sets the URL wants notifications there.
 pub(super) fn set(
     uow: &mut UnitOfWork,
     cause: CommandId,
@@ -74,8 +73,8 @@ pub(super) fn rotate_secret(
     Ok(CommandReply::Done)
 }
 
-/// Emits the event that the webhook was changed: the ids, the origin of the URL and the names of the changed fields.
-/// The path of the URL is left out, because it may contain a secret of the receiver.
+/// Emits the event that the webhook was changed. It names the origin of the URL only, because the path may contain a
+/// secret of the receiver.
 pub(super) fn emit_updated(uow: &mut UnitOfWork, cause: CommandId, changed: &[&str]) {
     let endpoint = uow.cached.endpoint.as_ref();
     let data = json!({
@@ -90,7 +89,7 @@ pub(super) fn emit_updated(uow: &mut UnitOfWork, cause: CommandId, changed: &[&s
 /// Disables the endpoint, unless it was changed since `as_of`.
 pub(super) fn disable(uow: &mut UnitOfWork, as_of: Timestamp, reason: &str) -> Result<CommandReply, Refusal> {
     let mut endpoint = uow.cached.endpoint.clone().ok_or(Refusal::WebhookNotConfigured)?;
-    // Compares microseconds, because the database stores no more, while the cached endpoint may have nanoseconds.
+    // Compares microseconds, because the cached endpoint may have nanoseconds, which the database does not store.
     let is_changed = endpoint.updated_at.as_microsecond() != as_of.as_microsecond();
     if is_changed || !endpoint.is_active {
         return Ok(CommandReply::Done);
@@ -103,15 +102,14 @@ pub(super) fn disable(uow: &mut UnitOfWork, as_of: Timestamp, reason: &str) -> R
     Ok(CommandReply::Done)
 }
 
-/// Stores the endpoint. The secret generated here is used only if the endpoint is new.
+/// Stores the endpoint. A new endpoint gets the secret generated here; an existing one keeps its own.
 fn put_endpoint(uow: &mut UnitOfWork, endpoint: Endpoint) {
     uow.writes.endpoint = Some(SigningSecret::generate(&mut clock::chance()).text());
     uow.cached.endpoint = Some(endpoint);
 }
 
-/// Enables the endpoint and starts a replay if `scope` is given. A `Failed` replay covers the whole log. A `Missing` or
-/// `All` replay begins where the log ended when the endpoint was last disabled, or at the beginning of the log if the
-/// endpoint was never disabled.
+/// Enables the endpoint and starts a replay if `scope` is given. A `Failed` replay covers the whole log, the others the
+/// events since the endpoint was last disabled.
 pub(super) fn enable(uow: &mut UnitOfWork, scope: Option<ReplayScope>) -> Result<CommandReply, Refusal> {
     let endpoint = configured(uow)?;
     let enabled = endpoint.clone().enabled(uow.now);
@@ -145,8 +143,8 @@ pub(super) fn replay(uow: &mut UnitOfWork, request: &NewReplay) -> Result<Comman
     Ok(CommandReply::Replay(Box::new(replay)))
 }
 
-/// Cancels a replay. Deliveries that the replay has already queued are still sent. The worker of the endpoint may
-/// advance the replay at the same time, so the database row is updated only if the replay is still open.
+/// Cancels a replay; deliveries already queued are still sent. The endpoint's worker may finish the replay at the same
+/// time, so the row is updated only if the replay is still open.
 pub(super) fn cancel_replay(uow: &mut UnitOfWork, id: uuid::Uuid) -> Result<CommandReply, Refusal> {
     let now = uow.now;
     let found = uow.replays.iter_mut().find(|replay| replay.id == id && replay.is_open());
