@@ -1,6 +1,5 @@
-//! The calls to the authority, one method each. A method makes its call once and never retries.
-//!
-//! This file holds the authority's names (paths and fields) and decides for each call which answers are a success.
+//! The calls to the authority, one method each. A method makes its call once and never retries. Paths, field names, and
+//! the answers that count as a success are defined here.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -19,8 +18,8 @@ use crate::authority::wire::{
 use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: checks that this IRN may be used. Fails with `Unknown` if the IRN may be signed
-    /// already; the caller then asks `confirm`.
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. For an IRN that may already be signed it fails
+    /// with `Unknown`, and the caller asks `confirm`.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
@@ -39,8 +38,8 @@ impl Authority {
         .await
     }
 
-    /// `POST /invoice/sign`: signs a document. For a document that is signed already it may fail with `Unknown`; the
-    /// caller then asks `confirm`.
+    /// `POST /invoice/sign`: signs a document. If the document may already be signed, it fails with `Unknown`, and the
+    /// caller asks `confirm`.
     pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
             AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").body(document),
@@ -74,8 +73,8 @@ impl Authority {
         self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`: returns true if the authority answers `ok: true`. Another answer,
-    /// or a 5xx, means that the authority's system is unhealthy.
+    /// `GET /invoice/transmit/self-health-check`: returns true if the answer says `ok: true`, and false if it does not
+    /// or is a 5xx.
     pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,
@@ -104,7 +103,8 @@ impl Authority {
         .await
     }
 
-    /// `PATCH /invoice/transmit/{irn}`: confirms that the invoice was received. Confirming it again is not a failure.
+    /// `PATCH /invoice/transmit/{irn}`: confirms that the invoice was received. A repeated confirmation is a success
+    /// too.
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
         let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
@@ -156,8 +156,8 @@ impl Authority {
             .await
     }
 
-    /// `POST /vat/postpayment`: sends a VAT report. The authority does not specify the body of the answer, so every
-    /// answer that does not say `ok: false` is a success.
+    /// `POST /vat/postpayment`: sends a VAT report. The body of the answer is not specified, so every 2xx that does not
+    /// say `ok: false` is a success.
     pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
         let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
         self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
@@ -178,8 +178,8 @@ impl Authority {
     }
 }
 
-/// Encodes an IRN as one segment of a path. Some texts, such as `..`, cannot be a segment. No IRN looks like that, so this
-/// returns `NotFound` and the authority is not called.
+/// Encodes text as one segment of a path. A text that cannot be a segment, such as `..`, cannot be an IRN either, so it
+/// gives `NotFound` without a call.
 fn path_part(text: &str) -> Result<String, AuthorityFailure> {
     path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),
@@ -195,7 +195,6 @@ fn parse_data<T: DeserializeOwned>(answer: AuthorityAnswer) -> Option<T> {
     serde_json::from_value(answer.data).ok()
 }
 
-/// Returns the message of a successful answer.
 fn message_of(answer: &AuthorityAnswer) -> String {
     let words = answer.message.as_str().or_else(|| answer.data.get("message")?.as_str());
     words.unwrap_or("ACKNOWLEDGED").to_owned()
@@ -216,7 +215,6 @@ mod tests {
     const IRN: &str = "INV/1-1A2B3C4D-20260101";
     const OK: &str = r#"{"code":200,"data":{"ok":true}}"#;
 
-    /// Returns the request line and the body of each request.
     fn requests_of(server: &Server) -> Vec<(String, String)> {
         let split = |request: &String| {
             let (head, body) = request.split_once("\r\n\r\n").unwrap();

@@ -1,8 +1,6 @@
 //! The client of the authority, and the one path that every call takes: admission, HTTP exchange, classification,
-//! counters, log line.
-//!
-//! The client follows no redirects and ignores the system's proxy settings. Secrets are sent only in headers that are
-//! marked as sensitive, so that they do not appear in logs.
+//! counters, log line. The client follows no redirects and uses no proxy. The headers with secrets are marked as
+//! sensitive, so that they do not appear in logs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,13 +30,12 @@ use crate::domain::kernel::clock::SharedClock;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept. Gateways keep unused connections longer, so a call rarely meets one that
-/// the gateway has closed.
+/// How long an unused connection is kept. Gateways keep it longer, so a call rarely meets a connection that the gateway
+/// has closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
 
-/// The reasons why no client can be built from the settings.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityBuildError {
     #[error("the authority's base URL must be http or https, with a host, without query and fragment")]
@@ -73,11 +70,8 @@ struct ClientInner {
 }
 
 impl Authority {
-    /// Builds a client. `base_url` is the authority's address without `/api/v1`, either from the settings or that of
-    /// the embedded simulator.
-    ///
-    /// # Errors
-    /// When a setting cannot be used, or the system has no usable certificates.
+    /// Builds a client. `base_url` is the authority's address without `/api/v1`. Fails if a setting cannot be used or
+    /// the system has no usable certificates.
     pub fn new(
         base_url: &Url,
         settings: &AuthoritySettings,
@@ -116,8 +110,7 @@ impl Authority {
         self.inner.admission.limit_views()
     }
 
-    /// Returns the number of calls and their total duration for each pair of operation and outcome, including the pairs
-    /// without any call.
+    /// Returns the number of calls and their total duration for each operation and outcome.
     pub fn call_stats(&self) -> Vec<CallStats> {
         self.inner.call_counters.all()
     }
@@ -133,8 +126,8 @@ impl Authority {
         Err(CryptoError::OtherDocument)
     }
 
-    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. The request carries no keys, and neither
-    /// the limits nor the breakers apply to it.
+    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. The request has no keys, and limits and
+    /// breakers do not apply to it.
     pub async fn alive(&self) -> bool {
         let wait = self.inner.timeout.min(ALIVE_MAX);
         let request = self.inner.http.get(format!("{}/api", self.inner.root)).timeout(wait);
@@ -186,8 +179,8 @@ impl Authority {
         result
     }
 
-    /// Makes a liveness check if many calls fail and a few documents or accounts may be the cause. The check concerns
-    /// no document and no account, so it shows whether the authority itself fails.
+    /// Makes a liveness check if many calls fail but a few documents or accounts may be the cause. The check uses
+    /// neither, so it shows whether the authority itself fails.
     async fn check_liveness_if_doubtful(&self, operation: Operation) {
         if self.inner.admission.should_check_liveness(operation) {
             let is_alive = self.alive().await;
@@ -284,7 +277,6 @@ mod tests {
     use crate::domain::kernel::clock::{MockClock, SystemClock};
     use crate::domain::kernel::ids::TaxpayerId;
 
-    /// Returns the URL of a port on which nothing listens.
     fn closed() -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())

@@ -10,8 +10,7 @@ use crate::authority::transport::classify;
 use crate::authority::transport::exchange::RawResponse;
 use crate::authority::wire::{Confirmation, Entity, InTransit, Parties, SearchPage};
 
-/// Parses the bytes as a key file, as an answer with each kind of data, and as an answer to each operation with several
-/// statuses.
+/// Parses the bytes as a key file and as an answer to each operation.
 pub(crate) fn read_answer(text: &[u8]) {
     drop(CryptoKeys::parse(text));
     let Some(answer) = AuthorityAnswer::parse(text) else { return };

@@ -1,5 +1,4 @@
-//! The operations of the authority, and the effect that a failed call of each operation may have had. Paths and
-//! bodies are in `calls`.
+//! The operations of the authority, and the effect that a failed call may have had.
 
 /// One kind of call to the authority. Each operation has its own breaker, limit and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,19 +20,19 @@ pub enum Operation {
     Entity,
 }
 
-/// The effect that a call may have had if its answer is missing.
+/// The effect that a call may have had although it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EffectKind {
-    /// The call only reads, so it never has an effect.
+    /// Only reads, so there is no effect.
     Read,
-    /// The call has no effect, but a refusal may mean that the IRN is signed already.
+    /// Has no effect, but its refusal may mean that the IRN is already signed.
     Claim,
-    /// The call may have taken effect although its answer is missing.
+    /// May have taken effect although there was no answer.
     Effect,
 }
 
 impl Operation {
-    /// Every operation, in the order of the discriminants, so that `operation as usize` is its index.
+    /// All operations. `operation as usize` is the index of an operation in this list.
     pub const ALL: [Self; 15] = [
         Self::ValidateIrn,
         Self::Validate,
@@ -137,7 +136,7 @@ impl ResourceList {
         Self::ALL.into_iter().find(|list| list.name() == name)
     }
 
-    /// The list's name in the authority's paths. For two lists it differs from ours.
+    /// The list's name in the authority's paths, which for two lists is not ours.
     pub fn upstream_name(self) -> &'static str {
         match self {
             Self::ProductCodes => "hs-codes",

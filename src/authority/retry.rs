@@ -1,8 +1,5 @@
 //! Computes the delays between tries. A delay is random, its upper bound doubles with each try, and it is never shorter
-//! than a Retry-After. When a total time is used up, no further try is made.
-//!
-//! Only this file uses the crate `backoff`, and only to compute the growing interval. Nothing sleeps here, and
-//! randomness is an argument.
+//! than a Retry-After.
 
 use std::time::Duration;
 
@@ -15,23 +12,22 @@ use crate::domain::kernel::jitter::up_to;
 /// After this many doublings every interval has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
 
-/// When to retry a call and when to give up (`pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`).
+/// The delays between tries and the time after which to give up (`pipeline.retry_initial_ms`, `retry_max_s` and
+/// `give_up_after_s`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The longest delay after the first failed try.
+    /// The upper bound of the delay after the first failed try.
     pub initial: Duration,
-    /// The longest delay after any try.
+    /// The upper bound of every delay.
     pub max: Duration,
     /// No try starts later than this time after the first try.
     pub give_up_after: Duration,
 }
 
 impl RetryPolicy {
-    /// Returns the delay after `attempts` failed tries, or `None` if the time is used up.
-    ///
-    /// `elapsed` is the time since the first try. `jitter` is a random number over the whole range of u32; it selects a
-    /// delay between zero and the current interval. If `retry_after` is given, the delay is `retry_after` plus a random
-    /// part of `initial`, so that callers with the same `retry_after` do not all call at the same moment.
+    /// Returns the delay after `attempts` failed tries and the time `elapsed` since the first try, or `None` after
+    /// `give_up_after`. `jitter`, a random u32, selects a delay from zero to the current interval. A `retry_after` is
+    /// lengthened by up to `initial`, so that its receivers do not all call at once.
     pub fn delay(
         &self,
         attempts: u32,
@@ -46,8 +42,8 @@ impl RetryPolicy {
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
     }
 
-    /// Returns the longest delay after `attempts` failed tries: `initial` after the first try, doubled for each
-    /// further try, at most `max`.
+    /// Returns the upper bound of the delay after `attempts` failed tries: `initial`, doubled for each try after the
+    /// first.
     fn interval(&self, attempts: u32) -> Duration {
         let mut intervals = ExponentialBackoffBuilder::<SystemClock>::new()
             .with_initial_interval(self.initial.min(self.max))

@@ -30,16 +30,14 @@ pub(crate) enum Behaviour {
     Endless,
     /// Takes time to answer each request, as [`BusyServer`] describes.
     Busy(BusyServer),
-    /// Writes the bytes of the first entry whose text is part of the request line. Closes the connection if no entry
-    /// matches.
+    /// Writes the bytes of the first entry whose text is in the request line. Without a match, closes the connection.
     ByPath(Vec<(&'static str, Vec<u8>)>),
-    /// Like `ByPath`, but each further request gets the bytes of the next matching entry. The last matching entry
-    /// repeats.
+    /// Like `ByPath`, but a further request gets the next matching entry. The last one repeats.
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
-/// A server that handles `workers` requests at a time and takes the time `work` for each. Further requests wait; if
-/// `rejects` is set, they get a 429 instead.
+/// A server that handles `workers` requests at a time, each for the time `work`. Further requests wait, or get a 429 if
+/// `rejects` is set.
 #[derive(Debug, Clone)]
 pub(crate) struct BusyServer {
     workers: Arc<Semaphore>,
@@ -87,7 +85,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that handles every request in this way.
     pub(crate) async fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -189,7 +186,7 @@ async fn serve(mut stream: TcpStream, behaviour: Behaviour, log: Arc<Mutex<Vec<S
     }
 }
 
-/// Reads a request until its head and the whole body that the head announces have arrived.
+/// Reads a request: the head, and the body if the head announces one.
 async fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4_096];

@@ -1,5 +1,5 @@
 //! The shapes of the authority's data, with the authority's field names. If a field that is not an `Option` is missing,
-//! the whole answer is unreadable: callers could not distinguish a default value from a value that the authority sent.
+//! the answer is unreadable, so a default value is never mistaken for one that the authority sent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,8 +40,8 @@ pub struct Party {
     pub name: Option<String>,
     /// The authority's description of the access point, unchanged.
     pub access_point: Value,
-    /// False if the access point accepts no invoices at present. If the authority does not say, the value is true,
-    /// because a transmission then shows whether the access point is online.
+    /// False if the access point accepts no invoices at present. True if the authority does not say: a transmission
+    /// then shows whether it does.
     pub online: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Party {
 pub struct Acknowledgement {
     /// The message of the authority's answer.
     pub message: String,
-    /// True if the invoice had been acknowledged before. A refusal for this reason counts as success too.
+    /// True if the invoice had been acknowledged before, which counts as a success too.
     pub already: bool,
 }
 
@@ -104,8 +104,8 @@ pub struct Business {
 }
 
 impl Parties {
-    /// Reads `supplier` and `customer`. The authority may name them `accounting_supplier_party` and
-    /// `accounting_customer_party` instead.
+    /// Reads `supplier` and `customer`, or `accounting_supplier_party` and `accounting_customer_party`, the authority's
+    /// other names for them.
     pub(crate) fn read(data: &Value) -> Option<Self> {
         let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
         Some(Self {
@@ -129,8 +129,7 @@ impl Party {
 }
 
 impl InTransit {
-    /// Reads a list of invoices. Each entry is an IRN or an object with `irn`. The list is `data` itself, `items` or
-    /// `invoices`.
+    /// Reads a list of IRNs or of objects with `irn`. The list is `data` itself, its `items` or its `invoices`.
     pub(crate) fn list(data: &Value) -> Option<Vec<Self>> {
         let below = |name: &str| data.get(name)?.as_array();
         let entries = data.as_array().or_else(|| below("items")).or_else(|| below("invoices"))?;

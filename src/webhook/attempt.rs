@@ -1,7 +1,4 @@
 //! The result of one attempt at a delivery: the outcome, and the facts that the log of attempts stores.
-//!
-//! The next attempt is deliberately not decided here: `schedule` gives its delay, and the caller decides whether to
-//! make it.
 
 use std::error::Error;
 use std::io;
@@ -28,23 +25,23 @@ pub struct AttemptResult {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// The status was 2xx. The body does not matter: it may even have broken off.
+    /// The status was 2xx, even if the body broke off.
     Delivered,
     /// The status was 410: the receiver wants no more messages.
     Gone,
     /// The status was neither 2xx nor 410. Redirects count as rejected too.
     Rejected(u16),
-    /// The status was not 2xx, and the response had the header that asks us not to send this message again.
+    /// The status was not 2xx, and a header of the response asks us not to send this message again.
     Aborted(u16),
-    /// The status was 2xx, but the body does not confirm the message in the data format of the endpoint.
+    /// The status was 2xx, but the body does not confirm the message, as the endpoint's data format requires.
     NotAccepted(u16),
     /// The request was not sent, because it could not be authenticated.
     Unauthenticated(AuthFault),
     /// There was no response before the timeout.
     TimedOut,
-    /// There was no response, because the request failed at this step.
+    /// There was no response, because the request failed at this step of the connection.
     Unreachable(TransportFault),
-    /// The request was not sent, because the policy refuses the URL or every address of the host.
+    /// The request was not sent, because the address policy refuses the URL or every address of its host.
     Forbidden(UrlFault),
 }
 
@@ -55,7 +52,7 @@ pub enum TransportFault {
     Dns,
     /// No TCP connection could be made.
     Connect,
-    /// A TCP connection was made, but no trusted TLS connection on it.
+    /// A TCP connection was made, but TLS failed, for example because the certificate is not trusted.
     Tls,
     /// The connection was cut, or the response was not HTTP.
     Reset,
@@ -78,14 +75,13 @@ impl AttemptResult {
         self.outcome == AttemptOutcome::Delivered
     }
 
-    /// Returns true if the receiver answered 410: it wants no more messages at all.
+    /// Returns true if the receiver answered 410, which disables the endpoint.
     pub fn is_gone(&self) -> bool {
         matches!(self.outcome, AttemptOutcome::Gone | AttemptOutcome::Aborted(410))
     }
 }
 
 impl AttemptOutcome {
-    /// The name of the outcome `Aborted`.
     pub const ABORTED: &str = "aborted";
 
     /// Returns the name of the outcome in metrics and in the log of attempts.
@@ -140,7 +136,7 @@ impl AttemptOutcome {
         Some(sentence)
     }
 
-    /// The header that aborts a message has no effect in a 2xx response, because the receiver has accepted the message.
+    /// `aborts` has no effect on a 2xx, because the receiver has then accepted the message.
     pub(super) fn from_response(status: u16, aborts: bool) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -167,9 +163,8 @@ impl AttemptOutcome {
     }
 }
 
-/// Returns true if the error comes from TLS. The TLS library reports a fault as `InvalidData`, and a connection that
-/// was cut during the handshake as `UnexpectedEof`. The connector wraps these errors in another `io::Error`, and
-/// `source` does not return the wrapped error, so `get_ref` is needed.
+/// Returns true if the error comes from TLS, which reports a fault as `InvalidData` and a cut handshake as
+/// `UnexpectedEof`. The connector wraps the error in an `io::Error` that `source` skips, so `get_ref` is needed.
 fn is_tls_fault(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)

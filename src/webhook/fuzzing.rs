@@ -5,7 +5,7 @@ use super::auth::read_token;
 use super::format::interpret;
 use crate::domain::integration::Format;
 
-/// Reads the bytes as a response in each format whose body contains the result, and as a response of a token endpoint.
+/// Reads the bytes as a response in each format that has a result in the body, and as a response of a token endpoint.
 pub(crate) fn read_response(text: &[u8]) {
     let delivered = response(text, 200, AttemptOutcome::Delivered);
     let empty = String::new;

@@ -1,6 +1,5 @@
-//! Explains to the owner of a dead letter why the delivery was given up and how to fix it, from the last attempt in the
-//! log. If a newer version of the program has stored a failure class that this version does not know, the explanation
-//! contains only the name of the class.
+//! Explains to the owner of a dead letter why the delivery was given up and how to fix it. A failure that only a newer
+//! version of the program knows is shown by its name alone.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guidance {
@@ -9,8 +8,7 @@ pub struct Guidance {
 }
 
 impl Guidance {
-    /// Returns the guidance for the failure of the last attempt. `failure` is a name of `AttemptOutcome::name`;
-    /// `status` is the HTTP status.
+    /// Returns the guidance for the last failed attempt: the name of its `AttemptOutcome`, and its HTTP status.
     pub fn for_failure(failure: Option<&str>, status: Option<u16>) -> Self {
         let Some(failure) = failure else {
             let why = "It was given up before an attempt failed".to_owned();

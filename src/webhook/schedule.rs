@@ -9,7 +9,7 @@ use crate::domain::kernel::jitter::up_to;
 /// A longer Retry-After is cut to this duration.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
 
-/// One delay per attempt, in order. The first delay is before the first attempt.
+/// One delay per attempt, in order. The first delay is the one before the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetrySchedule(Vec<Duration>);
 
@@ -18,18 +18,15 @@ impl RetrySchedule {
         Self(delays)
     }
 
-    /// Returns the schedule of the endpoint if it has one (delays in seconds), or the shared schedule of the
-    /// deployment.
+    /// Returns the endpoint's own schedule (delays in seconds), or else the shared schedule.
     pub fn for_endpoint<'s>(shared: &'s Self, endpoint: Option<&[u32]>) -> Cow<'s, Self> {
         let Some(delays) = endpoint else { return Cow::Borrowed(shared) };
         let delays = delays.iter().map(|seconds| Duration::from_secs(u64::from(*seconds)));
         Cow::Owned(Self(delays.collect()))
     }
 
-    /// Returns the delay before the next attempt, if `attempts_made` attempts were made. `None` if no attempt is left.
-    ///
-    /// `jitter` is a random number over the whole range of u32; it lengthens the delay by up to a tenth. If
-    /// `retry_after` (at most 24 h) is longer than the delay, it is used in place of the delay.
+    /// Returns the delay before the next attempt after `attempts_made`, or `None` if no attempt is left. `jitter`, a
+    /// random u32, lengthens the delay by up to a tenth. A longer `retry_after`, of at most 24 h, replaces the delay.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
         let jittered = delay.saturating_add(up_to(delay / 10, jitter));
@@ -39,8 +36,7 @@ impl RetrySchedule {
 }
 
 impl Default for RetrySchedule {
-    /// The first attempt is made at once. The delays before the other attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h,
-    /// 14 h, 20 h and 24 h.
+    /// The delays before the ten attempts: 0 s, 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
     fn default() -> Self {
         let seconds = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
         Self(seconds.map(Duration::from_secs).into())

@@ -58,8 +58,8 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an idle actor to stop. The actor refuses if a command was posted after the request. At most one such request is in
-/// its mailbox.
+/// Asks an idle actor to stop. The actor refuses if a command was posted after the request. At most one such request is
+/// in its mailbox.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {

@@ -1,8 +1,7 @@
 //! Decrypts downloaded documents: AES-256 in CFB-128 without padding.
 //!
-//! The key is the field `pub` followed by the first group of the API key, which ends at the first dash. The encryption
-//! has no authentication tag, so a wrong key is noticed only because the decrypted text is not a JSON object.
-//! This case is the error `CryptoError::WrongKey`.
+//! The key is the field `pub` followed by the API key up to its first dash. The encryption has no authentication tag: a
+//! wrong key is noticed (`CryptoError::WrongKey`) because the decrypted text is not a JSON object.
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
@@ -34,7 +33,7 @@ pub struct EncryptedDocument {
 }
 
 impl EncryptedDocument {
-    /// Decrypts the document. `api_key` must be the `x-api-key` of the request that downloaded the document.
+    /// Decrypts the document. `api_key` must be the `x-api-key` that was sent to download it.
     pub fn decrypt(&self, api_key: &SecretString) -> Result<Value, CryptoError> {
         let iv = hex::decode(self.iv_hex.trim()).map_err(|_| CryptoError::Iv)?;
         let iv: [u8; 16] = iv.try_into().map_err(|_| CryptoError::Iv)?;
@@ -73,7 +72,7 @@ mod tests {
         }
     }
 
-    /// Checks the first two blocks of the published example NIST SP 800-38A, F.3.17 (CFB128-AES256).
+    /// Checks the cipher with the published example NIST SP 800-38A, F.3.17 (CFB128-AES256).
     #[test]
     fn the_mode_is_the_published_one() {
         let key = hex::decode("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4").unwrap();

@@ -1,7 +1,7 @@
-//! The authority's key file: the RSA public key and the certificate from which QR texts are made.
+//! The authority's key file: an RSA public key and a certificate, with which QR codes are made.
 //!
-//! A key file has one of two forms: a PEM block with the certificate as base64 text before or after the block, or
-//! JSON `{ "public_key": base64 of the PEM, "certificate": base64 }`.
+//! The file is a PEM block with the certificate as base64 before or after it, or JSON `{ "public_key": base64 of the
+//! PEM, "certificate": base64 }`.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-/// The algorithm identifier of RSA keys in DER: an object identifier and empty parameters (RFC 8017, A.1).
+/// The algorithm identifier of an RSA key in DER (RFC 8017, A.1).
 const RSA_ALGORITHM: [u8; 15] =
     [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 
@@ -104,7 +104,8 @@ fn pem_form(text: &str) -> Option<(String, String)> {
     Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
 }
 
-/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. Wraps the bare key of an `RSA PUBLIC KEY` block.
+/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. An `RSA PUBLIC KEY` block has only the bare key,
+/// which is wrapped.
 fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;
@@ -118,7 +119,7 @@ fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     }
 }
 
-/// Returns a DER element: tag, length, content.
+/// Encodes a DER element: tag, length, content.
 fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
     let significant: Vec<u8> = length.into_iter().skip_while(|byte| *byte == 0).collect();

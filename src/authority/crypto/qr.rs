@@ -1,6 +1,5 @@
-//! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority.
-//!
-//! The padding is random, so each encryption gives a different text. Callers therefore make the text once and store it.
+//! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority. The random padding
+//! makes each encryption different, so callers make the text once and store it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,8 +16,8 @@ struct PlainText<'a> {
 }
 
 impl CryptoKeys {
-    /// Returns the base64 text that is printed as a QR code. It is `{"irn":"<irn>.<unix seconds>","certificate":"…"}`,
-    /// encrypted with RSA PKCS#1 v1.5.
+    /// Returns the text of the printed QR code: `{"irn":"<irn>.<unix seconds>","certificate":"…"}`, encrypted with RSA
+    /// PKCS#1 v1.5, in base64.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
         let plain = PlainText { irn: &stamped, certificate: self.certificate() };

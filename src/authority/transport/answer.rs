@@ -1,8 +1,8 @@
-//! The envelope of the authority's answers, and the choice of the sentence in it that is shown to callers.
+//! The envelope of the authority's answers, `{ code, data, message, error: { id, handler, details, public_message,
+//! errors[] } }`, and the choice of the sentence that is shown to callers.
 //!
-//! The reason for a failure may be in `message`, `error` (a string), `error.public_message`, `error.details` or
-//! `error.errors[]`; any of them may be absent. Source: the authority's envelope, `{ code, data, message,
-//! error: { id, handler, details, public_message, errors[] } }`.
+//! The reason for a failure may be in `message`, `error` (a string), or `public_message`, `details` or `errors` of
+//! `error`.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ const EMPTY_PHRASES: [&str; 9] = [
     "something went wrong",
 ];
 
-/// The parts of an envelope, unchanged. An absent part is null.
+/// The parts of an envelope. An absent part is null.
 #[derive(Debug, Default)]
 pub(crate) struct AuthorityAnswer {
     pub(crate) data: Value,
@@ -42,8 +42,8 @@ impl AuthorityAnswer {
         Self { data: json!({ "ok": false }), ..Self::default() }
     }
 
-    /// Returns the sentence to show to callers: the first that names a field, or else the first that gives a reason, or
-    /// else the first of all.
+    /// Returns the sentence to show to callers: the first that names a field, else the first that gives a reason, else
+    /// the first.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
         let chosen = candidates
@@ -57,12 +57,12 @@ impl AuthorityAnswer {
         )
     }
 
-    /// Returns true if any text of the answer contains `words`, which must be in lower case.
+    /// Returns true if any text of the answer contains `words` (in lower case).
     pub(crate) fn contains(&self, words: &str) -> bool {
         self.candidates().iter().any(|text| normalised(text).contains(words))
     }
 
-    /// Returns true if the answer concerns a field of the request.
+    /// Returns true if the answer names a field of the request.
     pub(crate) fn names_field(&self) -> bool {
         let is_request = |path: &str| path.split('.').next().is_some_and(|first| first.ends_with("request"));
         let is_listed = self.fields().iter().any(|fault| !fault.field.is_empty());
@@ -129,7 +129,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the texts of an object, each after its field name, joined by semicolons.
+/// Returns the fields and texts of an object as `field: text`, joined by semicolons.
 fn pairs_of(value: &Value) -> Option<String> {
     let text = |(field, value): (&String, &Value)| Some(format!("{field}: {}", text_of(value)?));
     let texts: Vec<String> = value.as_object()?.iter().filter_map(text).collect();
@@ -144,8 +144,7 @@ fn normalised(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Returns the first word in the text that has the form of a field's path: lower-case names with dots and indexes, such
-/// as `invoice.lines[0].price`.
+/// Returns the first word that looks like the path of a field, such as `invoice.lines[0].price`.
 fn field_path_in(text: &str) -> Option<&str> {
     text.split_whitespace().map(|word| word.trim_end_matches(':')).find(|word| is_field_path(word))
 }

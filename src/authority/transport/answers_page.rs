@@ -1,5 +1,5 @@
-//! Checks that the table of the authority's answers in `docs/operations.md` agrees with the tables of `classify`.
-//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` rewrites the table in that file.
+//! Checks that the table of answers in `docs/operations.md` agrees with the tables of `classify`.
+//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` rewrites it.
 
 use std::fmt::Write as _;
 
@@ -98,7 +98,7 @@ fn deed(kind: CauseKind, [_, claim, effect]: [FailureClass; 3]) -> &'static str 
     }
 }
 
-/// Describes the answers of one class: the statuses, and the words that an answer must contain.
+/// Describes an answer for the documentation: its statuses, and the words that it contains.
 fn answer(meaning: AnswerClass) -> String {
     let statuses = STATUSES.iter().filter(|(.., of)| *of == meaning);
     let statuses: Vec<_> = statuses.map(|(first, last, _)| span(*first, *last)).collect();

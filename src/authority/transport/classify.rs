@@ -1,7 +1,7 @@
-//! Classifies an answer, or the lack of an answer. The rules are three tables (`CLASSES`, `STATUSES`, `PHRASES`), and
-//! the first matching row applies.
+//! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). In each table the
+//! first matching row applies.
 //!
-//! An answer that cannot be read proves nothing, whatever its status: the call may have taken effect.
+//! After an answer that cannot be read, the call may have taken effect, whatever the status.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(crate) enum FailureClass {
 
 use FailureClass::{Retryable, Unknown};
 
-/// The class of each cause for a read, for a claim of an IRN and for an effect, in this order.
+/// For each cause, the class of a failed read, of a failed claim of an IRN and of a failed effect.
 pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
     (CauseKind::TimedOut, [Retryable, Retryable, Unknown]),
@@ -49,7 +49,7 @@ pub(crate) enum AnswerClass {
     Refused,
 }
 
-/// Each row is a range of statuses (first, last) and its meaning. The first row that contains the status applies.
+/// Ranges of statuses (first, last) and their meaning. The first range that contains the status applies.
 pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (200, 299, AnswerClass::Success),
     (300, 399, AnswerClass::Redirected),
@@ -61,8 +61,8 @@ pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (400, 499, AnswerClass::Refused),
 ];
 
-/// A row of `PHRASES`: lower-case words that change the meaning of an answer with one of these statuses. `operation`
-/// is `None` if the words count for all operations.
+/// Lower-case words that change the meaning of an answer with one of these statuses, for one operation or for all
+/// (`None`).
 pub(crate) struct AnswerPhrase {
     pub(crate) words: &'static str,
     pub(crate) operation: Option<Operation>,
@@ -70,8 +70,8 @@ pub(crate) struct AnswerPhrase {
     pub(crate) meaning: AnswerClass,
 }
 
-/// The statuses of answers that say "try again". The authority says so both for a duplicate and when it is busy, so
-/// such an answer is ambiguous unless it names a field.
+/// The statuses of "try again". The authority sends this for a duplicate too, so the answer is ambiguous unless it
+/// names a field.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }
@@ -84,7 +84,7 @@ pub(crate) const PHRASES: [AnswerPhrase; 9] = [
         statuses: &[400],
         meaning: AnswerClass::KeyRefused,
     },
-    // The authority says this if an earlier try took effect although its answer was lost.
+    // An earlier try has taken effect, although its answer was lost.
     AnswerPhrase {
         words: "already transmitted",
         operation: Some(Operation::Transmit),
@@ -120,9 +120,7 @@ pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailur
     }
 }
 
-/// Returns the answer if the call succeeded, or else the failure that the response means.
-///
-/// A health check that gets a 5xx has succeeded: its answer is that the system is down.
+/// Returns the answer of a successful call, or the failure. A health check with a 5xx succeeds: its answer is "down".
 pub(crate) fn classify_response(
     operation: Operation,
     response: &RawResponse,
@@ -161,7 +159,7 @@ fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) 
         return meaning;
     }
     let Some(answer) = answer else { return AnswerClass::Unreadable };
-    // Without words, a duplicate cannot be distinguished from a fault of the document.
+    // Without a text, the answer may mean a duplicate as well as a fault of the document.
     if matches!(status, 400 | 422) && answer.is_wordless() {
         return AnswerClass::Unreadable;
     }
@@ -179,7 +177,7 @@ pub(crate) fn says_ok(answer: &AuthorityAnswer) -> bool {
     answer.data.get("ok") == Some(&Value::Bool(true))
 }
 
-/// Returns true if the answer's data is `{ "ok": false }`. Data without `ok` does not count.
+/// Returns true if the answer's data says `"ok": false`. Missing data does not.
 pub(crate) fn says_not_ok(answer: &AuthorityAnswer) -> bool {
     answer.data.get("ok") == Some(&Value::Bool(false))
 }
@@ -212,8 +210,7 @@ mod tests {
         cause.map_or_else(|| class.to_owned(), |kind| format!("{class} {kind:?}"))
     }
 
-    /// Makes three calls (a read, a claim and an effect) to a server with this behaviour. Returns the failure of each
-    /// call.
+    /// Makes a read, a claim and an effect call to a server with this behaviour. Returns the three failures.
     async fn classes(reaction: Behaviour) -> [String; 3] {
         let stalls = matches!(reaction, Behaviour::Stall | Behaviour::BytesThenStall(_));
         let server = Server::start(reaction).await;
@@ -307,7 +304,7 @@ mod tests {
             ),
             (failure(r#""the document is odd""#), same("refused")),
             (reply(400, sentence), same("refused")),
-            // The authority's answer for an unknown route has no `error`.
+            // An unknown route gives an answer without `error`.
             (reply(404, r#"{"code":404,"message":"route not found"}"#), same("not found")),
         ])
         .await;

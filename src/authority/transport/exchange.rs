@@ -1,8 +1,7 @@
-//! One HTTP exchange: sends a request and returns the response, or the cause why there is none. The response's size
-//! is limited.
+//! One HTTP exchange: sends a request and returns the response, or the cause why there is none.
 //!
-//! The cause tells whether certainly nothing was sent or the authority may have received the request, because a call
-//! that may have been received must not simply be repeated.
+//! The cause tells whether the authority may have received the request, because such a call must not simply be
+//! repeated.
 
 use std::error::Error as _;
 use std::io;
@@ -16,7 +15,7 @@ use crate::authority::transport::failure::Cause;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::retry_after::RetryAfter;
 
-/// The longest response body that is read, in bytes. The authority's longest list is that of products.
+/// The largest response body that is read, in bytes. The longest answer is the list of products.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -26,8 +25,7 @@ pub(crate) struct RawResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends the request and reads the whole response. The client enforces `timeout`; here it is only reported in the cause
-/// of a failed exchange.
+/// Sends the request and reads the whole response. `timeout` is only for the error; the client itself enforces it.
 pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,
@@ -68,8 +66,8 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     }
 }
 
-/// Returns true if the TLS handshake failed. The TLS library reports such a failure as an I/O error of the kind
-/// `InvalidData` or `UnexpectedEof`, which may be wrapped in other errors.
+/// Returns true if the TLS handshake failed. The TLS library reports this as an I/O error `InvalidData` or
+/// `UnexpectedEof`, possibly wrapped in other errors.
 fn is_handshake(error: &reqwest::Error) -> bool {
     fn tells(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)

@@ -1,9 +1,8 @@
 //! The failures of a call, distinguished by what the caller may do next.
 //!
-//! `Refused` and `NotFound` are the authority's decision about this document. After `Retryable` and `Throttled` the
-//! authority has certainly changed nothing. `BreakerOpen`, `RateLimited` and `QueueFull` are decisions of this
-//! service, which sent no request. After `Unknown` the call may have taken effect: ask `confirm` before sending
-//! again.
+//! `Refused` and `NotFound` are final. After `Retryable` and `Throttled` nothing has changed, so the call may be
+//! repeated. `BreakerOpen`, `RateLimited` and `QueueFull` sent no request. After `Unknown` the call may have taken
+//! effect: ask `confirm` first.
 
 use std::time::Duration;
 
@@ -29,15 +28,14 @@ pub enum AuthorityFailure {
     /// The call may have taken effect.
     #[error("{reason}; whether the call took effect is not known")]
     Unknown { reason: Cause },
-    /// The call was not made because too many earlier calls failed. Does not count as an attempt.
+    /// Too many earlier calls failed, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
-    /// The call was not made because the authority asked for fewer calls of this operation. Does not count as an
-    /// attempt.
+    /// The authority asked for fewer calls of this operation, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back because the authority asks to be called less often{}", again_in(Some(*.retry_after)))]
     RateLimited { retry_after: Duration },
-    /// The call was not made because the operation's queue was full, or because the call waited too long in it. Does
-    /// not count as an attempt.
+    /// The operation's queue was full, or the call waited too long in it. The call was not made and does not count as
+    /// an attempt.
     #[error("more calls of this kind wait than the authority bears at a time{}", again_in(Some(*.retry_after)))]
     QueueFull { retry_after: Duration },
 }
@@ -51,20 +49,19 @@ pub enum Cause {
     TimedOut { after: Duration },
     #[error("the authority closed the connection before it had answered")]
     ConnectionReset,
-    /// The answer is not JSON, has not the expected shape, or is longer than the limit.
+    /// The answer is not JSON, has an unexpected shape, or is too long.
     #[error("the authority gave an answer that cannot be read (HTTP {status})")]
     Malformed { status: u16 },
     /// The authority answered a 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// The answer's words have several possible meanings: a duplicate, a busy server, or an earlier try that took
-    /// effect.
+    /// The words of the answer may mean a duplicate, a busy server, or an earlier try that took effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
     /// The customer's access point is offline. The invoice stays signed.
     #[error("{message}")]
     Offline { message: String },
-    /// The authority refused our credentials. This says nothing about the document.
+    /// The authority refused our credentials, so it has not judged the document.
     #[error("the authority does not accept this service's credentials: {message}")]
     KeyRefused { message: String },
     /// The authority answered with a redirect, which is never followed. The configured base URL is wrong.
@@ -87,7 +84,7 @@ pub enum CauseKind {
 }
 
 impl AuthorityFailure {
-    /// Returns how long the authority, or this service's own admission, asks to wait.
+    /// Returns how long the caller should wait: the authority's Retry-After, or the delay of our own limits.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } => *retry_after,
@@ -98,7 +95,7 @@ impl AuthorityFailure {
         }
     }
 
-    /// Returns true if a request was sent. A call that this service held back is no attempt.
+    /// Returns true if a request was sent. A call that our own limits or breakers prevented is no attempt.
     pub fn counts_as_attempt(&self) -> bool {
         !matches!(self, Self::BreakerOpen { .. } | Self::RateLimited { .. } | Self::QueueFull { .. })
     }
@@ -108,8 +105,7 @@ impl AuthorityFailure {
         matches!(self, Self::Refused { .. } | Self::NotFound { .. })
     }
 
-    /// Returns true if the authority did not answer in time. Our API reports this as a timeout (504), unlike the other
-    /// failures without a usable answer.
+    /// Returns true if the authority did not answer in time. Our API reports this as 504.
     pub fn timed_out(&self) -> bool {
         matches!(self.cause().map(Cause::kind), Some(CauseKind::TimedOut))
     }

@@ -1,6 +1,5 @@
-//! A request to the authority before it is sent.
-//!
-//! Text from outside is encoded as one path segment or one query value, so it cannot change the rest of the path.
+//! A request to the authority before it is sent. Text from outside is encoded as one path segment or query value, so it
+//! cannot change the rest of the URL.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -15,7 +14,7 @@ pub(crate) struct AuthorityRequest<'a> {
     /// The encoded path below the root, with its query: `/api/v1/invoice/transmit/pull?confirmed=false`.
     pub(crate) path: String,
     pub(crate) body: Option<&'a Value>,
-    /// The IRN that the request concerns. The log and the breaker use it.
+    /// The IRN that the request concerns, for the log and the breaker.
     pub(crate) irn: Option<&'a str>,
     /// False for reference lists, which are requested without the API keys.
     pub(crate) with_keys: bool,

@@ -6,10 +6,10 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::fault::AuthFault;
 
-/// The name of the header for an API key, if the integration names no header.
+/// The header for an API key, if the integration names no other header.
 pub const HEADER_DEFAULT: &str = "x-api-key";
 
-/// Header names that HTTP or this service uses. An API key may not use them.
+/// Headers that HTTP or this service uses. An API key may not be sent in one of them.
 const RESERVED: [&str; 13] = [
     "accept",
     "connection",
@@ -67,7 +67,7 @@ impl Credentials {
     }
 }
 
-/// Returns true if an API key may use a header with this name.
+/// Returns true if an API key may be sent in this header.
 pub fn is_free_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     HeaderName::from_bytes(name.as_bytes()).is_ok()

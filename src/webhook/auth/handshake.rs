@@ -1,6 +1,5 @@
-//! The NTLM handshake. NTLM authenticates a connection, not a request. So each request with NTLM gets a connection of
-//! its own, which is closed after the request. Otherwise another request on the connection would be sent as the same
-//! user by mistake.
+//! The NTLM handshake. NTLM authenticates a connection, so each request gets a connection of its own, which is closed
+//! afterwards. Otherwise another request on it would be sent as the same user.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,8 +9,8 @@ use super::ntlm::{Negotiation, NtlmLogin};
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// The largest number of clients that are kept for reuse, because building a client is expensive. A kept client has no
-/// open connection.
+/// The largest number of clients kept for reuse, because building a client is expensive. A kept client has no open
+/// connection.
 const SPARE_MAX: usize = 16;
 const CHALLENGED: u16 = 401;
 
@@ -22,8 +21,7 @@ pub struct NtlmConnections {
 }
 
 impl NtlmConnections {
-    /// Signs in and makes one attempt on a connection of its own. The client gets its policy and its limits from
-    /// `template`.
+    /// Signs in and makes one attempt on a new connection. The client has the policy and the limits of `template`.
     pub async fn post(
         &self,
         template: &GuardedClient,
@@ -36,8 +34,8 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // If there was a response, the connection was closed, so the client may be reused. Otherwise the
-                // connection may still be open and authenticated, so the client is dropped.
+                // After a response the connection is closed, so the client may be reused. Otherwise the connection may
+                // still be open and authenticated.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }
@@ -47,7 +45,7 @@ impl NtlmConnections {
         }
     }
 
-    /// Takes a client from the pool that has the same address policy as `template`.
+    /// Takes a spare client with the address policy of `template`.
     fn take_spare(&self, template: &GuardedClient) -> Option<GuardedClient> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let at = spare.iter().position(|client| client.policy() == template.policy())?;
@@ -62,8 +60,7 @@ impl NtlmConnections {
     }
 }
 
-/// Signs in and sends the request. Returns the result of the authenticated attempt, or the result of the failed sign-in
-/// as the error.
+/// Signs in and sends the request. The error is the result of a failed sign-in.
 async fn sign_in(
     client: &GuardedClient,
     post: PostRequest<'_>,
@@ -72,15 +69,15 @@ async fn sign_in(
 ) -> Result<AttemptResult, Box<AttemptResult>> {
     let failed = |fault: AuthFault| Box::new(AttemptResult::unauthenticated(fault));
     let negotiation = Negotiation::begin(freshness);
-    // The first message has no body, so that the notification is sent only on an authenticated connection.
+    // The first message has no body: the notification is sent only on an authenticated connection.
     let opening = PostRequest { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // The first message does not contain the notification, so an endpoint that accepts or aborts this message has
-        // not received the notification. The attempt fails because the endpoint did not ask for NTLM.
+        // The endpoint did not ask for NTLM. It may have accepted the first message, but that does not contain the
+        // notification, so the attempt fails.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,

@@ -26,21 +26,21 @@ const OFFERED: u32 = UNICODE | REQUEST_TARGET | NTLM | ALWAYS_SIGN | EXTENDED_SE
 const AV_EOL: u16 = 0;
 const AV_FLAGS: u16 = 6;
 const AV_TIMESTAMP: u16 = 7;
-/// The bit of the attribute `MsvAvFlags` that says that the message has an integrity code.
+/// The bit of `MsvAvFlags` for a message that has an integrity code (MIC).
 const HAS_MIC: u32 = 2;
 
-/// The lengths of the fixed parts, before the payload, of a CHALLENGE and of our AUTHENTICATE.
+/// The lengths of a CHALLENGE and of our AUTHENTICATE without their payload.
 const CHALLENGE_HEAD: usize = 48;
 const AUTHENTICATE_HEAD: usize = 88;
 const MIC_AT: std::ops::Range<usize> = 72..88;
 
-/// The time from 1601 (the epoch of `FILETIME`) to 1970, in units of 100 ns.
+/// The time from 1601, at which `FILETIME` begins, to 1970, in units of 100 ns.
 const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
 
 type Digest16 = [u8; 16];
 
-/// The random nonce of a sign-in, which no other sign-in may use, and the current time, for a server that does not send
-/// the time.
+/// A random nonce, different for each sign-in, and the current time, which is used if the server does not send the
+/// time.
 #[derive(Debug, Clone, Copy)]
 pub struct Freshness {
     pub nonce: [u8; 8],
@@ -85,14 +85,13 @@ impl<'m> Challenge<'m> {
         self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
     }
 
-    /// Returns the server's time, if the challenge contains it. A server that sends its time requires a message
-    /// integrity code in our AUTHENTICATE.
+    /// Returns the server's time, if it is in the challenge. Such a server requires an integrity code in our
+    /// AUTHENTICATE.
     fn timestamp(&self) -> Option<[u8; 8]> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// Writes the server's target information for our AUTHENTICATE. If `has_mic` is true, it also says that the message
-    /// has an integrity code.
+    /// Writes the server's target information for our AUTHENTICATE. `has_mic` adds the flag for an integrity code.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -159,15 +158,14 @@ fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// `NTOWFv2` of the specification: derives the key from the password, the user and the domain.
+/// Derives the key from the password, the user and the domain (`NTOWFv2` of the specification).
 fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
     let hash = Md4::digest(wide(login.password.expose()));
     let user: String = login.username.chars().map(upper).collect();
     keyed(&hash, &[&wide(&user), &wide(login.domain)])
 }
 
-/// Converts a letter to upper case, if its upper case is a single letter. Every other letter stays as it is, as on
-/// Windows.
+/// Converts a letter to upper case as Windows does: only if its upper case is a single letter.
 fn upper(letter: char) -> char {
     let mut capitals = letter.to_uppercase();
     match (capitals.next(), capitals.next()) {
@@ -176,7 +174,7 @@ fn upper(letter: char) -> char {
     }
 }
 
-/// Writes the value that section 3.3.2 calls `temp`: the `NTLMv2_CLIENT_CHALLENGE` of section 2.2.2.7.
+/// Writes `NTLMv2_CLIENT_CHALLENGE` (section 2.2.2.7), which section 3.3.2 calls `temp`.
 fn blob(time: [u8; 8], nonce: [u8; 8], info: &[u8]) -> Vec<u8> {
     [&[1, 1, 0, 0, 0, 0, 0, 0], time.as_slice(), &nonce, &[0; 4], info, &[0; 4]].concat()
 }
@@ -186,7 +184,7 @@ fn file_time(now: Timestamp) -> [u8; 8] {
     u64::try_from(ticks).unwrap_or(0).to_le_bytes()
 }
 
-/// Computes the HMAC-MD5 of the parts. The result is never `None`, because HMAC accepts keys of any length.
+/// Computes the HMAC-MD5 of the parts. Never `None`, because HMAC accepts keys of any length.
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Option<Digest16> {
     let mut mac = Hmac::<Md5>::new_from_slice(key).ok()?;
     for part in parts {
@@ -199,7 +197,7 @@ fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Parses the attributes of the target information. Returns `None` if the terminator is missing or an attribute occurs
+/// Parses the attributes of the target information. Returns `None` without a terminator, or if an attribute occurs
 /// twice.
 fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
@@ -225,8 +223,7 @@ fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads the length and the offset at `field` and returns the range that they name. Returns `None` if the range is not
-/// inside the message or begins before the payload.
+/// Returns the range of the message whose length and offset stand at `field`; `None` if it is not inside the payload.
 fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
     let length = usize::from(u16::from_le_bytes(array(message, field)?));
     let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;

@@ -1,5 +1,6 @@
-//! Access tokens of an authorization server (RFC 6749), by client credentials or by a refresh token, which the server
-//! may rotate. The server is untrusted, so it is called through the guarded client with limits of time and size.
+//! Gets access tokens from an authorization server (RFC 6749), by client credentials or by a refresh token, which the
+//! server may replace. The server is untrusted, so it is called through the guarded client with limits of time and
+//! size.
 
 use std::time::Duration;
 
@@ -16,9 +17,9 @@ use crate::webhook::http::client::{GuardedClient, PostRequest};
 const ANSWER_MAX: usize = 64 * 1_024;
 /// The lifetime of a token whose response has no `expires_in`.
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
-/// The longest lifetime of a token. If the server names a longer lifetime, this one is used.
+/// The longest lifetime of a token, whatever the server says.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
-/// A token is no longer used when a tenth of its lifetime is left, or this much if a tenth is longer.
+/// A token is not used in the last tenth of its lifetime, or in the last minute if a tenth is longer.
 const EARLY_MAX: Duration = Duration::from_mins(1);
 
 /// A token that the server has issued.
@@ -31,7 +32,7 @@ pub struct Token {
     pub refresh: Option<SecretText>,
 }
 
-/// Requests an access token. If `auth` has no token client, the settings have changed since the attempt started.
+/// Requests an access token. Without a token client in `auth`, the settings have changed since the attempt started.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
     let (headers, body) = request(token_client, auth);

@@ -1,6 +1,5 @@
-//! Writes a notification in the data format of its receiver, and interprets the response in this format. A 2xx with an
-//! empty body counts as accepted. A 2xx with a body in another format counts as not accepted, because a sign-in page
-//! comes with status 200 too.
+//! Writes a notification in the data format of its receiver, and interprets the response. A 2xx with an empty body
+//! counts as accepted. A 2xx with a body in another format does not, because it may be a sign-in page.
 
 use std::borrow::Cow;
 
@@ -8,7 +7,7 @@ use super::{graphql, jsonrpc, odata, soap};
 use crate::domain::integration::Format;
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult};
 
-/// The exact body to send, and the headers to send in addition to the headers of the signature.
+/// The exact body to send, and the headers of the data format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormattedRequest<'n> {
     pub headers: Vec<(&'static str, String)>,
@@ -42,15 +41,14 @@ impl<'n> FormattedRequest<'n> {
         }
     }
 
-    /// Returns how many bytes of the response body must be read: enough for `interpret` to find the result, and at
-    /// least `keep`.
+    /// Returns how many bytes of the response body to read: at least `keep`, and enough for `interpret` to find the
+    /// result.
     pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
         if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
     }
 }
 
-/// Changes the outcome if the response body does not confirm the message. Then cuts the body to `keep` bytes. `id` is
-/// the id of the notification.
+/// Changes the outcome if the response body does not confirm the message, then cuts the body to `keep` bytes.
 pub fn interpret(mut attempt: AttemptResult, format: &Format, id: &str, keep: usize) -> AttemptResult {
     let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
     if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0: a call whose parameters are the notification. The id of the call is the id of the event, so that a
-//! response can be matched to its call. <https://www.jsonrpc.org/specification>
+//! JSON-RPC 2.0: a call whose parameters are the notification and whose id is the id of the event.
+//! <https://www.jsonrpc.org/specification>
 
 use serde_json::Value;
 

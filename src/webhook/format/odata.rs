@@ -1,6 +1,6 @@
-//! OData v4: a POST that creates one flat entity, whose property names are capitalized. The data of the event is a
-//! single text property, `Data`: an OData service must declare the properties of an entity, but each kind of event has
-//! other data. <https://docs.oasis-open.org/odata/odata/v4.01/odata-v4.01-part1-protocol.html>
+//! OData v4: a POST that creates one flat entity. A service must declare the properties of an entity, but each kind of
+//! event has other data, so the data is one text property, `Data`.
+//! <https://docs.oasis-open.org/odata/odata/v4.01/odata-v4.01-part1-protocol.html>
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! SOAP 1.1, document/literal. The body of the envelope contains one element, which has the name of the method. Its
-//! children are the members of the notification. <https://www.w3.org/TR/2000/NOTE-SOAP-20000508/>
+//! SOAP 1.1, document/literal. The body has one element, named after the method, whose children are the members of the
+//! notification. <https://www.w3.org/TR/2000/NOTE-SOAP-20000508/>
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -15,7 +15,7 @@ const ENVELOPE: &str = concat!(
 );
 const END: &str = "</soap:Body></soap:Envelope>";
 
-/// Derives the SOAP action from the namespace and the method, for an integration that names no action.
+/// Derives the SOAP action from the namespace and the method, if the integration names no action.
 pub fn default_action(namespace: &str, method: &str) -> String {
     let between = match namespace {
         urn if urn.starts_with("urn:") => ":",
@@ -41,8 +41,8 @@ pub(super) fn written(namespace: &str, method: &str, notification: &str) -> Stri
     body
 }
 
-/// Returns true if the response is an envelope without a fault. Reads only up to the first element of the body, so the
-/// response may be cut after this element.
+/// Returns true if the response is an envelope without a fault. The response may be cut after the first element of its
+/// body.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let mut reader = Reader::from_str(answer.trim_start_matches('\u{feff}'));
     let mut depth = 0_usize;

@@ -1,6 +1,5 @@
-//! Writes JSON as XML 1.0. A member becomes an element with the member's name, and a list item becomes an element
-//! `item`. Null becomes an element with `xsi:nil`. If a member's name is not a valid element name, the element is
-//! `member`, and its attribute `name` contains the name.
+//! Writes JSON as XML 1.0. A member becomes an element with its name, a list item an element `item`, and null an
+//! element with `xsi:nil`. A name that is not valid in XML becomes `<member name="…">`.
 
 use serde_json::Value;
 
@@ -36,7 +35,7 @@ fn element(name: &str, value: &Value, out: &mut String) {
     out.push('>');
 }
 
-/// Returns true for an element name without a prefix, in ASCII characters that every XML parser accepts.
+/// Returns true for the name of an element, without a prefix and in ASCII.
 pub(super) fn is_name(name: &str) -> bool {
     let is_first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
     let is_next = |letter: char| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter);
@@ -44,8 +43,7 @@ pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(is_first) && name.chars().all(is_next) && !is_reserved
 }
 
-/// Escapes text, so that it may stand in an element or in an attribute. Characters that XML cannot represent become
-/// U+FFFD.
+/// Escapes text for an element or an attribute. Characters that XML cannot represent become U+FFFD.
 pub(super) fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {

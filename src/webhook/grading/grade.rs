@@ -1,5 +1,5 @@
-//! Grades the answers of a receiver to a series of test messages: one result for each check, and one grade over all
-//! checks. A receiver gets an F if it accepts a message without a valid signature or refuses a valid message.
+//! Grades the answers of a receiver to a series of test messages: one result for each check, and one grade for all. A
+//! receiver that accepts a message without a valid signature, or refuses a valid one, gets an F.
 
 use std::time::Duration;
 
@@ -8,8 +8,7 @@ use crate::webhook::attempt::AttemptResult;
 use crate::webhook::grading::explanation;
 
 words! {
-    /// The checks, in the order in which their messages are sent. The check of speed sends no message of its own; it is
-    /// judged by the answers to all messages.
+    /// The checks, in the order of their messages. The check of speed has no message: all answers are timed.
     GradeCheck {
         Good = "good",
         Duplicate = "duplicate",
@@ -33,7 +32,7 @@ words! {
 pub(crate) enum ExpectedAnswer {
     /// A status from 200 to 299.
     Accepted,
-    /// A status from 400 to 499 that refuses the message itself.
+    /// A status from 400 to 499 that refuses the message, see `is_refusal`.
     Refused,
     /// Any answer within half of the timeout of an attempt.
     Quick,
@@ -104,8 +103,8 @@ impl GradeCheck {
     }
 }
 
-/// Computes the grade from one answer for each check. If a check sends several messages, the caller passes the worst
-/// answer. `None` means that the message was not sent in time. `timeout` is the timeout of one attempt.
+/// Computes the grade from one answer for each check, the worst if a check sends several messages. `None` means that
+/// the message was not sent. `timeout` is the timeout of one attempt.
 pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
     let accepts_valid =
         answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
@@ -148,7 +147,7 @@ fn check_result(
     };
     let passed = match check.expectation() {
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => answer.is_delivered(),
-        // If the receiver refuses valid messages too, refusing an invalid one does not show that it checks signatures.
+        // A receiver that refuses valid messages too does not check signatures, so its refusal is no pass.
         ExpectedAnswer::Refused => accepts_valid && answer.status.is_some_and(is_refusal),
     };
     let explanation = match check.expectation() {
@@ -159,8 +158,7 @@ fn check_result(
     CheckResult { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
 }
 
-/// Returns true if the status refuses the message itself. 408 and 429 do not, and 410 is no valid refusal because it
-/// disables the endpoint.
+/// Returns true if the status refuses the message. 408 and 429 ask for a repetition, and 410 disables the endpoint.
 fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && ![408, 410, 429].contains(&status)
 }
@@ -191,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Grades a receiver that answers every check correctly, except for the given answers.
+    /// Grades a receiver that answers every check correctly except for `changes`.
     fn but(changes: &[(GradeCheck, Option<AttemptResult>)]) -> GradeReport {
         let answers: Vec<_> = GradeCheck::ALL
             .iter()

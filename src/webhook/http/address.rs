@@ -1,7 +1,7 @@
 //! The addresses to which an outgoing call may connect: public addresses, and the networks that the operator allows.
 //!
-//! An IPv6 address is refused unless it is global unicast. Every IPv6 form that embeds an IPv4 address is refused, so
-//! that no private address can hide in it. Source: the IANA special-purpose address registries.
+//! An IPv6 address that embeds an IPv4 address is refused, so that no private address can hide in it. Source: the IANA
+//! special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -30,9 +30,8 @@ const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
     (v4(240, 0, 0, 0, 4), "reserved, broadcast"),
 ];
 
-/// The IPv6 network of global unicast. Outside it there are only loopback, link-local, unique local, site-local,
-/// multicast, translated (`64:ff9b::/96` and `64:ff9b:1::/48`), mapped (`::ffff:0:0/96`), compatible (`::/96`) and
-/// unassigned addresses.
+/// The IPv6 network of global unicast. All other IPv6 addresses are private, multicast, unassigned, or contain an IPv4
+/// address.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// The IPv6 networks within global unicast that are not public, each with a description.
@@ -43,7 +42,7 @@ const SPECIAL_V6: [(Ipv6Net, &str); 4] = [
     (v6(0x3fff, 0, 0, 20), "documentation"),
 ];
 
-/// Decides which addresses may be called: public addresses, and the networks in `allowed`, even if they are not public.
+/// Decides which addresses may be called: public addresses, and those in `allowed`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
     /// The allow-list. Its networks may also be called over plain http.
@@ -57,13 +56,13 @@ impl AddressPolicy {
         Self { allowed, requires_ports: false }
     }
 
-    /// Returns the policy with the rule that each network must name its port.
+    /// Sets the rule that each network of the allow-list must name its port.
     #[must_use]
     pub fn requiring_ports(self, requires_ports: bool) -> Self {
         Self { requires_ports, ..self }
     }
 
-    /// Returns the policy with additional networks, which an operator allows for one taxpayer.
+    /// Returns the policy with additional networks, which an operator allows for a single taxpayer.
     #[must_use]
     pub fn with(&self, more: &[AllowedNetwork]) -> Self {
         let allowed = self.allowed.iter().chain(more).copied().collect();
@@ -84,8 +83,7 @@ impl AddressPolicy {
         self.allows(address, port) || (is_public(address) && !is_never_called(address))
     }
 
-    /// Returns true if the allow-list contains this address and port. Returns false for every cloud metadata address,
-    /// even if one of the allowed networks includes the address.
+    /// Returns true if the allow-list contains this address and port. Never true for a cloud metadata address.
     pub fn allows(&self, address: IpAddr, port: u16) -> bool {
         !is_never_called(address) && self.allowed.iter().any(|network| network.admits(address, port))
     }
@@ -107,8 +105,8 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Returns true for an ISATAP address (RFC 5214, section 6.1): its last 64 bits embed an IPv4 address. Such an address
-/// can be in any IPv6 network, so no list of networks covers it.
+/// Returns true for an ISATAP address, which embeds an IPv4 address in its last 64 bits (RFC 5214, section 6.1). It can
+/// be in any IPv6 network, so no list of networks covers it.
 fn is_tunnelled(address: Ipv6Addr) -> bool {
     let [.., kind, mark, _, _] = address.segments();
     matches!(kind, 0 | 0x0200) && mark == 0x5efe
@@ -245,7 +243,7 @@ mod tests {
             assert!(!permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address), "{address}");
         }
         assert!(permits(&["100.64.0.0/10"], "100.100.100.201"));
-        // The parser refuses these networks, but the policy must be safe without the parser.
+        // The parser refuses these networks, but the policy must not rely on the parser.
         let everything = ["0.0.0.0/0", "::/0"]
             .map(|network| AllowedNetwork { network: network.parse().unwrap(), port: None });
         let policy = AddressPolicy::new(everything.to_vec());

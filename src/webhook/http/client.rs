@@ -1,8 +1,7 @@
 //! The HTTP client for URLs that taxpayers have chosen.
 //!
-//! The client checks the URL before each request, and the address at each connection: the resolver checks the addresses
-//! of a name, and the connector checks an address that stands in the URL. Redirects, the system's proxy and
-//! decompression are off. Time and size are limited.
+//! It checks the URL before each request and the address at each connection: of a name in the resolver, of an address
+//! in the URL in the connector. Redirects, proxies and decompression are off. Time and size are limited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,20 +23,19 @@ use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 
 /// The timeout for making a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept open. Each open connection costs a file descriptor here and at the receiver.
+/// How long an idle connection is kept open. It costs a file descriptor on both sides.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The largest number of idle connections that are kept for one endpoint: the default of
 /// `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// The largest number of cached clients. Each different list of allowed networks needs a client of its own; operators
-/// set only few different lists.
+/// The largest number of cached clients. Each list of allowed networks has a client, and operators set only few lists.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
-/// The largest number of receivers whose connections are kept open at the same time.
+/// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
-/// The name and the value of the response header with which a receiver asks not to get this message again.
+/// The response header with which a receiver asks not to get this message again.
 const ABORT_HEADER: (&str, &str) = ("webhook-delivery", "abort-message");
 
-/// The client cannot be built, because the system has no usable certificates.
+/// The system has no usable certificates.
 #[derive(Debug, thiserror::Error)]
 #[error("the webhook client cannot be built")]
 pub struct ClientBuildError(#[source] reqwest::Error);
@@ -55,21 +53,21 @@ pub struct PostRequest<'a> {
 impl PostRequest<'_> {
     /// The number of response bytes that the log of attempts keeps.
     pub const KEPT_FOR_LOG: usize = 1_024;
-    /// The number of response bytes that the result of a webhook test shows.
+    /// The number of response bytes in the result of a webhook test.
     pub const KEPT_FOR_TEST: usize = 16 * 1_024;
 }
 
-/// A client that never calls an address that its policy refuses. All clones share their connections.
+/// A client that never connects to an address that its policy refuses. All clones share their connections.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     policy: Arc<AddressPolicy>,
     https: Client,
     /// Used for plain http. Connects only to addresses of the allow-list.
     plain_http: Client,
-    /// Finds the addresses of a host name. The policy then filters them.
+    /// Resolves host names, before the policy filters the addresses.
     lookup: Arc<dyn Lookup>,
-    /// For each list of networks that a taxpayer may use, the client that may also connect to these networks. Each
-    /// client has connections of its own, because an open connection is not checked again.
+    /// One client for each list of networks that an operator has allowed a taxpayer. Clients do not share connections,
+    /// because an open connection is not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
     max_body: usize,
@@ -77,8 +75,7 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// Builds a client. `timeout` limits a whole attempt, and `max_body` limits the bytes that are read from a response
-    /// body.
+    /// Builds a client. `timeout` limits a whole attempt, `max_body` the bytes that are read from a response body.
     pub fn new(policy: AddressPolicy, timeout: Duration, max_body: usize) -> Result<Self, ClientBuildError> {
         let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
         Self::with_lookup(&system, policy, timeout, max_body)
@@ -152,7 +149,7 @@ impl GuardedClient {
         Ok(client)
     }
 
-    /// Makes one attempt without credentials. Every failure is an outcome in the result, never an error.
+    /// Makes one attempt without credentials. A failure is an outcome of the result.
     pub async fn post(&self, post: PostRequest<'_>) -> AttemptResult {
         self.post_with(post, &Credentials::none()).await
     }
@@ -248,8 +245,8 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// Returns the first `keep` bytes of the body as text. Never cuts inside a character. Replaces NUL, because databases
-/// refuse it.
+/// Returns the first `keep` bytes of the body as text, without half a character. Replaces NUL, because databases refuse
+/// it.
 fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));
@@ -381,7 +378,8 @@ mod tests {
     #[tokio::test]
     async fn the_address_of_a_host_is_checked_at_the_connection() {
         let canary = TestReceiver::answering(200, "", "").await;
-        // The test calls the inner clients directly, so that only the check at the connection can refuse the address.
+        // Calls the inner clients, which skip the check of the URL, so that only the check at the connection can
+        // refuse.
         let guarded = client(&["10.0.0.0/8"]);
         let port = canary.address.port();
         for host in ["localhost", "127.0.0.1", "0.0.0.0", "2130706433", "[::ffff:127.0.0.1]"] {
@@ -481,7 +479,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_compressed_response_is_not_inflated() {
-        // Looks like the first bytes of a gzipped text. If the client inflated the body, the text would change.
+        // The first character is also the first byte of gzip. If the client inflated the body, the text would change.
         let compressed = "\u{1f}_not-inflated";
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let endpoint =
@@ -494,13 +492,13 @@ mod tests {
         }
     }
 
-    /// The test runs itself again in a child process, whose environment variables name proxies.
+    /// Runs this test again in a child process whose environment variables name proxies.
     #[tokio::test]
     async fn the_proxies_of_the_environment_are_not_used() {
         const TARGET: &str = "EINVOICE_TEST_TARGET";
         if let Ok(url) = std::env::var(TARGET) {
             assert_eq!(post(&LOOPBACK, &url).await.outcome, AttemptOutcome::Delivered);
-            // A default client does use the proxies, which shows that the environment is set up correctly.
+            // A default client uses the proxies, so the environment is set up correctly.
             Client::new().post("http://proxied.invalid/").send().await.unwrap();
             return;
         }

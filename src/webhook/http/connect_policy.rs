@@ -1,5 +1,5 @@
-//! Decides to which addresses a client may connect. The resolver applies the policy to each address of a name. The
-//! connector applies it to an address that stands in the URL.
+//! Decides to which addresses a client may connect. The resolver applies it to the addresses of a name, and the
+//! connector to an address in the URL.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct ConnectPolicy {
     pub(crate) scope: ConnectScope,
 }
 
-/// The error if every address of a host is refused.
+/// Every address of the host was refused.
 #[derive(Debug, thiserror::Error)]
 #[error("the host leads to no address that may be called")]
 pub(crate) struct AddressesRefused;

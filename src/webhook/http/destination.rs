@@ -1,7 +1,7 @@
-//! The URLs that may be set as a webhook and called: absolute URLs with https and a host that may be public.
+//! The URLs that may be set as a webhook: absolute URLs with https and a host that may be public.
 //!
-//! Plain http and the names of private networks are permitted only if they may lead to a network of the allow-list.
-//! Names are not resolved here: the resolver checks their addresses at every connection.
+//! Plain http and the names of private networks are permitted if they may lead to a network of the allow-list. The
+//! addresses of a name are checked only at the connection.
 
 use url::{Host, Url};
 
@@ -10,8 +10,8 @@ use crate::webhook::http::address::AddressPolicy;
 /// The longest webhook URL that is accepted, in characters.
 pub const URL_CHARS_MAX: usize = 500;
 
-/// Names with these suffixes belong to private networks. Sources: RFC 6761, RFC 6762 with its appendix G, RFC 8375, RFC
-/// 9476, and the names that ICANN keeps out of the root.
+/// Suffixes of names in private networks. Sources: RFC 6761, RFC 6762 (appendix G), RFC 8375, RFC 9476, and the names
+/// that ICANN keeps out of the root.
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "alt",
     "corp",
@@ -46,7 +46,7 @@ pub enum UrlFault {
 }
 
 impl AddressPolicy {
-    /// Parses a URL and checks everything about it, except the addresses to which its host name resolves.
+    /// Parses and checks a URL. The addresses of its host name are checked only at the connection.
     pub fn check_url(&self, text: &str) -> Result<Url, UrlFault> {
         if text.chars().count() > URL_CHARS_MAX {
             return Err(UrlFault::TooLong);
@@ -69,7 +69,7 @@ impl AddressPolicy {
         Ok(url)
     }
 
-    /// Returns true for a permitted address, and for a name that may resolve to a permitted address.
+    /// Returns true if the host is a permitted address, or a name that may resolve to one.
     fn may_be_reached(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.permits((*address).into(), port),
@@ -78,7 +78,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Returns true for a public name, and for a private name that may resolve to an address of the allow-list.
+    /// Returns true for a public name, and for a private name that may lead to the allow-list.
     fn may_be_named(&self, name: &str, port: u16) -> bool {
         if is_loopback_name(name) {
             return self.allows_loopback(port);
@@ -86,8 +86,8 @@ impl AddressPolicy {
         !is_private_name(name) || self.allowed.iter().any(|network| network.is_at(port))
     }
 
-    /// Returns true for an address of the allow-list, and for a private name that may resolve to an address of the
-    /// allow-list.
+    /// Returns true if the host may be called over plain http: an address of the allow-list, or a private name that may
+    /// lead to one.
     fn may_be_plain(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.allows((*address).into(), port),
@@ -97,8 +97,8 @@ impl AddressPolicy {
     }
 }
 
-/// Parses a URL more strictly than browsers: no blank, no backslash, `//` after the scheme, and no empty label in the
-/// host name.
+/// Parses a URL more strictly than browsers: without blanks and backslashes, with `//` after the scheme, and without
+/// empty labels in the host name.
 fn absolute(text: &str) -> Result<Url, UrlFault> {
     let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\';
     if text.contains(odd) {
@@ -123,8 +123,7 @@ fn is_loopback_name(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Returns true for a name of one label, and for a name with a private suffix. `name` is in lower case, because the
-/// `url` crate has converted it.
+/// Returns true for a name of one label or with a private suffix. `name` is already in lower case.
 fn is_private_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     let is_below =

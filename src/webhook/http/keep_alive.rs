@@ -1,5 +1,5 @@
-//! Limits the number of receivers whose connections are kept open. Each open connection costs a file descriptor on both
-//! sides, so only frequently called receivers keep a connection.
+//! Limits the number of receivers whose connections are kept open, because each connection costs a file descriptor on
+//! both sides. At the limit, a new receiver must wait until another one has not been called for the time `idle`.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Measures the phases of an attempt. The client, its resolver and its connector share one clock, because the connector
-//! may run in another task. A phase that has started and not ended counts until the end of the attempt.
+//! Measures the phases of an attempt. The client, its resolver and its connector share one clock. A phase that has
+//! started and not ended counts until the end of the attempt.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ pub struct PhaseTimes {
     pub dns: Option<Duration>,
     /// The time to make the TCP and the TLS connection. `None` if a connection was reused.
     pub connect: Option<Duration>,
-    /// The time from the moment when the connection was ready to the arrival of the response's head. If a connection
-    /// was reused, the time from the start of the attempt.
+    /// The time from the ready connection to the head of the response; over a reused connection, from the start of the
+    /// attempt.
     pub wait: Option<Duration>,
     /// The time to read the response body.
     pub read: Option<Duration>,
@@ -44,8 +44,8 @@ impl PhaseClock {
         })))
     }
 
-    /// Records that a connection is being made. If a reused connection turns out to be closed, this is the second
-    /// connection of the attempt, so the times of the first connection are dropped.
+    /// Records that a connection is being made. If a reused connection was closed, this is the second connection of the
+    /// attempt, and the times of the first are dropped.
     pub(crate) fn connect_started(&self) {
         self.set(|moments, now| {
             *moments =
@@ -100,8 +100,7 @@ impl Moments {
         PhaseTimes { dns, connect, wait, read }
     }
 
-    /// Returns true if the attempt used a connection that was already open: either no new connection was started, or an
-    /// open one became free before the new one was ready.
+    /// Returns true if the attempt used an open connection: it started no new one, or an open one became free first.
     fn used_an_open_connection(&self) -> bool {
         let in_time = |head| self.connected.is_some_and(|connected| connected <= head);
         self.connect_started.is_none() || self.answered.is_some_and(|head| !in_time(head))
@@ -112,7 +111,7 @@ impl Moments {
 mod tests {
     use super::*;
 
-    /// Computes the phases of an attempt that ends after 100 ms. The arguments are in milliseconds after the start.
+    /// Returns the phases of an attempt that ends after 100 ms. The arguments are milliseconds after the start.
     fn phases(
         connect_started: Option<u64>,
         name: [Option<u64>; 2],

@@ -1,6 +1,5 @@
-//! The facts about a request that the connector and the resolver need. reqwest passes them neither the request nor its
-//! URL. So the facts are in a task-local variable, both in the task of the request and in the task that makes the
-//! connection.
+//! The facts about a request that the connector and the resolver need and that reqwest does not pass to them. They are
+//! in a task-local variable, in the task of the request and in the task that makes the connection.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -18,9 +17,10 @@ tokio::task_local! {
 
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
-    /// The address in the URL, if the URL has an address and no host name. The resolver is not called for such a URL.
+    /// The address in the URL, if it has no host name. The resolver is not called for such a URL.
     literal: Option<IpAddr>,
-    /// The port of the connection. Networks of the allow-list may name a port, and a resolver does not get the port.
+    /// The port of the connection, for the resolver, which gets only the name. A network of the allow-list may name a
+    /// port.
     port: u16,
     clock: PhaseClock,
 }
@@ -52,7 +52,7 @@ impl RequestContext {
     }
 }
 
-/// Wraps a connector, so that the wrapped connector checks each connection against a policy.
+/// The layer that adds the check of each connection to reqwest's connector.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectPolicyLayer(pub(crate) ConnectPolicy);
 
@@ -84,7 +84,7 @@ where
         self.connector.poll_ready(context)
     }
 
-    /// Starts the connection in the task of the request. The connection may be completed in another task.
+    /// Starts the connection in the request's task, where the context can be read. It may be completed in another task.
     fn call(&mut self, destination: D) -> Self::Future {
         let permitted = RequestContext::current().filter(|request| {
             request.literal.is_none_or(|address| request.may_connect(&self.policy, address))

@@ -1,7 +1,5 @@
-//! Resolves host names to permitted addresses only.
-//!
-//! Addresses are checked here and not before the call, so that a name cannot change its address between the check and
-//! the connection (DNS rebinding).
+//! Resolves host names to permitted addresses only. The check is made here, at the connection, so that a name cannot
+//! change its address after the check (DNS rebinding).
 
 use std::fmt::Debug;
 use std::io;

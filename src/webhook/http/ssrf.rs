@@ -1,5 +1,5 @@
-//! Tests against server-side request forgery: they try every known way to write a private address on the production
-//! client, and count the connections that reach a canary server.
+//! Tests against server-side request forgery: they write a private address in every known way, call it with the
+//! production client, and count the connections that reach a canary server.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,8 +20,8 @@ use crate::webhook::http::request_context::RequestContext;
 use crate::webhook::http::resolver::{GuardedResolver, Lookup};
 use crate::webhook::testing::{AfterResponse, TestReceiver};
 
-/// Returns many ways to write a private address in a URL, without the scheme. `PORT` stands for the port of the canary.
-/// The list is in a file that the API tests use too.
+/// Returns the URLs, without the scheme, of a file that the API tests use too. `PORT` stands for the port of the
+/// canary.
 fn forms() -> Vec<String> {
     let forms: Value = strict_json::from_trusted(include_str!("../../../tests/forgery/urls.json")).unwrap();
     let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);
@@ -29,7 +29,7 @@ fn forms() -> Vec<String> {
     all.map(|url| url.as_str().unwrap().to_owned()).collect()
 }
 
-/// A resolver with a list of answers for each name. When only one answer is left, the resolver repeats it.
+/// A resolver that gives the listed answers of a name in order. The last answer repeats.
 #[derive(Debug, Default)]
 struct ScriptedLookup(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
 
@@ -179,14 +179,14 @@ async fn a_name_that_changes_its_address_is_not_called_again() {
     assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
 }
 
-/// Starts an endpoint at an allowed address, and a canary at a refused address with the same port. Both servers close
-/// each connection, so that each call resolves the name again.
+/// Starts an endpoint at an allowed address and a canary at a refused address with the same port. Both close each
+/// connection, so that each call resolves the name again.
 async fn neighbours() -> (TestReceiver, TestReceiver) {
     let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     loop {
         let endpoint = TestReceiver::at("127.0.0.2:0".parse().unwrap(), answer, AfterResponse::Close).await;
         let beside = SocketAddr::new([127, 0, 0, 1].into(), endpoint.address.port());
-        // The port may already be in use at the other address. Then another port is tried.
+        // The port may be in use at the other address. Then another port is tried.
         if std::net::TcpListener::bind(beside).is_ok() {
             return (endpoint, TestReceiver::at(beside, answer, AfterResponse::Close).await);
         }
@@ -248,7 +248,7 @@ async fn the_networks_of_one_taxpayer_open_nothing_to_another() {
     let own = shared.for_networks(&["127.0.0.0/8".parse().unwrap()]).unwrap();
     for url in [endpoint.url("/"), format!("http://hooks.internal:{}/", endpoint.address.port())] {
         assert_eq!(post(&own, &url).await.outcome, AttemptOutcome::Delivered, "{url}");
-        // The connection of `own` is still open, but a client of another taxpayer must not use it.
+        // The connection of `own` is still open, but another client must not use it.
         let refused = post(&shared, &url).await.outcome;
         assert_eq!(refused, AttemptOutcome::Forbidden(UrlFault::AddressRefused), "{url}");
         let elsewhere = shared.for_networks(&["10.0.0.0/8".parse().unwrap()]).unwrap();

@@ -1,5 +1,5 @@
-//! Signing keys (Standard Webhooks 1.0.0). A key is either a secret shared with the receiver (`whsec_…`) or an Ed25519
-//! key pair: the receiver has the public key (`whpk_…`), and the private key of 32 bytes is stored as `whsk_…`.
+//! Signing keys (Standard Webhooks 1.0.0): a shared secret (`whsec_…`), or an Ed25519 key pair. Of a pair, the private
+//! key is stored (`whsk_…`) and the receiver has the public key (`whpk_…`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl SigningSecret {
         secret
     }
 
-    /// Parses the prefix `whsec_` or `whsk_`, followed by padded base64.
+    /// Parses `whsec_` or `whsk_` followed by padded base64.
     pub fn parse(text: &str) -> Result<Self, SecretFault> {
         let decode = |encoded| STANDARD.decode(encoded).map_err(|_| SecretFault::Encoding);
         if let Some(encoded) = text.strip_prefix(PRIVATE) {
@@ -72,20 +72,19 @@ impl SigningSecret {
         Ok(Self { bytes: bytes.into(), pair: Some(Arc::new(pair)) })
     }
 
-    /// Returns the text that is stored: `whsec_…` or `whsk_…`. The receiver may see it only for a shared secret
-    /// (`whsec_…`).
+    /// Returns the text that is stored: `whsec_…`, which the receiver knows too, or `whsk_…`, which it must never see.
     pub fn text(&self) -> SecretString {
         let prefix = if self.pair.is_some() { PRIVATE } else { SHARED };
         format!("{prefix}{}", STANDARD.encode(self.bytes.expose_secret())).into()
     }
 
-    /// Returns the public key that the receiver of a key pair gets: `whpk_…`. `None` for a shared secret.
+    /// Returns the public key `whpk_…` for the receiver; `None` for a shared secret.
     pub fn public_key(&self) -> Option<String> {
         let pair = self.pair.as_ref()?;
         Some(format!("{PUBLIC}{}", STANDARD.encode(pair.public_key().as_ref())))
     }
 
-    /// Returns the version that stands before each signature made with this key.
+    /// Returns the version at the start of each signature made with this key.
     pub(crate) fn version(&self) -> &'static str {
         if self.pair.is_some() { "v1a" } else { "v1" }
     }
@@ -181,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The test vector of RFC 8032, section 7.1, test 2.
+    /// Checks the test vector of RFC 8032, section 7.1, test 2.
     #[test]
     fn a_key_pair_signs_as_published() {
         let bytes = |text: &str| hex::decode(text).unwrap();

@@ -1,8 +1,8 @@
 //! Signs and verifies messages (Standard Webhooks 1.0.0).
 //!
-//! A signature covers `{id}.{timestamp}.{body}`. It is written as a version followed by the base64 of the signature:
-//! `v1,` for HMAC-SHA256 and `v1a,` for Ed25519. While a secret is being replaced, both the old and the new secret
-//! sign, and the header contains both signatures, separated by a space.
+//! A signature covers `{id}.{timestamp}.{body}` and is written as base64 after its version: `v1,` for HMAC-SHA256,
+//! `v1a,` for Ed25519. While a secret is being replaced, the header contains a signature of the old and one of the new
+//! secret.
 
 use std::time::Duration;
 
@@ -21,8 +21,7 @@ pub enum VerifyFault {
     Signature,
 }
 
-/// The content that is signed: the values of the headers webhook-id and webhook-timestamp (Unix seconds), and the exact
-/// body.
+/// The content that is signed: the headers webhook-id and webhook-timestamp (Unix seconds), and the exact body.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedMessage<'a> {
     pub id: &'a str,
@@ -31,7 +30,7 @@ pub struct SignedMessage<'a> {
 }
 
 impl SignedMessage<'_> {
-    /// Returns the value of the header webhook-signature: one signature per secret, separated by spaces.
+    /// Returns the header webhook-signature: one signature per secret, separated by spaces.
     pub fn signature(&self, secrets: &[SigningSecret]) -> String {
         let content = self.content();
         let sign = |secret: &SigningSecret| {
@@ -49,10 +48,8 @@ impl SignedMessage<'_> {
         ]
     }
 
-    /// Checks the value of a header webhook-signature. One signature must match one of the secrets; the comparison
-    /// takes constant time.
-    ///
-    /// The timestamp may be at most `tolerance` before or after `now`. The standard suggests five minutes.
+    /// Checks the value of a header webhook-signature: one signature must match one of the secrets. The timestamp may
+    /// be at most `tolerance` before or after `now`; the standard suggests five minutes.
     pub fn verify(
         &self,
         header: &str,
@@ -182,7 +179,7 @@ mod tests {
         for known in [shared, pair.clone()] {
             assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
         }
-        // The version prefix selects how a signature is verified, so a signature with a changed prefix is invalid.
+        // The version selects how a signature is verified, so changing it makes the signature invalid.
         let renamed = header.replace("v1a,", "v1,");
         let result = verify(&PUBLISHED, &renamed, std::slice::from_ref(&pair), PUBLISHED.timestamp);
         assert_eq!(result, Err(VerifyFault::Signature));
