@@ -100,7 +100,7 @@ pub struct Endpoint {
     pub id: i64,
     pub taxpayer_id: TaxpayerId,
     pub url: String,
-    /// The event names that the caller sent. It may contain unknown names, which match no event.
+    /// The event names that the caller sent. They may include unknown names, which match no event.
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,

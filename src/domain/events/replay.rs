@@ -54,8 +54,7 @@ pub struct Replay {
     pub updated_at: Timestamp,
 }
 
-/// The range of events that a caller requests: from the sequence after `after` to `until`, or to the end of the log if
-/// the log ends sooner.
+/// The events that a caller requests: those with a sequence above `after` and up to `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReplayRange {
     pub scope: ReplayScope,

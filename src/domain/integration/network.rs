@@ -88,7 +88,7 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
 }
 
 /// True for a network that nobody may allow: it overlaps the link-local range, or it is a single metadata address. A
-/// wider network may contain a metadata address, because calls to that address are blocked anyway.
+/// wider network that contains a metadata address may be allowed; calls to that address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();

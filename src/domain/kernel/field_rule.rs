@@ -37,8 +37,7 @@ pub enum FieldRule {
         id: &'static str,
         value: Cow<'static, str>,
     },
-    /// A rule for which this service has no variant. `sentence` is its message, and `expected` describes a correct
-    /// value.
+    /// A rule for which this enum has no variant. `sentence` is its message, and `expected` describes a correct value.
     Other {
         id: &'static str,
         sentence: Cow<'static, str>,

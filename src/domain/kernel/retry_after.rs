@@ -14,8 +14,9 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Parses the value of Retry-After: a number of seconds, or a date. A date becomes a wait from the response's Date
-    /// header, if there is one, so that a wrong clock here does not matter. Returns `None` for an invalid value.
+    /// Parses the value of Retry-After: a number of seconds, or a date. The wait until a date is counted from the
+    /// response's Date header, if there is one, so that a wrong clock here does not matter. Returns `None` for an
+    /// invalid value.
     pub fn parse(text: &str, date: Option<&str>) -> Option<Self> {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {

@@ -72,9 +72,9 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// Returns the minimum number of letters of a text that may have a typo. Many short words differ by only one letter,
-/// most of all among units, so a guess for them is often wrong. Currency codes are allowed because typos in them are
-/// common.
+/// Returns how many letters a text must have before typos in it are corrected. Many short words, above all units,
+/// differ by one letter only, so a guess would often be wrong. Currency codes have three letters and are mistyped
+/// often.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -83,7 +83,7 @@ fn slip_letters_min(list: ReferenceList) -> usize {
     }
 }
 
-/// Returns the smallest number of typos between the text and any term of each code.
+/// Returns, for each code, the number of typos between the text and the nearest term of the code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
     // The other lists are compared by name only. Their codes are consecutive, so a valid code looks like a typo of the
     // next.

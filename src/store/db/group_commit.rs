@@ -42,8 +42,8 @@ pub(crate) struct CommitGroup {
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The number of a member that has begun and not committed. If such a member was dropped, its changes are undone
-    /// before the next member begins.
+    /// The number of a member that has begun and not committed. If it is still set when the next member begins, the
+    /// changes of the uncommitted member are undone first.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,

@@ -41,8 +41,8 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, so that they have no gaps.
-    /// This costs little, since accounts are rarely added.
+    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, so that they stay small and
+    /// follow the order of creation. This costs little, since accounts are rarely added.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,

@@ -26,8 +26,7 @@ const SQLITE_READERS_MAX: u32 = 4;
 /// How many prepared statements a connection keeps. The same SQL with a different number of rows is another prepared
 /// statement.
 const STATEMENTS_KEPT: usize = 256;
-/// How long we wait after PostgreSQL's own statement timeout should have ended a call. Then the connection counts as
-/// dead.
+/// The extra time to wait after PostgreSQL should have ended a slow statement. Then the connection counts as dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// The deadline of an SQLite call. It is long, because a call on a slow disk is not an error.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
@@ -78,10 +77,9 @@ impl PoolSettings {
         Deadlines { call, transaction: call * CALLS_A_TRANSACTION }
     }
 
-    /// The settings of each PostgreSQL session. `jit` is off, since compiling our short queries takes longer than
-    /// running them. `enable_seqscan` is off: a plan made while a table is small would scan the table even after it
-    /// has grown. The `tcp_` settings end the session of a dead client machine, which would otherwise keep its locks
-    /// for hours.
+    /// The settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than running
+    /// them. `enable_seqscan` is off: a plan made while a table is small would still scan it after it has grown. The
+    /// `tcp_` settings end the session of a dead client machine, which would otherwise keep its locks for hours.
     fn session(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
