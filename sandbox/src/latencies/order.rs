@@ -31,8 +31,8 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the latency is that of all operations
-/// that have none of their own, and these share its limit of concurrent calls.
+/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the latency applies to all operations
+/// without one of their own, and they share its limit of concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {

@@ -162,8 +162,7 @@ where
     C: Send + Sync + 'static,
     R: Send + 'static,
 {
-    /// `starter` starts the actor of a key. It must not block, because the registry holds the lock of the map entry
-    /// meanwhile.
+    /// Creates a registry. `starter` starts the actor of a key. It must not block, because it is called under a lock.
     pub fn new(
         tree: &Tree,
         arbiters: &Arc<Arbiters>,

@@ -118,7 +118,7 @@ impl TaxpayerActor {
 }
 
 /// Returns true if the commands may succeed one by one after their common transaction failed. After a duplicate, a new
-/// transaction sees the row of the other taxpayer. The other faults concern one of several commands.
+/// transaction sees the row of the other taxpayer. Any other fault may come from only one of the commands.
 fn may_succeed_alone(error: &StoreError, tasks: &[Task<CommandEnvelope>]) -> bool {
     match error {
         StoreError::Duplicate(_) => true,

@@ -249,7 +249,7 @@ mod tests {
     use super::*;
     use crate::domain::integration::SecretText;
 
-    // The common values of MS-NLMP, section 4.2.1, and the challenge of section 4.2.4.
+    // Test values of MS-NLMP: those of section 4.2.1, and the challenge of section 4.2.4.
     const SERVER_NONCE: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef];
     const FRESH: Freshness = Freshness { nonce: [0xaa; 8], now: Timestamp::UNIX_EPOCH };
     const FLAGS: u32 = 0xe28a_8233;

@@ -35,7 +35,7 @@ const KEEP_ALIVE_HOSTS_MAX: usize = 256;
 /// The response header with which a receiver asks not to get this message again.
 const ABORT_HEADER: (&str, &str) = ("webhook-delivery", "abort-message");
 
-/// The system has no usable certificates.
+/// The client cannot be built, because the system has no usable certificates.
 #[derive(Debug, thiserror::Error)]
 #[error("the webhook client cannot be built")]
 pub struct ClientBuildError(#[source] reqwest::Error);

@@ -22,7 +22,7 @@ pub(crate) struct ConnectPolicy {
     pub(crate) scope: ConnectScope,
 }
 
-/// Every address of the host was refused.
+/// The error if every address of a host is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("the host leads to no address that may be called")]
 pub(crate) struct AddressesRefused;

@@ -49,8 +49,8 @@ fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     true
 }
 
-/// Records that the receipt of an invoice was confirmed, unless this is already recorded: in the run, in the invoice's
-/// authority status and as an event. An IRN without a stored run and invoice gets only the event.
+/// Records once that the receipt of an invoice was confirmed: in the invoice's run, in its authority status, and as an
+/// event. If neither a run nor the invoice is stored, there is only the event.
 pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) -> CommandReply {
     let runs = [Operation::Transmit, Operation::Submit].map(|operation| uow.run(operation, irn).cloned());
     let invoice = uow.invoice_with_irn(irn).cloned();
