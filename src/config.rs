@@ -185,7 +185,8 @@ pub struct ReconcileSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhooksSettings {
-    /// The entries as written in the settings. [`Settings::allowed_networks`] resolves them for the environment.
+    /// The entries as written in the settings. Use [`Settings::allowed_networks`], which drops entries that do not
+    /// apply in this environment.
     pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
@@ -299,8 +300,8 @@ pub enum LogFormat {
 
 impl Settings {
     /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables in `environment`
-    /// that begin with `EINVOICE__`. A later source overrides an earlier one. Returns either all unknown or invalid
-    /// settings, or, if there are none, all settings that do not fit together.
+    /// that begin with `EINVOICE__`. A later source overrides an earlier one. The error lists every unknown or invalid
+    /// setting or, if there is none, every conflict between settings.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -319,7 +320,7 @@ impl Settings {
             return self.database.url.clone();
         }
         let path = self.data_dir.join(DATABASE_FILE).to_string_lossy().into_owned();
-        // In a URL these three characters would end the path or begin an escape, so they are escaped.
+        // In the path of a URL these three characters have a special meaning.
         let escaped = path.replace('%', "%25").replace('?', "%3F").replace('#', "%23");
         format!("sqlite://{escaped}").into()
     }

@@ -78,7 +78,7 @@ pub async fn create_operator(
     Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
 }
 
-/// Rejects text that is not an email address. Runs before the database is opened.
+/// Rejects text that is not an email address.
 fn check_email(email: &str) -> Result<(), StartError> {
     if is_email(email) { Ok(()) } else { Err(StartError::Email(email.to_owned())) }
 }

@@ -26,7 +26,7 @@ use crate::store::lanes::LaneKind;
 
 /// How often the janitor runs.
 const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
-/// An actor that was restarted too often within this time stays down for the same time.
+/// If an actor fails too often within this time, it is stopped for the same time.
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
@@ -157,8 +157,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns the janitor's two tasks. One passivates idle actors, and lets actors that failed too often start again
-/// after `RESTART_PAUSE`. The other reports actors that spend too long on one batch.
+/// Returns the janitor's two tasks. One stops idle actors, and restarts actors that failed too often after
+/// `RESTART_PAUSE`. The other reports actors that spend too long on one batch.
 fn janitor_tasks(
     context: &BuildContext<'_>,
     runs: &Arc<PipelineActors>,

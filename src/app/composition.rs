@@ -324,8 +324,8 @@ pub(super) fn reconciliations(
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
-/// Returns the schedule of reconciliations. Its `owner` is a new random id; the service replaces it by the id of its
-/// process.
+/// Returns the schedule of reconciliations. Its `owner` is a new random id for the command `reconcile`; a service sets
+/// its own id instead.
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
     let mode = match settings.reconcile.every_s {
         0 => ReconciliationMode::OnDemand,

@@ -67,7 +67,7 @@ pub async fn revoke_keys(
     Ok(json!(RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers }))
 }
 
-/// Returns the key change to carry out. Refuses invalid terms here, before the database is opened.
+/// Returns the key change to carry out. Fails if `terms` has an expiry time that has passed.
 fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<KeyChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;

@@ -22,8 +22,8 @@ use crate::http;
 /// How long open requests may take after the stop signal, in seconds. A request that takes longer loses its response
 /// but not its run, which the next start continues.
 const SHUTDOWN_S: u64 = 10;
-/// How long open requests and background work together may take after the stop signal. Background work gets at least
-/// `DRAIN_MIN`, even if open requests took the whole time.
+/// The time limit for open requests and background work together after the stop signal. If open requests use up this
+/// time, background work still gets `DRAIN_MIN` more.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// The largest number of connections that may wait to be accepted.

@@ -48,8 +48,7 @@ enum ChainDifference {
 pub struct VerificationReport {
     taxpayers: usize,
     events: i64,
-    /// The broken chains: the taxpayer, and the sequence of the first event whose hash does not follow from the event
-    /// before.
+    /// The broken chains: the taxpayer, and the sequence of the first event whose hash does not match the event before.
     breaks: Vec<(TaxpayerId, i64)>,
     /// The first difference between a chain and its checkpoints, for each taxpayer whose chain differs.
     differences: BTreeMap<TaxpayerId, ChainDifference>,
@@ -384,7 +383,7 @@ mod tests {
             assert!(!said.contains("taxpayer 1 ") && !said.contains("taxpayer 3 "), "{said}");
             assert!(scene.verified(Some(1)).await.is_intact());
             assert!(!scene.verified(Some(2)).await.is_intact());
-            // The checkpointer does not sign a rewritten chain, although the chain has grown.
+            // The chain of taxpayer 2 has grown, but it was rewritten, so the checkpointer does not sign it.
             append(&test.store, 2, 1).await;
             let run = scene.checkpointer.run().await.unwrap();
             assert_eq!((run.heads, run.broken), (0, vec![TaxpayerId(2)]));

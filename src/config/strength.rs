@@ -74,7 +74,8 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn is_made_of_words(letters: &str) -> bool {
-    // Lengths of beginnings of `letters` that consist of whole words. Each is still to be extended by a further word.
+    // Each number is the length of a prefix of `letters` that consists of known words. The loop tries to add one more
+    // word to each prefix.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {

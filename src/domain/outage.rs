@@ -67,8 +67,9 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the state of the operation; `None` if there was no call. While the breaker is closed, a failed call
-    /// counts only if no call was answered within `quiet`, since a single failure is no sign of an outage.
+    /// Returns the state of the operation; `None` if there was no call. The operation is failing if its breaker is
+    /// open. If the breaker is closed, it is failing only if the last call failed and no call succeeded within `quiet`
+    /// before `now`.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -262,8 +263,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Replaces each timestamp in the future with `now`. It was recorded before the clock was set back, and it could
-    /// delay the end of the outage.
+    /// Replaces each timestamp in the future with `now`. Such a timestamp was recorded before the clock was set back,
+    /// and it could delay the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -308,7 +309,7 @@ impl Outage {
     }
 
     /// Records that a batch of taxpayers was notified. After the last batch, starts over with all taxpayers if one was
-    /// missed and the news is recent (`NOTIFY_FOR`). If not, the notifications of the end follow those of the start.
+    /// missed and the outage started or ended less than `NOTIFY_FOR` ago. If not, starts the notifications of the end.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

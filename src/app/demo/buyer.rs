@@ -1,5 +1,5 @@
-//! The buyer's side of the demo. The buyer is a taxpayer of the same service. So a notice of the authority puts the
-//! invoice into the buyer's inbox, and the acknowledgement goes back through the authority.
+//! The buyer's side of the demo. The buyer is a taxpayer of the same service: it finds the invoice in its inbox and
+//! acknowledges it.
 
 use std::time::{Duration, Instant};
 

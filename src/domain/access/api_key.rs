@@ -93,8 +93,8 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the time at which a key that is replaced at `now` stops being valid. This is the end of the overlap,
-    /// or the expiry `had` of the replaced key if that is sooner.
+    /// Returns the time at which a key that is replaced at `now` stops being valid: the end of the overlap, or the
+    /// expiry of the replaced key (`had`) if that is sooner.
     pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))

@@ -37,7 +37,8 @@ pub struct Checkpoint {
     pub heads: Vec<ChainHead>,
 }
 
-/// The number and the hash of the last line of a checkpoint file, to which the next line must fit.
+/// The number and the hash of the last line of a checkpoint file. The next line has the next number and contains this
+/// hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointChain {
     pub number: u64,

@@ -28,7 +28,8 @@ pub struct Delivery {
     /// later attempts.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// The number of process crashes while an attempt was in flight. Another delivery may have caused them.
+    /// The number of times that the process crashed while an attempt was in flight. The cause may have been another
+    /// delivery.
     pub crashes: u32,
 }
 
@@ -106,8 +107,7 @@ pub struct Endpoint {
     pub disabled_reason: Option<String>,
     /// The sequence of the newest event when the endpoint was last disabled; `None` if it was never disabled.
     pub disabled_after: Option<i64>,
-    /// The public key with which receivers verify the newest signature; `None` if the newest secret is not a key
-    /// pair.
+    /// The public key that verifies signatures made with the newest secret; `None` if this secret is not a key pair.
     pub public_key: Option<String>,
     /// The delay before each attempt, in seconds; `None` means the schedule of the deployment.
     pub retry_schedule: Option<Vec<u32>>,

@@ -14,7 +14,7 @@ words! {
 }
 
 words! {
-    /// The replay that starts when a caller enables a webhook: no replay, or one with this scope.
+    /// The scope of the replay that starts when a caller enables a webhook; `None` starts no replay.
     AfterEnable { None = "none", Failed = "failed", Missing = "missing" }
 }
 
@@ -119,9 +119,8 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay has the requested scope and still delivers the requested range, so that a request that is
-    /// sent twice creates only one replay. A replay that began at the requested start counts, even if it has advanced
-    /// since.
+    /// True if a request for `range` needs no new replay, because this replay still delivers the whole range. A replay
+    /// that began at the start of the range counts even if it has advanced since, so that a repeated request finds it.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

@@ -14,8 +14,8 @@ pub enum Transition {
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid. `partly_paid` is true if another part was paid before. If it is false, a draft
-    /// refuses this transition.
+    /// A part of the payable is paid. `partly_paid` is true if another part was paid before. A draft refuses the first
+    /// part, but accepts later parts.
     PayPart { partly_paid: bool },
     /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,

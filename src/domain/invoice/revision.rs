@@ -180,7 +180,7 @@ const REPLACED: [&str; 7] = [
 ];
 
 impl Invoice {
-    /// Returns the invoice after an update. The caller has checked that the invoice may be edited.
+    /// Returns the invoice after an update. Does not check that the invoice may be edited.
     #[must_use]
     pub fn revised(mut self, revision: &Revision, rewritten: RevisedParts, now: Timestamp) -> Self {
         self.extras.retain(|name, _| !REPLACED.contains(&name.as_str()));

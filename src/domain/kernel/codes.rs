@@ -93,7 +93,7 @@ words! {
 }
 
 impl DeclaredPaymentStatus {
-    /// Returns the payment status that responses show for an invoice that was created with this one.
+    /// Returns the payment status that responses show for an invoice that was created with this declared status.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Pending => PaymentStatus::Pending,
@@ -109,7 +109,7 @@ words! {
 }
 
 impl RelayedPaymentStatus {
-    /// Returns the payment status that responses show after this one was relayed.
+    /// Returns the payment status that responses show after this status was relayed.
     pub fn reads_as(self) -> PaymentStatus {
         match self {
             Self::Paid => PaymentStatus::Paid,

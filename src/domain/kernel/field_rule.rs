@@ -32,7 +32,7 @@ pub enum FieldRule {
         id: &'static str,
         format: &'static str,
     },
-    /// The field must have this value, such as `a valid absolute URL`.
+    /// The field must be what `value` describes, such as `a valid absolute URL`.
     MustBe {
         id: &'static str,
         value: Cow<'static, str>,

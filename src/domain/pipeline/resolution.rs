@@ -12,9 +12,8 @@ words! {
 }
 
 impl ResolvedBy {
-    /// Combines the value of `step` (`self`) with the value of the earlier steps (`before`) into the value of the run.
-    /// A value other than `Answer` wins over `Answer`. Of two such values, `self` wins if `step` has an effect, and
-    /// `before` if it has none.
+    /// Returns how the outcome of the run became known: `self` is the value of its latest `step`, `before` of the
+    /// earlier steps. Any value wins over `Answer`. Of two other values, `self` wins only if `step` has an effect.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

@@ -172,9 +172,8 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// True if the document can still be replaced: the authority cannot have acted on it, because no step with an
-    /// effect has succeeded or has an unknown outcome. A payment update that ended or is paused can be replaced even
-    /// if it succeeded.
+    /// True if the document can still be replaced, because no step with an effect has succeeded or has an unknown
+    /// outcome. In a payment update that ended or is paused, such a step may have succeeded.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
@@ -245,8 +244,8 @@ impl Run {
         Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
     }
 
-    /// Moves `since`, the start of failing, forward by the time for which this attempt is late. The run was then in a
-    /// queue or its calls were blocked, which does not count as failing.
+    /// Moves `since`, the start of failing, forward by the time from `next_attempt_at` to `now`. In this time the run
+    /// was in a queue or its calls were blocked, which does not count as failing.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)

@@ -17,8 +17,8 @@ const TWO_SLIPS_LETTERS_MIN: usize = 8;
 /// than every other code.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words whose lengths differ by more bytes than this are not compared. They differ by more than three letters, since
-/// a letter has at most four bytes, and are therefore more than three typos apart, which is too far for a guess.
+/// Words whose lengths differ by more bytes than this are not compared. They differ by more than three letters of up to
+/// four bytes, which is too far for a guess.
 const BYTES_APART_MAX: usize = 12;
 
 /// The kind of similarity between a text and a code.
@@ -72,9 +72,8 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// Returns how many letters a text must have before typos in it are corrected. Many short words, above all units,
-/// differ by one letter only, so a guess would often be wrong. Currency codes have three letters and are mistyped
-/// often.
+/// Returns the minimum number of letters for the correction of typos. Many short words, above all units, differ by one
+/// letter only, so a guess would often be wrong. Currency codes are corrected because they are often mistyped.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -85,8 +84,8 @@ fn slip_letters_min(list: ReferenceList) -> usize {
 
 /// Returns, for each code, the number of typos between the text and the nearest term of the code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
-    // The other lists are compared by name only. Their codes are consecutive, so a valid code looks like a typo of the
-    // next.
+    // In the other lists only the names are compared. Their codes are consecutive, so a valid code looks like a typo of
+    // the next.
     let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {

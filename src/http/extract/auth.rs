@@ -98,7 +98,7 @@ fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
     request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
 }
 
-/// The policy of a path adds this to a request that changes nothing. Such a request may have a read-only key.
+/// Marks a request that changes nothing, so a read-only key is enough. The policy of the path adds this mark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangesNothing;
 

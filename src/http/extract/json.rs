@@ -88,8 +88,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. A response may use the fault's path as a key of its own, so the path leaves
-/// out a reserved key and ends at the object that has it.
+/// Returns the fault for a forbidden key. A response may contain the fault's path as a key, so for a reserved key the
+/// path ends at the object that has the key.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };

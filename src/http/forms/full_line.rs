@@ -88,8 +88,8 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Reads the item of a line. Sets `kind` even if another field of the item is invalid, because the line's category is
-/// checked by the kind.
+/// Reads the item of a line. Sets `kind` even if another field of the item is invalid, because the check of the line's
+/// category needs the kind.
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_MAX);
     let description = reader.required("description").long_text(0, LONG_TEXT_MAX);

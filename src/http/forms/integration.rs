@@ -1,6 +1,6 @@
 //! Reads the settings for notifying a taxpayer's ERP. A field that the chosen authentication type or data format does
-//! not use is a fault, so that no caller believes that it took effect. A secret may be absent if it is already stored;
-//! the code that stores the settings checks this.
+//! not use is a fault, because the caller would believe that the field takes effect. A secret may be absent if it is
+//! already stored; the code that stores the settings checks this.
 
 use url::Url;
 

@@ -31,7 +31,7 @@ enum KeyStatus {
     Repeated(HttpResponse),
 }
 
-/// Answers a write whose body has at most `bytes_max` bytes. The path's policy has already admitted the account.
+/// Answers a write. Refuses a body of more than `bytes_max` bytes.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     account: KeyOwner,
