@@ -36,8 +36,8 @@ impl AuthorityConnection {
     }
 }
 
-/// Returns a client of the remote authority; `None` in mode sandbox, because the simulator runs inside the service's
-/// process.
+/// Returns a client of the remote authority; `None` in mode sandbox, whose simulator only the service's own process can
+/// call.
 pub(super) fn remote_client(
     settings: &Settings,
     clock: &SharedClock,

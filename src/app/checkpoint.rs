@@ -37,8 +37,8 @@ pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
     CheckpointKey::parse(&text).map_err(|fault| StartError::CheckpointKey { path: path.to_owned(), fault })
 }
 
-/// Signs the heads of all event chains that have grown since the last checkpoint. An operator who keeps a copy of the
-/// returned number and hash of the file's last line can see later whether the file was truncated.
+/// Signs the heads of all event chains that have grown since the last checkpoint. Returns the number and the hash of
+/// the file's last line. An operator who keeps a copy of them can see later whether the file was truncated.
 pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);

@@ -38,7 +38,7 @@ const WORDS: [&str; 28] = [
     "prod",
 ];
 
-/// Returns true if a binary key has few different bytes or is a sequence, so that it cannot be random.
+/// Returns true if a binary key cannot be random, because it has few different bytes or is a sequence.
 pub(super) fn is_patterned(key: &[u8]) -> bool {
     distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
 }

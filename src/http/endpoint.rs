@@ -1,6 +1,6 @@
 //! One entry of the table of endpoints: a path with its handlers, its policy and its documentation. A method without a
-//! handler is refused with 405 and `Allow`. A handler without documentation does not compile; only pages for people
-//! need no documentation.
+//! handler is refused with 405 and `Allow`. Every handler needs documentation to compile, except those of pages for
+//! people.
 
 use std::rc::Rc;
 

@@ -236,8 +236,8 @@ impl Foreign {
     }
 }
 
-/// Returns a description of a wrong response: one whose status is not what the path's rule requires for this key, or
-/// that shows data of the other tenant to a key that is not an operator's.
+/// Describes a response that is wrong: its status breaks the path's rule for this key, or it shows data of the other
+/// tenant to a key that is not an operator's.
 fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule(pattern);

@@ -94,8 +94,8 @@ impl FailureStreak {
         failing
     }
 
-    /// Corrects the times of the streak if the clock was set back: `since` moves back by the same time, so that the
-    /// streak keeps its length, and a wait for a probe ends now.
+    /// Corrects the streak if the clock was set back: moves `since` back by the same time, so that the streak keeps its
+    /// length, and ends a wait for a probe.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {

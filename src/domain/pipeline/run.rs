@@ -187,8 +187,8 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a caller that waits for the run gets a response now. For a submission, the run must have ended or be
-    /// paused. For another operation, it is enough that the run has to wait.
+    /// True if a caller that waits for the run gets a response now: the run has ended or is paused, or it has to wait
+    /// and is not a submission.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
@@ -234,8 +234,8 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. The intent of an earlier step whose effect is unknown is kept while
-    /// momentary steps (`Step::is_momentary`) are called, so that its outcome is still queried afterwards.
+    /// Records the intent to call a step. If an earlier step still has an unknown outcome, a momentary step
+    /// (`Step::is_momentary`) does not replace its intent, so that the outcome is queried afterwards.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));

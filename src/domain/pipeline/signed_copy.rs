@@ -33,8 +33,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// Compares the dates that the authority reports with the dates of the document. Returns false if the issue dates or
-/// the due dates differ, true if the issue dates are equal, and `None` if an issue date is missing or malformed.
+/// Compares the dates that the authority reports with the dates of the document. Returns false if a date differs, and
+/// `None` if an issue date is missing or malformed. A missing or malformed due date is ignored.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
@@ -118,7 +118,7 @@ fn is_same(copy: &Value, sent: &Value) -> bool {
     copy == sent || digest::of_document(copy) == digest::of_document(sent)
 }
 
-/// Converts a text to a number if it spells one, for a field that is a number in the document that was sent.
+/// Converts a text to a number, if it spells one. Used for a field that is a number in the document that was sent.
 fn numeric(copy: &str) -> Value {
     copy.trim().parse::<Number>().map_or_else(|_| copy.into(), Value::Number)
 }

@@ -13,8 +13,8 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// For a text of at least this many letters, there is a guess only if the nearest code is at least two typos nearer
-/// than every other code.
+/// For a text of at least this many letters, there is no guess if the second nearest code has at most one typo more
+/// than the nearest.
 const MARGIN_LETTERS_MIN: usize = 5;
 
 /// Words whose lengths differ by more bytes than this are not compared. They differ by more than three letters of up to

@@ -195,7 +195,8 @@ impl BodyText {
         Ok(JsonObject { members, _room: Some(room) })
     }
 
-    /// Runs `read` on the text. Then drops the text and `room`, the permit for the memory of its parsed values.
+    /// Runs `read` on the text. Then drops the text and `room`, the permit for the memory of the values that `read` has
+    /// parsed.
     pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
         let result = read(&self.bytes);
         drop(room);

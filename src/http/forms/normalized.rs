@@ -31,7 +31,7 @@ fn remove(value: &mut Value, steps: &[String]) {
     }
 }
 
-/// Trims texts and removes empty fields, since the form reads them so.
+/// Trims texts and removes empty fields, as the form does.
 fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {

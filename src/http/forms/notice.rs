@@ -4,8 +4,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::http::forms::reader::Reader;
 
-/// The maximum size of the body, in bytes. A notice is two short texts, and anyone who knows the token in the path can
-/// send one.
+/// The maximum size of the body, in bytes. It is small, because a notice is only two short texts.
 pub(crate) const BYTES_MAX: usize = 4_096;
 
 /// A notice about an invoice. The notice is not trusted: this service asks the authority for the invoice's state.

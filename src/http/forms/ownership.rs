@@ -14,7 +14,7 @@ pub(crate) fn business_id(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) 
     check_business_id(reader, business_id, taxpayer);
 }
 
-/// Reads an optional business id. An integrator may send it only to name the taxpayer.
+/// Reads an optional business id, by which an integrator can name the taxpayer.
 pub(crate) fn business_id_if_any(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
     let business_id = taxpayer::uuid(reader.optional("business_id"));
     check_business_id(reader, business_id, taxpayer);

@@ -42,8 +42,7 @@ pub(crate) fn read<T>(
     read_with_unknown(body, catalog, form).map(|(accepted, _)| accepted)
 }
 
-/// Reads a body with a form, and also returns the unknown fields, so that they can be removed from the document that is
-/// sent or stored.
+/// Reads a body with a form. Also returns the unknown fields, which are removed before the document is sent or stored.
 pub(crate) fn read_with_unknown<T>(
     body: &Map<String, Value>,
     catalog: &Catalog,

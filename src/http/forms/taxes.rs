@@ -12,7 +12,7 @@ use crate::http::forms::reader::Reader;
 const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
 /// Reads the optional taxes. If the caller omits them, returns taxes derived from the totals, because the authority
-/// requires them. Returns `None` if the caller sent taxes, or if none can be derived.
+/// requires taxes. Returns `None` if the caller sent them, or if none can be derived.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
     let is_given =
         reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());

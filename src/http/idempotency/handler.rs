@@ -29,8 +29,9 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes one command and renders its reply with `show`. `send` must send exactly one command through the handle
-    /// that it receives, because only one response can be stored for the key.
+    /// Executes one command, and stores its response for the idempotency key. `send` sends the command through the
+    /// handle that it receives, and `show` renders the reply. `send` must not send a second command: a key has one
+    /// response.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,

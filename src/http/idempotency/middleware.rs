@@ -120,8 +120,8 @@ async fn settled(
 ) -> Result<HttpResponse, ApiError> {
     let error = answer.error().and_then(|error| error.as_error::<ApiError>());
     match error {
-        // Another request with the same key was first, so its response is returned. It ran on another replica, or in
-        // this process, where a command goes on after its caller has disconnected.
+        // Another request with the same key was first, on another replica or in this process, so its response is
+        // returned.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
                 Some(taken) => repeated(&claim, taken),

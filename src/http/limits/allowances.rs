@@ -21,7 +21,7 @@ pub struct Rates {
     pub refused_creates_per_min: u32,
 }
 
-/// Whom a request is counted for: the account of the API key, or the client's address if there is no valid key.
+/// The account of the API key or, if there is no valid key, the client's address. Requests are counted for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey {
     Account(KeyOwner),

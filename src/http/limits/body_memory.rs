@@ -73,7 +73,8 @@ impl BodyMemory {
         self.texts.take(account, bytes).await
     }
 
-    /// Reserves memory for the parsed values of this text. Waits and fails like `text`.
+    /// Reserves memory for the parsed values of this text. Waits while too much memory is in use, and fails after
+    /// `ROOM_WAIT`.
     pub(crate) async fn values(
         &self,
         account: Option<KeyOwner>,

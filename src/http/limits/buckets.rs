@@ -38,8 +38,7 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
-    /// Drops full buckets after every `ROUND` new buckets. The caller must hold no lock of the map, or this call
-    /// deadlocks.
+    /// Drops full buckets after every `ROUND` new buckets. Deadlocks if the calling thread holds a lock of the map.
     fn drop_full_now_and_then(&self, now: i64) {
         if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {
             self.full_at.retain(|_, full_at| *full_at > now);

@@ -30,7 +30,7 @@ pub(crate) fn refused(exceeded: Exceeded) -> ApiError {
     ApiError::new(ErrorCode::RateLimited, message).retry_in(exceeded.retry_after)
 }
 
-/// Adds the rate limit headers to a response, from the allowance that `noted` stored.
+/// Adds the rate limit headers to the response of a counted request.
 pub(crate) fn tell(request: &HttpRequest, headers: &mut HeaderMap) {
     let noted = request.extensions().get::<Allowance>().copied();
     let Some(Allowance { limit, remaining, whole_at }) = noted else { return };

@@ -117,8 +117,7 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
 
 fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
     let explanations = explanations(error);
-    // The first faults are those that an explanation with a path describes. Only the faults after them are listed as
-    // well.
+    // The explanations with a path already show the first faults, so only the remaining faults are added.
     let explained = explanations.iter().filter(|why| why.path.is_some()).count();
     let rest = error.faults.iter().skip(explained).map(bare);
     ProblemBody {

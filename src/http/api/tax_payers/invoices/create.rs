@@ -80,8 +80,8 @@ pub(super) async fn create_full_invoice(
     let form = match full_invoice::read(&body, account, &catalog) {
         Ok(form) => form,
         Err(faults) => {
-            // The body has faults. Reads it again with the taxpayer, so that the error also lists a wrong service id
-            // in the IRN, which cannot be checked without the taxpayer.
+            // The body has faults. Reads it again with the taxpayer's service id, so that the error also lists an IRN
+            // with a wrong service id.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { service_id: Some(&taxpayer.service_id), ..account };
             let all = full_invoice::read(&body, account, &catalog).err();
