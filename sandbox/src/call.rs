@@ -1,6 +1,6 @@
-//! A call to the authority, parsed once.
+//! A parsed call to the authority.
 //!
-//! A body that is not JSON becomes null. The operations that need a body refuse null.
+//! A body that is not JSON counts as null, which the operations that need a body refuse.
 
 use std::collections::HashMap;
 
@@ -16,8 +16,7 @@ pub(crate) struct Call {
     pub(crate) body: Value,
     pub(crate) api_key: String,
     pub(crate) api_secret: String,
-    /// The number of calls of this operation about this invoice so far, including this call; 0 until the call is
-    /// counted.
+    /// The number of this call: 1 for the first call of this operation about this invoice; 0 until the call is counted.
     pub(crate) nth: u32,
     /// True if a fault makes the customer's access point unreachable for this call.
     pub(crate) offline: bool,

@@ -1,7 +1,7 @@
 //! The log of the received calls, oldest first.
 //!
-//! A call is listed as `pending` when it arrives. When its handling ends in any way, its
-//! `Recording` is dropped and completes the entry.
+//! A call is listed as `pending` when it arrives. However it ends, its `Recording` is then dropped, which writes the
+//! ending into the entry.
 
 use std::{
     collections::VecDeque,
@@ -126,7 +126,7 @@ impl CallLog {
     }
 }
 
-/// The details of a call that are known when it arrives.
+/// The part of a log entry that is known when the call arrives.
 pub(crate) struct Arrival<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
@@ -134,7 +134,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) irn: Option<&'a str>,
 }
 
-/// A call in progress. Dropping this value completes the entry of the call in the log.
+/// A call in progress. Dropping this value writes the call's ending into the log.
 pub(crate) struct Recording<'a> {
     log: &'a CallLog,
     line: u64,

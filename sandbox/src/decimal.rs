@@ -5,7 +5,7 @@
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
 
-/// The largest difference between two sums that still count as equal: 0.01.
+/// Two sums count as equal if they differ by at most this: 0.01.
 pub(crate) const TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 pub(crate) fn of_number(number: &Number) -> Option<Decimal> {

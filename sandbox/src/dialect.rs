@@ -37,7 +37,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the words of a refusal in this dialect.
+    /// Returns the message of a refusal in this dialect. Only the message for a duplicate or a busy moment has two
+    /// versions.
     pub(crate) fn words(self, words: &str) -> &str {
         if self == Self::Long && words == reply::AMBIGUOUS { BUSY } else { words }
     }

@@ -1,7 +1,7 @@
-//! Handles every call to the authority: logs it, checks the keys, counts it, applies a fault, waits while the limit of
-//! concurrent calls is reached, and performs the operation.
+//! Handles every call to the authority: logs it, checks the keys, counts it, selects a fault, waits for a free slot if
+//! the concurrent calls are limited, and performs the operation.
 //!
-//! The operations do not know faults. They see only conditions of the call, such as `offline`.
+//! An operation does not know faults. It only reads fields of the call that a fault has set, such as `offline`.
 
 use std::time::Duration;
 

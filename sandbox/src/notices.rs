@@ -31,8 +31,8 @@ struct AccessPoint {
 
 pub(crate) struct Notices {
     access_points: Mutex<Vec<AccessPoint>>,
-    /// The runtime that delivers the notices. It is stored because `register` may be called on a thread outside a
-    /// runtime.
+    /// The runtime that delivers the notices. `register` starts a task in it, also when called from a thread outside
+    /// any runtime.
     runtime: Handle,
 }
 

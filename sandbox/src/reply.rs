@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 
-/// The authority sends this message both for a duplicate and when it is busy, so a client cannot tell the two cases
-/// apart.
+/// The authority's message for a duplicate and also for a busy moment, so a client cannot tell the two apart.
 pub(crate) const AMBIGUOUS: &str = "unable to complete this operation at this time, kindly try again later";
 
 /// The status and body of an answer, before a fault is applied.
@@ -46,7 +45,7 @@ enum Shape {
     Absent,
 }
 
-/// Why a call is refused: the status, the authority's words, and the form of the member `error`.
+/// The refusal of a call: the status, the authority's message, and the form of the member `error`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     status: u16,
@@ -67,7 +66,7 @@ impl Refusal {
         Self::new(400, "unable to validate api key")
     }
 
-    /// Refuses a document with the fault `words`: the path of a value and the rule that the value breaks.
+    /// Refuses a document. `words` is the fault: a path and the rule that the value there breaks.
     pub(crate) fn document(words: String) -> Self {
         Self { status: 400, words, shape: Shape::Details }
     }
@@ -76,7 +75,7 @@ impl Refusal {
         Self { status: 400, words: format!("{field} {rule}"), shape: Shape::Fields(field.to_owned()) }
     }
 
-    /// Answers with a server error. Its member `error` is the message as text, as in the authority's own server errors.
+    /// Answers with a server error. Its member `error` is plain text, as the authority's server errors have it.
     pub(crate) fn breakdown(status: u16, words: &str) -> Self {
         Self { status, words: words.to_owned(), shape: Shape::Text }
     }

@@ -65,7 +65,7 @@ impl Operation {
     }
 }
 
-/// The thing that the last part of the path names.
+/// The subject of a call, named by the last part of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The path names nothing; the body may contain an IRN.

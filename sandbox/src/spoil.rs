@@ -1,5 +1,4 @@
-//! Applies a fault to an answer: either the fault's refusal is sent instead, or the body of the answer is made
-//! unreadable.
+//! Applies a fault to an answer: sends the fault's refusal in its place, or makes its body unreadable.
 
 use actix_web::{
     HttpResponse,
@@ -15,7 +14,7 @@ use crate::reply::{AuthorityReply, Refusal};
 
 const GARBAGE: &str = "<html><body>\u{fffd}\u{fffd} gateway {\"code\":";
 
-/// Returns the refusal that is sent instead of performing the operation; `None` for a fault that sends no refusal.
+/// Returns the refusal that is sent without performing the operation; `None` for a fault that sends no refusal.
 pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     let status = |usual| effect.status.unwrap_or(usual);
     Some(match effect.kind {

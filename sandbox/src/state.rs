@@ -112,7 +112,7 @@ impl State {
         self.ledger.open().enrol(enrolment).map_err(str::to_owned)
     }
 
-    /// Registers the URL of an access point, which receives all notices from then on.
+    /// Registers the URL of an access point. All later notices are sent there.
     pub fn register_access_point(&self, url: &str) -> Result<(), String> {
         self.notices.register(url)
     }
@@ -122,7 +122,7 @@ impl State {
         self.notices.clear();
     }
 
-    /// Sends a notice to every access point, also if the invoice has not changed.
+    /// Sends a notice to every access point. The invoice need not have changed.
     pub fn notify(&self, irn: &str, message: &str) {
         self.notices.notify(irn, message);
     }

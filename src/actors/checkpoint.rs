@@ -1,6 +1,5 @@
 //! Signs the heads of the event chains periodically and appends the signed heads to a file. If a chain no longer
-//! contains the head that was signed last, an error that names the taxpayer is logged and nothing is signed for this
-//! chain.
+//! contains the head that was signed last, an error is logged and no new head of this chain is signed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,7 +50,7 @@ pub struct Checkpointer {
 pub struct Checkpointed {
     /// The number of chains that had grown and were signed.
     pub heads: usize,
-    /// The taxpayers whose chain contradicts its last checkpoint.
+    /// The taxpayers whose chain no longer contains the head that was signed last.
     pub broken: Vec<TaxpayerId>,
     /// The number and hash of the last checkpoint in the file.
     pub tail: CheckpointChain,
@@ -107,8 +106,7 @@ impl Checkpointer {
         Ok(ids.iter().filter_map(grown).collect())
     }
 
-    /// Runs `work` on a blocking thread, because access to the file may have to wait for the disk or for other
-    /// processes.
+    /// Runs `work` on a blocking thread, because access to the file may have to wait.
     async fn with_file(
         &self,
         work: impl FnOnce(&mut CheckpointFile) -> Result<(), CheckpointFileError> + Send + 'static,

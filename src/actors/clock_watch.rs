@@ -1,6 +1,5 @@
-//! Detects that the machine's clock or the database's clock was set back, and then makes waiting work due at once,
-//! because it would wait too long for its due times. At the start, stored times that are too far in the future show
-//! that a clock was set back earlier.
+//! Detects that the machine's or the database's clock was set back. Waiting work would then be due too late, so it is
+//! made due at once. At the start, a stored time too far in the future shows that a clock was set back earlier.
 
 use std::time::{Duration, Instant};
 
@@ -36,8 +35,8 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns how far the clock was set back since the reading `last`, or slightly less; None if this is at most
-    /// `TOLERANCE`.
+    /// Returns how far the clock was set back since the reading `last`; None if by at most `TOLERANCE`. The result may
+    /// be too small by the time that the readings took.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -56,8 +55,7 @@ impl ClockWatch {
     }
 
     async fn run(self) {
-        // Reads the clocks before the repair, so that the first comparison also detects a clock that is set back during
-        // the repair.
+        // Read before the repair, so that the loop also detects a clock that is set back during the repair.
         let mut last = self.read().await.ok();
         if let Err(error) = self.repair_future_times().await {
             tracing::warn!(%error, "failed to look for due times of a clock that was set back");
@@ -176,7 +174,7 @@ mod tests {
     async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-            // The repair sleeps for half a lease. A lease of one second gives the test time to set the clock back
+            // The repair sleeps for half a lease. With a lease of one second, the test can set the clock back
             // meanwhile.
             let lease = Duration::from_secs(1);
             let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };

@@ -107,8 +107,8 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // With only one tracing subscriber, another test's thread without a subscriber could disable a log statement
-        // for all threads. With a second subscriber, tracing asks each thread.
+        // If there is only one tracing subscriber, the first thread that runs a log statement decides for all threads
+        // whether it is enabled, and that thread may belong to another test. A second subscriber prevents this.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

@@ -1,5 +1,5 @@
-//! Stores when API keys were last used. A request only records its key in memory, and an actor writes the recorded keys
-//! in batches. To limit the writes, a key is not recorded again within a minute of its stored time.
+//! Stores when API keys were last used. A request only notes its key in memory, and an actor writes the noted keys in
+//! batches. To save writes, a key is noted at most once a minute.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// The maximum number of keys recorded in memory. While it is reached, uses of other keys are not recorded.
+/// The maximum number of keys recorded in memory. When it is reached, uses of further keys are not recorded.
 const WAITING_MAX: usize = 65_536;
 
 /// The hashes of the recorded keys that are not written yet.

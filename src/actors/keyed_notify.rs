@@ -40,8 +40,7 @@ impl<K: Eq + Hash + Copy> KeyedNotify<K> {
 }
 
 impl<K: Eq + Hash> Listener<K> {
-    /// Returns a future that resolves at the next notification after this call, even one that arrives before the first
-    /// poll.
+    /// Returns a future that resolves at the next notification. It misses none, even if it is first polled later.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.notify.notified()
     }
@@ -49,7 +48,7 @@ impl<K: Eq + Hash> Listener<K> {
 
 impl<K: Eq + Hash> Drop for Listener<K> {
     fn drop(&mut self) {
-        // Two references, of the map and of this listener: no other listener is left.
+        // Only the map and this listener still refer to the `Notify`, so nobody else listens.
         self.waiters.0.remove_if(&self.key, |_, notify| Arc::strong_count(notify) <= 2);
     }
 }

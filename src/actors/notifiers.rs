@@ -13,7 +13,7 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 pub struct Notifiers {
     pub runs: Arc<Notify>,
     pub endpoints: Arc<Notify>,
-    /// Sends the endpoint lanes that a commit has leased to the dispatcher of deliveries.
+    /// Hands endpoint lanes straight to the dispatcher of deliveries. The commit has already leased them.
     pub direct: DirectDispatch,
     pub run_changes: KeyedNotify<RunId>,
     /// Wakes the worker that delivers to the endpoint of this taxpayer.

@@ -1,5 +1,5 @@
-//! Deletes expired idempotency keys and their stored answers in small batches. Replicas that sweep at the same time
-//! skip each other's rows.
+//! Deletes expired idempotency keys and their stored answers in small batches. If several replicas do this at the same
+//! time, each skips the rows that another has locked.
 
 use std::time::Duration;
 

@@ -36,8 +36,8 @@ pub struct Verifier {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     pub clock: SharedClock,
-    /// The authority's entity that lists the businesses of all taxpayers. If None, each taxpayer is an entity of its
-    /// own, whose id is the taxpayer's business id.
+    /// The id of the authority's entity that lists the businesses of all taxpayers. If None, each taxpayer is an entity
+    /// of its own, whose id is its business id.
     pub entity_id: Option<String>,
     /// The owner name that this process writes into its leases.
     pub owner: String,
@@ -133,7 +133,7 @@ impl Verifier {
     }
 }
 
-/// Interprets the authority's answer. Returns None if our own limits or breakers prevented the call.
+/// Interprets the authority's answer. Returns None if the call was not made because of our own limits or breakers.
 fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Option<Verification> {
     match answer {
         Ok(entity) => {
@@ -150,8 +150,8 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// Returns the delay before the next attempt: the time since onboarding, limited by `AGAIN_MIN` and `AGAIN_MAX`. So the
-/// delay about doubles each time.
+/// Returns the delay before the next attempt: the time since onboarding, but within `AGAIN_MIN` and `AGAIN_MAX`. So it
+/// about doubles each time.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)

@@ -1,5 +1,5 @@
-//! Reads request bodies and writes answers of the control interface. A success is the object itself, without an
-//! envelope. A failure is `{ error }`.
+//! Reads request bodies and writes answers of the control interface. A successful answer is the bare object; a failure
+//! is `{ error }`.
 
 use std::{future::Future, pin::Pin};
 

@@ -40,7 +40,8 @@ pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> Htt
 }
 
 impl State {
-    /// Adds a transmitted invoice to the customer with the tax number `inbound.tin`. Returns the IRN of the invoice.
+    /// Adds an invoice, already signed and transmitted, for the customer with the tax number `inbound.tin`. Returns its
+    /// IRN.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.ledger.open().invoice_count();

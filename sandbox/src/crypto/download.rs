@@ -1,7 +1,7 @@
 //! The cipher of a downloaded document: AES-256 in mode CFB-128, without padding and without an authentication tag.
 //!
-//! The key consists of the 24 characters of `pub` and the first eight characters of the caller's x-api-key, so only
-//! the caller can decrypt the document. Each download gets a new key and a new initialisation vector.
+//! The key is 24 random characters, sent along as `pub`, followed by the first eight characters of the caller's API
+//! key. So only the caller can decrypt the document. The initialisation vector is random too.
 
 use aws_lc_rs::{
     cipher::{AES_256, EncryptingKey, UnboundCipherKey},

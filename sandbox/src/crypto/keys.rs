@@ -1,7 +1,7 @@
 //! The key pair for QR codes, and the keys file that a taxpayer would download.
 //!
-//! The certificate in the file is an arbitrary text that is part of every QR code. It is short, because RSA with 2048
-//! bits encrypts at most 245 bytes. Generating the pair is slow, so it is generated once per process.
+//! The certificate is an arbitrary text that becomes part of every QR code. It is short, because RSA with 2048 bits
+//! encrypts at most 245 bytes. The key pair is generated only once per process, because this is slow.
 
 use std::sync::LazyLock;
 

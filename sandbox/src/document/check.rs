@@ -11,7 +11,7 @@ use super::{
 use crate::irn::Irn;
 use crate::lists;
 
-/// The values of a checked document that are stored with the signed invoice.
+/// The values that the ledger stores with a signed document.
 #[derive(Debug, Clone)]
 pub(crate) struct Essence {
     pub(crate) business_id: String,
@@ -29,7 +29,7 @@ const INVOICE_KINDS: [&str; 3] = ["B2B", "B2C", "B2G"];
 /// The type codes of a credit note and a debit note, which change an earlier invoice and must name that invoice.
 const CHANGES_ANOTHER: [&str; 2] = ["380", "384"];
 
-/// Checks a document and returns the values that the ledger stores. The error is the first fault found.
+/// Checks a document and returns the values to store with it. Fails with the first fault that it finds.
 pub(crate) fn check(document: &Value) -> Result<Essence, Fault> {
     let root = Node::root("invoicerequest.invoice", document);
     let business_id = root.at("business_id").uuid()?.to_owned();

@@ -32,7 +32,8 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// Requires the member `service` or the member `product` of the line. If both are present, only `service` is checked.
+/// Requires one of two members of a line, named by the parameters `service` and `product`. If both are present, only
+/// the first is checked.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

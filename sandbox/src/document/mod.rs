@@ -1,7 +1,7 @@
 //! Checks whether the authority would sign a document. The checks stop at the first fault.
 //!
-//! A fault names the path of the value and the rule that the value breaks. Classification codes are not looked up in
-//! the reference lists: any code is accepted.
+//! A fault names a value's path and the rule that the value breaks. Any classification code is accepted, even if it is
+//! not in the reference lists.
 
 mod check;
 mod lines;

@@ -1,8 +1,7 @@
-//! A position in a document: its value and its path in the authority's notation.
+//! A value in a document, with its path in the authority's notation.
 //!
-//! In its error messages the authority writes a path without underscores:
-//! `tax_total[0].tax_subtotal[0].tax_category.id` becomes `taxtotal[0].taxsubtotal[0].taxcategory.id`. A missing member
-//! is read as null.
+//! The authority's error messages show a path without underscores: `tax_total[0].tax_subtotal[0].tax_category.id`
+//! becomes `taxtotal[0].taxsubtotal[0].taxcategory.id`. A missing member is read as null.
 
 use std::collections::HashSet;
 
@@ -57,7 +56,7 @@ impl<'a> Node<'a> {
         if self.required()?.is_object() { Ok(()) } else { Err(self.fault("must be an object")) }
     }
 
-    /// Returns the text. Missing or blank text is a fault.
+    /// Returns the text, which must not be missing or blank.
     pub(crate) fn text(&self) -> Result<&'a str, Fault> {
         let text = self.required()?.as_str().ok_or_else(|| self.fault("must be a string"))?;
         if text.trim().is_empty() { Err(self.fault("is required")) } else { Ok(text) }
@@ -78,7 +77,7 @@ impl<'a> Node<'a> {
         date.ok_or_else(|| self.fault("must be a date of the form YYYY-MM-DD"))
     }
 
-    /// Returns the text. A text that is not in `codes`, a reference list, is a fault.
+    /// Returns the text, which must be one of the codes of a reference list.
     pub(crate) fn one_of(&self, codes: &HashSet<String>) -> Result<&'a str, Fault> {
         let text = self.text()?;
         if codes.contains(text) { Ok(text) } else { Err(self.fault("must be a known code")) }
@@ -97,7 +96,7 @@ impl<'a> Node<'a> {
         decimal::of_value(self.required()?).ok_or_else(|| self.fault("must be a number"))
     }
 
-    /// Returns the amount. An amount below zero is a fault.
+    /// Returns the amount, which must not be negative.
     pub(crate) fn amount_from_zero(&self) -> Result<Decimal, Fault> {
         let amount = self.amount()?;
         if amount < Decimal::ZERO { Err(self.fault("must not be less than 0")) } else { Ok(amount) }
@@ -108,7 +107,7 @@ impl<'a> Node<'a> {
         if amount > Decimal::ZERO { Ok(amount) } else { Err(self.fault("must be greater than 0")) }
     }
 
-    /// Returns the items of the list. An empty list is a fault.
+    /// Returns the items of the list, which must not be empty.
     pub(crate) fn items(&self) -> Result<Vec<Self>, Fault> {
         let items = self.required()?.as_array().ok_or_else(|| self.fault("must be an array"))?;
         if items.is_empty() {

@@ -1,11 +1,11 @@
-//! Checks the legal monetary total: its four amounts must be consistent with each other and with the tax.
+//! Checks the legal monetary total: its four amounts must add up, together with the tax.
 
 use rust_decimal::Decimal;
 
 use super::node::{Fault, Node};
 use crate::decimal;
 
-/// Checks the totals and returns `line_extension_amount`, the sum that the invoice lines must have.
+/// Checks the totals and returns `line_extension_amount`, to which the invoice lines must add up.
 pub(super) fn check(totals: &Node<'_>, tax: Decimal) -> Result<Decimal, Fault> {
     totals.object()?;
     let lines = totals.at("line_extension_amount").amount_from_zero()?;

@@ -1,7 +1,7 @@
-//! Random numbers that a second run repeats exactly.
+//! Random numbers that are the same in each run with the same seed.
 //!
-//! The number of a call is a hash of the seed, the fault, the operation, the invoice and the count of the call. So the
-//! order in which calls arrive has no influence.
+//! The random number of a call is a hash of the seed, the fault, the operation, the invoice and the count of such
+//! calls. So it does not depend on the order in which calls about different invoices arrive.
 
 use aws_lc_rs::digest::{SHA256, digest};
 

@@ -19,16 +19,16 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// The fault applies to the first `u32` calls of `sign` about the invoice. The status, if given, replaces the usual
-    /// status of the fault.
+    /// A fault of the first calls of `sign` about the invoice: the number of calls, the fault, and the HTTP status if
+    /// it is not the usual one.
     ToSigns(u32, FaultKind, Option<u16>),
-    /// The fault applies to the first `u32` calls of `lookup` about the invoice.
+    /// A fault of the first calls of `lookup` about the invoice: the number of calls and the fault.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// The fault applies to all calls, also about other invoices, for some seconds after the first call of `sign` about
-    /// this invoice.
+    /// A fault of all calls, even about other invoices. It begins with the first `sign` of this invoice and lasts some
+    /// seconds.
     ToAll(FaultKind),
 }
 
@@ -123,8 +123,8 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 ];
 
 const SLOW_MS: u64 = 1500;
-/// How long the faults of SBXHEALTH and SBXOUTAGE last, in seconds, if no digits follow the word. `FOR_S_MAX` is the
-/// longest time that digits can set.
+/// How long a fault such as SBXOUTAGE lasts, in seconds, if no digits follow the word (SBXOUTAGE60 lasts 60 s).
+/// `FOR_S_MAX` is the longest time that digits can set.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 
@@ -140,20 +140,20 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the fault that this call starts for all invoices. Only the first `sign` of an invoice starts one, and only
-/// if the invoice number contains a word of the kind `ToAll`.
+/// Returns the fault that this call starts for all invoices, such as an outage. Only the first `sign` of an invoice
+/// with such a word in its number starts one.
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
     Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
 }
 
-/// Returns true if the invoice number contains the word SBXOFFLINE: the customer of the invoice is then never online.
+/// Returns true if the invoice number contains the word SBXOFFLINE, which takes the customer offline for good.
 pub(crate) fn is_offline(irn: &str) -> bool {
     does(irn) == Some(Offline)
 }
 
-/// Returns true if the invoice number contains the word SBXREJECT: the document is then always refused.
+/// Returns true if the invoice number contains the word SBXREJECT, for which the document is always refused.
 pub(crate) fn is_rejected(irn: &str) -> bool {
     does(irn) == Some(Reject)
 }
@@ -162,7 +162,7 @@ fn does(irn: &str) -> Option<Does> {
     find(&typed(irn)?).map(|found| found.does)
 }
 
-/// Returns the longest magic word that the text begins with.
+/// Returns the magic word at the start of the text; the longest, if several fit.
 fn find(typed: &str) -> Option<MagicWord> {
     let fitting = MAGIC_WORDS.into_iter().filter(|known| typed.starts_with(known.word));
     fitting.max_by_key(|known| known.word.len())

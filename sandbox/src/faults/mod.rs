@@ -1,8 +1,7 @@
 //! Faults that can be injected.
 //!
-//! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`). The module
-//! `draw` provides the randomness of probabilities and latencies. This module only chooses the fault of a call; the
-//! request handler applies it.
+//! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`). `draw` provides
+//! the random numbers. This module only selects the fault for a call; the request handler carries it out.
 
 mod draw;
 mod effect;

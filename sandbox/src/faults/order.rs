@@ -43,8 +43,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Returns true for the kinds that by default last until they are cleared. By default the other kinds apply to one
-    /// call.
+    /// Returns true if a fault of this kind lasts until it is cleared. By default, the other faults apply to one call.
     fn is_condition(self) -> bool {
         matches!(self, Self::AccessPointOffline | Self::HealthDown | Self::Outage)
     }
@@ -68,8 +67,8 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, the fault applies to every
-/// operation that can have a fault of this kind.
+/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, the fault applies to every operation that
+/// it fits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {
@@ -92,8 +91,7 @@ pub struct FaultOrder {
 }
 
 impl FaultOrder {
-    /// Returns a fault of this kind. It applies to one call, except that `AccessPointOffline`,
-    /// `HealthDown` and `Outage` apply until they are cleared.
+    /// Returns a fault of this kind with default settings.
     pub fn of(kind: FaultKind) -> Self {
         Self {
             operation: None,
@@ -164,7 +162,7 @@ impl FaultOrder {
     }
 }
 
-/// The values of a fault order that `check` has parsed.
+/// A checked fault order, with its values parsed.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) operation: Option<Operation>,

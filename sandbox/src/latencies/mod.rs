@@ -1,7 +1,7 @@
 //! Latencies of calls without a fault, and limits of concurrent calls.
 //!
-//! A latency is drawn at random from a distribution (`spread`). When the limit of concurrent calls is reached, further
-//! calls wait (`registry`), so the latency grows with the load.
+//! A latency is random, with a given distribution (`spread`). When the limit of concurrent calls is reached, further
+//! calls wait (`registry`), so a call takes longer under load.
 
 mod order;
 mod registry;

@@ -31,8 +31,8 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the latency applies to all operations
-/// without one of their own, and they share its limit of concurrent calls.
+/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the latency is for every operation
+/// that has none of its own; all these operations then share the limit of concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {
@@ -44,7 +44,7 @@ pub struct LatencyOrder {
     pub at_once: Option<u32>,
 }
 
-/// The values of a latency order that `check` has parsed.
+/// A checked latency order, with its values parsed.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) operation: Option<Operation>,

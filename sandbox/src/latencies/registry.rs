@@ -123,7 +123,7 @@ impl Counts {
     }
 }
 
-/// Decrements the counter of waiting calls when it is dropped, also if the wait is cancelled.
+/// Counts one waiting call. Dropping it decrements the counter, even if the wait was cancelled.
 struct Counted<'a>(&'a AtomicU64);
 
 impl Drop for Counted<'_> {

@@ -1,4 +1,4 @@
-//! Helpers that the operations share: the plain success, the check that a body is an object, and access to a signed
+//! Helpers of the operations: the answer `{ ok: true }`, a check that the body is an object, and access to a signed
 //! invoice.
 
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";
 const ANOTHER_TIN: &str = "00000000-0409";
 
-/// Lists all enrolled businesses, whatever the entity id: the simulator has only one entity.
+/// Lists all enrolled businesses. The entity id does not matter, because the simulator has only one entity.
 pub(super) fn entity(call: &Call, state: &State) -> OperationResult {
     let Subject::Entity(id) = &call.subject else { return Err(Refusal::unknown_route()) };
     if id.starts_with(UNKNOWN) {

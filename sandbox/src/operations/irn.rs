@@ -20,8 +20,7 @@ pub(super) fn validate(call: &Call, state: &State) -> OperationResult {
     Ok(ok())
 }
 
-/// Enrols the business if it is unknown. Refuses the IRN if it contains another service id than the one with which the
-/// business was enrolled.
+/// Enrols the business if it is unknown. Refuses the IRN if the business was enrolled with another service id.
 pub(super) fn belongs(state: &State, business_id: &str, irn: &str) -> Result<(), Refusal> {
     let mut ledger = state.ledger.open();
     let found = Irn::parse(irn).map(|irn| irn.service_id).unwrap_or_default();

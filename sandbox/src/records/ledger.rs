@@ -1,6 +1,6 @@
 //! The authority's ledger, behind one lock.
 //!
-//! A decision and its effect happen under the same lock, so of two concurrent calls to sign the same IRN, only one
+//! The check and the change of a record happen under the same lock, so only one of two concurrent calls to sign an IRN
 //! succeeds. Nothing is ever removed.
 
 use std::{

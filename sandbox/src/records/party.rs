@@ -1,5 +1,5 @@
 //! Businesses by id and parties by tax number. A call that names an unknown business or party enrols it, so that the
-//! simulator works without setup. A party that a call enrols is online.
+//! simulator works without setup. A party enrolled in this way is online.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +23,9 @@ pub(crate) struct Business {
 /// The service id of a business: the middle segment of its IRNs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServiceId {
-    /// The control interface has enrolled the business with this service id. An IRN with another service id is refused.
+    /// Set by the control interface when it enrolled the business. An IRN with another service id is refused.
     Enrolled(String),
-    /// The first IRN of the business contained this service id. An IRN with another service id is accepted.
+    /// Taken from the first IRN of the business. An IRN with another service id is accepted.
     Seen(String),
 }
 

@@ -1,5 +1,5 @@
-//! The number of calls of each operation about each IRN. The random number of a call depends on this count, so calls
-//! about other invoices do not change the faults of an invoice.
+//! Counts the calls of each operation about each IRN. The count goes into the random number of a call, so that calls
+//! about other invoices do not change which calls about an invoice fail.
 
 use std::collections::HashMap;
 

@@ -15,8 +15,8 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// The maximum number of notices processed concurrently. Each causes calls to the authority, and anyone who has the
-/// notification token can send notices. A refused notice is sent again by the authority.
+/// The maximum number of notices processed concurrently. Each notice causes calls to the authority, so this limits what
+/// a flood of notices can do. The authority repeats a refused notice later.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
@@ -40,13 +40,12 @@ impl Inbound {
         Self { store, taxpayers, authority, slots, policy, withheld: AtomicU64::default() }
     }
 
-    /// Returns how many times an invoice was withheld from a buyer that was not verified, since the start of the
-    /// process.
+    /// Returns how often an invoice was withheld because its buyer was not verified, since the start of the process.
     pub fn withheld(&self) -> u64 {
         self.withheld.load(Ordering::Relaxed)
     }
 
-    /// Returns the taxpayer with the tax number `tin`. Withholds the invoice if this taxpayer must be verified first.
+    /// Returns the taxpayer with the tax number `tin`. Fails with `Withheld` if this taxpayer must be verified first.
     pub(super) async fn addressee(&self, irn: &Irn, tin: &str) -> Result<TaxpayerId, NoticeError> {
         let Some(taxpayer) = taxpayers::with_tin(&self.store, tin).await? else {
             return Err(NoticeError::UnknownInvoice);
@@ -60,7 +59,8 @@ impl Inbound {
     }
 }
 
-/// Why a notice had no durable effect. All reasons except `UnknownInvoice` and `Withheld` are transient.
+/// The reason why a notice had no lasting effect. A repeated notice may succeed, except after `UnknownInvoice` and
+/// `Withheld`.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeError {
     #[error("nobody here sent or receives this invoice")]
@@ -82,7 +82,7 @@ pub enum NoticeError {
 }
 
 impl From<AuthorityFailure> for NoticeError {
-    /// Converts a failed call. `UnknownInvoice` also covers an invoice that the authority does not give to us.
+    /// A final refusal means that the authority does not have the invoice or does not give it to us.
     fn from(failure: AuthorityFailure) -> Self {
         if failure.is_final() { Self::UnknownInvoice } else { Self::Authority(failure) }
     }

@@ -1,5 +1,4 @@
-//! A taxpayer's inbox: reads and acknowledges supplier invoices. If the authority does not return a document within
-//! `LIVE_TIMEOUT`, the copy that was stored when the invoice was received is returned.
+//! A taxpayer's inbox: reads and acknowledges supplier invoices.
 
 use std::time::Duration;
 

@@ -24,15 +24,15 @@ const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 /// An invoice that one of our taxpayers sent, as it is stored here.
 struct OutgoingInvoice {
     taxpayer_id: TaxpayerId,
-    /// The IRN in the spelling that the authority got from us.
+    /// The IRN as we spelt it to the authority.
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the invoice is recorded as transmitted. False if a transmit run stopped before it learnt this, because
-    /// the run must then still be completed.
+    /// True if the transmission is fully recorded: the invoice counts as transmitted, and no transmit run stopped
+    /// before it recorded this.
     is_transmitted: bool,
     is_acknowledged: bool,
-    /// True if our call to transmit the invoice has no outcome yet.
+    /// True if we have called the authority to transmit the invoice and the outcome is not recorded yet.
     is_under_way: bool,
 }
 
@@ -46,23 +46,22 @@ impl Inbound {
     async fn ask_about(&self, irn: &Irn, message: NoticeMessage) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let transmitted = self.follow(&sent).await;
-        // The authority may notify the buyer before it answers our call to transmit, so an invoice without an outcome
-        // may already be in transit.
+        // The authority may send this notice before it answers our call to transmit.
         let is_arriving = message == NoticeMessage::Transmitting && sent.is_under_way;
-        // Even if asking about the sender's invoice has failed, the buyer's inbox is updated.
+        // The buyer's inbox is updated even if the status of the sender's invoice could not be fetched.
         let is_in_transit = matches!(transmitted, Ok(true)) || is_arriving || sent.is_transmitted;
         let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         match received {
-            // A withheld invoice is no failure of the notice: the sender's status is recorded, and the poller tries the
-            // inbox again later.
+            // The sender's status is recorded, so the notice has succeeded. The poller tries the withheld invoice again
+            // later.
             Err(NoticeError::Withheld) => Ok(()),
             received => received,
         }
     }
 
-    /// Processes one line of the authority's list of invoices in transit. The line already contains the transmission
-    /// status.
+    /// Processes one line of the list of invoices in transit. The line has the transmission status, so the authority is
+    /// not asked.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
@@ -112,7 +111,7 @@ impl Inbound {
         Ok(is_transmitted)
     }
 
-    /// Puts an invoice that one of our taxpayers sent into the buyer's inbox, if the buyer is our taxpayer too.
+    /// Puts an invoice of one of our taxpayers into the buyer's inbox, if the buyer is our taxpayer too.
     async fn receive_from(&self, sent: &OutgoingInvoice) -> Result<(), NoticeError> {
         let known = match &sent.buyer_tin {
             Some(tin) => self.addressee(&sent.irn, tin).await.map(drop),

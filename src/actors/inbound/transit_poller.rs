@@ -23,14 +23,14 @@ use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
 const LANE: &str = "transit";
-/// Each poll starts this long before the cursor. The list is ordered by day of signature, and an invoice that is
-/// transmitted days after its signature appears before the cursor.
+/// Each poll starts this long before the cursor, because the list is ordered by day of signature: an invoice that was
+/// signed earlier and transmitted since the last poll stands before the cursor.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The interval at which the poller checks whether a poll is due.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// A sweep reads acknowledged invoices only from this far back, because they stay in their list for ever.
+/// A sweep reads acknowledged invoices only from this far back, because the authority lists them for ever.
 const SWEEP_BACK: SignedDuration = SignedDuration::from_hours(31 * 24);
 /// A withheld invoice is tried again after this time, because its buyer may be verified by then.
 const WITHHELD_RETRY: SignedDuration = SignedDuration::from_mins(5);
@@ -55,8 +55,8 @@ pub struct TransitPoller {
     inbound: Arc<Inbound>,
     clock: SharedClock,
     schedule: PollSchedule,
-    /// The lines that need no processing now: `None` for a line that is done, or the time at which the line is tried
-    /// again. Only a cache: if it is lost, the lines are processed again without harm.
+    /// The lines that need no processing now, each with the time of the next try; `None` if the line is done. A lost
+    /// entry does no harm: the line is then processed again.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
 }
 
@@ -101,7 +101,7 @@ impl TransitPoller {
         };
         let result = self.poll(&lease, pull_cursors::load(store).await?).await;
         match self.finish(&lease, &result).await {
-            // Another replica has taken over the lease and processes the same lines again, which is harmless.
+            // Another replica has taken over the lease. It processes the same lines again, which is harmless.
             Err(StoreError::Stale) => Ok(false),
             ended => ended.map(|()| matches!(result, PollResult::MoreDue)),
         }
@@ -143,8 +143,8 @@ impl TransitPoller {
         self.process(lease, self.unprocessed(lines, now), after).await
     }
 
-    /// Reads the invoices in transit that were signed since the day of `transit` (all if `None`), and the acknowledged
-    /// invoices that were signed since the day of `acknowledged`.
+    /// Reads two lists: the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged
+    /// invoices signed since the day of `acknowledged`.
     async fn read(
         &self,
         transit: Option<Timestamp>,

@@ -1,8 +1,8 @@
 //! Permits limit the commands in flight, for each key and for the process.
 //!
-//! A permit is part of its command's envelope and is returned when the envelope is dropped. The capacity of an actix
-//! mailbox cannot serve as the limit, because actix adds one slot for each sender. Two keys with the same hash share
-//! their permits, which is harmless.
+//! A permit travels in its command's envelope and is returned when the envelope is dropped. The capacity of an actix
+//! mailbox cannot be the limit, because actix adds one slot for each sender. Two keys with the same hash share their
+//! permits, which is harmless.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,7 +71,8 @@ impl Admission {
         self.0.keys.len()
     }
 
-    /// Issues a permit. Checks the limit of the key first, so that a sender that floods one key gets 429 and not 503.
+    /// Issues a permit. Checks the limit of the key first: a sender that floods one key gets 429 (its own limit) and
+    /// not 503.
     pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;
@@ -116,8 +117,7 @@ impl PermitPool {
     }
 }
 
-/// Returns the permit to the process before the key, the reverse order of `admit`. So the count of the process never
-/// exceeds the sum over all keys.
+/// Returns the permit in the reverse order of `admit`: first to the process, then to the key.
 impl Drop for Permit {
     fn drop(&mut self) {
         self.pool.counters.queue_depth.down();

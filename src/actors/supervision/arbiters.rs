@@ -55,8 +55,8 @@ impl Arbiters {
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // Joins on a plain thread. A blocking task of the runtime would not do: the runtime waits for its blocking
-        // tasks at shutdown, and would hang if an actor blocks its thread forever.
+        // Joins on a plain thread, not in a blocking task of the runtime: at shutdown the runtime waits for such tasks,
+        // and would hang if an actor blocks its thread forever.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());

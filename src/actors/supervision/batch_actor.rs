@@ -24,7 +24,7 @@ pub trait Worker: Sized + 'static {
     type Command: Send + Sync + 'static;
     type Reply: Send + 'static;
 
-    /// The name of the command in its quarantine record.
+    /// The name under which the command is quarantined.
     fn name(command: &Self::Command) -> &'static str;
 
     /// Returns true if the command must be processed in a batch of its own.
@@ -85,7 +85,8 @@ impl<W: Worker> BatchActor<W> {
 
     fn run(&mut self, ctx: &mut Context<Self>) {
         self.scheduled = false;
-        // Creates the worker first, so that a panic in `make` is not counted against the commands of a batch.
+        // Creates the worker before it takes the batch, so that a panic in `make` does not count as a panic of the
+        // commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.context.node.batch_started();

@@ -33,7 +33,7 @@ pub struct Counters {
     pub panics: Counter,
     pub restarts: Counter,
     pub escalations: Counter,
-    /// The number of times that the watchdog found a batch running for longer than its second limit.
+    /// How often the watchdog found that a batch had exceeded its second limit.
     pub stuck: Counter,
     pub commands_admitted: Counter,
     /// Commands that were refused because their key had no free permit (429).
@@ -43,9 +43,9 @@ pub struct Counters {
     pub commands_answered: Counter,
     pub commands_interrupted: Counter,
     pub commands_quarantined: Counter,
-    /// The number of times that an actor returned a command unstarted and the command was sent again.
+    /// How often a command came back from its actor unstarted and was sent again.
     pub commands_resent: Counter,
-    /// Commands that were returned unstarted after every try, so that `send` failed.
+    /// Commands that came back unstarted at every try, so that `send` failed.
     pub commands_stopped: Counter,
     /// Commands that were admitted and whose permit is not yet returned.
     pub queue_depth: Counter,

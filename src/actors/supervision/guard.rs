@@ -70,8 +70,8 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts the actor after a panic, or escalates if the restart budget is spent. Another panic during the restart
-    /// is handled in the same way.
+    /// Restarts the actor after a panic, or escalates if the restart budget is spent. Handles a panic during the
+    /// restart in the same way.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
@@ -92,8 +92,8 @@ where
         }
     }
 
-    /// Fails the node and then closes the mailbox. In this order, a sender that finds the mailbox closed already sees
-    /// the failure.
+    /// Fails the node before it closes the mailbox, so that a sender that finds the mailbox closed also sees the
+    /// failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();
@@ -132,7 +132,7 @@ where
     }
 }
 
-/// Marks the node as stopped, unless it has failed. The arbiter drops its futures when it ends, so this runs then too.
+/// Marks the node as stopped, unless it has failed. This also runs when the arbiter ends and drops the guard.
 impl<A> Drop for Guard<A>
 where
     A: Actor<Context = Context<A>> + Supervised,

@@ -19,7 +19,7 @@ pub struct Janitor {
     node: Node,
     every: Duration,
     tasks: Vec<PeriodicTask>,
-    /// An actor ends when its last address is dropped, and nothing else holds an address of the janitor.
+    /// The actor's own address. actix does not stop the actor while this address exists.
     _address: Addr<Self>,
 }
 

@@ -153,7 +153,7 @@ impl Node {
         });
     }
 
-    /// Removes the node from the tree. The failure of a failed node goes too, so the process may become ready again.
+    /// Removes the node from the tree. If it had failed, its failure no longer makes the process unready.
     pub fn forget(&self) {
         self.tree.forget(self.inner.id);
     }

@@ -1,7 +1,7 @@
 //! Catches panics and returns them as values with their text and location.
 //!
-//! The caller of `catch` logs the panic, so the hook silences Rust's default report inside `catch`. Panics elsewhere
-//! are reported as usual.
+//! The caller of `catch` logs the panic itself, so the hook suppresses Rust's default report for it. Other panics are
+//! reported as usual.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -13,13 +13,13 @@ thread_local! {
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// The message of a panic. The file and line follow if `install_hook` was called.
+/// A caught panic. The text is its message, followed by file and line if `install_hook` was called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaughtPanic {
     pub text: String,
 }
 
-/// Returns an error if a panic aborts the process in this build, because then no actor can be restarted.
+/// Returns an error if panics abort the process in this build, because an actor could then not survive its panic.
 pub fn assert_unwinding() -> Result<(), &'static str> {
     if cfg!(panic = "unwind") {
         Ok(())
@@ -28,8 +28,8 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     }
 }
 
-/// Silences Rust's default report of panics inside `catch`, whose callers log the panic themselves. Only the first call
-/// installs the hook.
+/// Suppresses Rust's default report of panics inside `catch`, whose callers log the panic themselves. Only the first
+/// call has an effect.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

@@ -18,7 +18,7 @@ pub struct RestartPolicy {
     /// The number of restarts that are allowed within `window`. One more panic within `window` escalates.
     pub restarts_max: usize,
     pub window: Duration,
-    /// Must exceed the permits of one key, so that admission refuses a command before the mailbox is full.
+    /// Must exceed the permits of one key, so that commands are refused by admission and not by a full mailbox.
     pub mailbox_capacity: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The list of quarantined commands: commands that panicked twice. The newest record is the last. The list is bounded,
-//! so a new record replaces the oldest. A record never holds the command's contents.
+//! The list of commands that panicked twice, the newest last. The list is bounded, so a new record replaces the oldest.
+//! A record never holds the command's contents.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ pub const RECORDS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantineRecord {
-    /// The id of the command. The sender of the command got the same id in its error.
+    /// The id of the command, which its sender also got in the error.
     pub reference: CommandId,
     pub actor: String,
     pub command: &'static str,

@@ -92,7 +92,7 @@ impl<C, R> WorkQueue<C, R> {
         self.depth() == 0
     }
 
-    /// Returns true if commands wait and no batch is in flight.
+    /// Returns true if a batch can be taken: commands wait and no batch is in flight.
     pub fn is_due(&self) -> bool {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }

@@ -31,7 +31,7 @@ use crate::domain::kernel::ids::CommandId;
 /// too, `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
-/// Mailbox slots for messages without a permit, such as `Passivate`.
+/// The number of extra mailbox slots, for messages that need no permit, such as `Passivate`.
 const CONTROL_MESSAGES: usize = 16;
 
 /// The reason why `send` returned no reply.
@@ -58,8 +58,8 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an idle actor to stop. The actor refuses if a command was posted after the request. At most one such request is
-/// in its mailbox.
+/// Asks an idle actor to stop. The actor refuses if a command was posted since. Its mailbox holds at most one such
+/// request.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
@@ -80,7 +80,7 @@ pub struct RegistrySettings {
     pub policy: RestartPolicy,
 }
 
-/// The values that are needed to start an actor. The actor keeps them and calls `leave` before it stops.
+/// The values that an actor gets at its start. The actor must call `leave` before it stops.
 pub struct StartContext {
     pub generation: u64,
     pub arbiter: ArbiterHandle,
@@ -90,8 +90,7 @@ pub struct StartContext {
 }
 
 impl StartContext {
-    /// Removes the actor's handle from the registry, unless the handle was used since the request. If this returns
-    /// true, the actor may stop.
+    /// Removes the actor's handle, unless a command was posted since the request. Returns true if the actor may stop.
     pub fn leave(&self, asked: &Passivate) -> bool {
         let left = asked.generation == self.generation && (self.leave)(asked);
         if left {
@@ -227,7 +226,7 @@ where
     }
 
     /// Posts the envelope to the actor of the key and starts the actor if there is none. If the actor has escalated,
-    /// the sender gets the command back as *not started*.
+    /// the command goes back to the sender as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)
@@ -295,8 +294,8 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes each actor that escalated at least `rest` ago, with its failure. The next command for the key starts a
-    /// new actor. Returns the number of removed actors.
+    /// Removes the actors that escalated at least `rest` ago, so that the next command for such a key starts a new
+    /// actor. Returns the number of removed actors.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
@@ -347,8 +346,8 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Puts the envelope into the mailbox before it raises the use counter. So a `Passivate` with the new count arrives
-    /// after the envelope, and one with an older count is ignored. The caller must hold the lock of the map entry.
+    /// Posts the envelope before it counts it. Counted first, a `Passivate` with the new count could reach the actor
+    /// before the envelope and stop it. The caller must hold the lock of the map entry.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);

@@ -32,8 +32,8 @@ pub enum CommandOutcome<C, R> {
 /// The channel on which the sender waits for the outcome of its command.
 pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 
-/// A command in flight. The queue and the running batch share the command, so that a panic of the batch does not lose
-/// it.
+/// A command in flight. The queue keeps the envelope while a batch runs the command, so a panic of the batch does not
+/// lose it.
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
@@ -78,8 +78,8 @@ impl<C, R> Envelope<C, R> {
         self.is_started = true;
     }
 
-    /// Marks the command as not started, so that a dropped envelope returns it to the sender. Call it only if nothing
-    /// remains of the work on the command.
+    /// Marks the command as not started, so that dropping the envelope returns it to the sender. Call this only if the
+    /// work on the command has left no trace.
     pub fn mark_unstarted(&mut self) {
         self.is_started = false;
     }
@@ -110,8 +110,8 @@ impl<C, R> Envelope<C, R> {
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
         let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
-        // If the batch still holds the command, it may be executing. The sender then gets *interrupted* and not the
-        // command.
+        // If the batch still holds the command, the command may be executing. `into_inner` then gives `None`, and the
+        // sender gets *interrupted*.
         let command = if self.is_started { None } else { Arc::into_inner(command) };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }

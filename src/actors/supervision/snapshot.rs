@@ -1,5 +1,5 @@
-//! A snapshot of the tree for operators (`GET /ops/supervision`): groups of actors, their counts and their worst
-//! actors. The counts cover all actors, the lists only the worst `nodes_max` of each group.
+//! A snapshot of the tree for operators (`GET /ops/supervision`). Each group shows the number of its actors in each
+//! state, and lists its worst actors, at most `nodes_max`.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl ActorGroup {
         Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
     }
 
-    /// Counts an actor and adds it to the list. A list of twice the limit is cut to the worst actors, to save memory.
+    /// Counts an actor and adds it to the list. A list of twice the limit is cut to the worst actors, to limit memory.
     fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
         self.nodes.push(actor);

@@ -114,7 +114,7 @@ impl Tree {
         }
     }
 
-    /// Counts the taxpayer actors that are processing a batch. `stuck` is as of the watchdog's last scan.
+    /// Counts the taxpayer actors that are processing a batch, and those that the watchdog's last scan found stuck.
     pub fn busy_taxpayers(&self) -> BusyActors {
         let mut found = BusyActors::default();
         self.each(|inner| {

@@ -1,5 +1,5 @@
-//! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second. It only
-//! reports, because a thread that does not yield cannot be killed.
+//! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second. It cannot
+//! stop them, because a thread that does not yield cannot be killed.
 //!
 //! An actor stores the time at which a batch starts, and `scan` compares it with the current time.
 
@@ -20,7 +20,7 @@ impl Default for WatchdogLimits {
     }
 }
 
-/// How long the current batch has been running, compared with the watchdog's two limits.
+/// The duration of the current batch, compared with the watchdog's two limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BatchLoad {
     Light,

@@ -98,8 +98,7 @@ impl Worker for TestWorker {
         }
     }
 
-    /// Panics on a poison command before it writes anything, like a real worker, which decides the whole batch before
-    /// it writes.
+    /// Panics on a poison command before it writes anything, because a real worker also decides the whole batch first.
     async fn work(mut self, batch: CommandBatch<TestCommand>) -> (Self, Vec<(CommandId, u32)>) {
         let poisoned = batch.tasks().iter().any(|task| matches!(**task, TestCommand::Poison));
         assert!(!poisoned, "poison");
@@ -158,7 +157,7 @@ impl Harness {
         self.registry.send(&key.to_owned(), command).await
     }
 
-    /// Sends a slow command and then all `commands`, so that these wait in the queue together.
+    /// Sends a slow command and then `commands`, which therefore wait in the queue together.
     async fn send_all(&self, key: &str, commands: &[TestCommand]) -> Vec<Result<u32, SendError>> {
         let nap = self.send(key, TestCommand::Sleep(0, Duration::from_millis(100)));
         let rest = async {
