@@ -18,8 +18,8 @@ use crate::authority::wire::{
 use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: checks that this IRN may be used. For an IRN that may already be signed it fails
-    /// with `Unknown`, and the caller asks `confirm`.
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. Fails with `Unknown` if the IRN may already be
+    /// signed; the caller then asks `confirm`.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
@@ -38,8 +38,8 @@ impl Authority {
         .await
     }
 
-    /// `POST /invoice/sign`: signs a document. If the document may already be signed, it fails with `Unknown`, and the
-    /// caller asks `confirm`.
+    /// `POST /invoice/sign`: signs a document. Fails with `Unknown` if the document may already be signed; the caller
+    /// then asks `confirm`.
     pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
             AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").body(document),
@@ -73,8 +73,8 @@ impl Authority {
         self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`: returns true if the answer says `ok: true`, and false if it does not
-    /// or is a 5xx.
+    /// `GET /invoice/transmit/self-health-check`: returns true if the answer says `ok: true`; otherwise, or after a
+    /// 5xx, false.
     pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,
@@ -156,8 +156,8 @@ impl Authority {
             .await
     }
 
-    /// `POST /vat/postpayment`: sends a VAT report. The body of the answer is not specified, so every 2xx that does not
-    /// say `ok: false` is a success.
+    /// `POST /vat/postpayment`: sends a VAT report. The body of the answer is not specified, so a 2xx is a success
+    /// unless it says `ok: false`.
     pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
         let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
         self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
@@ -170,7 +170,7 @@ impl Authority {
         self.send(AuthorityRequest::new(Operation::Entity, Method::GET, &path), parse_data).await
     }
 
-    /// `GET /invoice/resources/{list}`: returns the array of the list's entries, unmodified.
+    /// `GET /invoice/resources/{list}`: returns the list's entries, unmodified.
     pub async fn resource(&self, list: ResourceList) -> Result<Value, AuthorityFailure> {
         let path = format!("/invoice/resources/{}", list.upstream_name());
         let request = AuthorityRequest::new(Operation::Resource, Method::GET, &path).without_keys();
@@ -178,8 +178,8 @@ impl Authority {
     }
 }
 
-/// Encodes text as one segment of a path. A text that cannot be a segment, such as `..`, cannot be an IRN either, so it
-/// gives `NotFound` without a call.
+/// Encodes text as one segment of a path. A text such as `..` cannot be a segment, and no IRN either, so the result is
+/// `NotFound` and no call is made.
 fn path_part(text: &str) -> Result<String, AuthorityFailure> {
     path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),

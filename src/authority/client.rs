@@ -1,6 +1,6 @@
-//! The client of the authority, and the one path that every call takes: admission, HTTP exchange, classification,
-//! counters, log line. The client follows no redirects and uses no proxy. The headers with secrets are marked as
-//! sensitive, so that they do not appear in logs.
+//! The client of the authority. Every call takes the same path: admission, HTTP exchange, classification, counters, log
+//! line. The client follows no redirects and uses no proxy. Headers with secrets are marked as sensitive, so that they
+//! do not appear in logs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::domain::kernel::clock::SharedClock;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept. Gateways keep it longer, so a call rarely meets a connection that the gateway
-/// has closed.
+/// How long an unused connection is kept. Gateways keep it longer, so a call rarely uses a connection that the gateway
+/// has already closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
@@ -179,8 +179,8 @@ impl Authority {
         result
     }
 
-    /// Makes a liveness check if many calls fail but a few documents or accounts may be the cause. The check uses
-    /// neither, so it shows whether the authority itself fails.
+    /// Makes a liveness check if many calls fail and perhaps only a few documents or accounts are the cause. The check
+    /// concerns no document and no account, so it shows whether the authority itself fails.
     async fn check_liveness_if_doubtful(&self, operation: Operation) {
         if self.inner.admission.should_check_liveness(operation) {
             let is_alive = self.alive().await;

@@ -1,9 +1,8 @@
 //! The client of the tax authority.
 //!
-//! Each call has one method, which makes the call once. Failures are classified, and the caller decides when to
-//! retry. A call with an effect is reported as failed only if the effect certainly did not happen; if the effect may
-//! have happened, the failure is `Unknown`. Deliberately absent: retry loops, caching, and any knowledge of invoices
-//! beyond their IRN.
+//! Each call has one method, which makes the call once; the caller decides when to retry. A call with an effect fails
+//! with `Unknown` if the effect may have happened, and with another failure if it certainly did not. Deliberately
+//! absent: retry loops, caching, and any knowledge of invoices beyond their IRN.
 //!
 //! | Concept | Module |
 //! |---|---|

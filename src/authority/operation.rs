@@ -23,11 +23,11 @@ pub enum Operation {
 /// The effect that a call may have had although it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EffectKind {
-    /// Only reads, so there is no effect.
+    /// Only reads, so it has no effect.
     Read,
-    /// Has no effect, but its refusal may mean that the IRN is already signed.
+    /// Has no effect. If it is refused, the IRN may already be signed.
     Claim,
-    /// May have taken effect although there was no answer.
+    /// Changes something at the authority, perhaps even if no answer arrived.
     Effect,
 }
 
@@ -136,7 +136,7 @@ impl ResourceList {
         Self::ALL.into_iter().find(|list| list.name() == name)
     }
 
-    /// The list's name in the authority's paths, which for two lists is not ours.
+    /// The list's name in the authority's paths. Two lists have another name there than in ours.
     pub fn upstream_name(self) -> &'static str {
         match self {
             Self::ProductCodes => "hs-codes",

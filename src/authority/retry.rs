@@ -9,7 +9,7 @@ use backoff::exponential::ExponentialBackoffBuilder;
 
 use crate::domain::kernel::jitter::up_to;
 
-/// After this many doublings every interval has reached its maximum.
+/// An interval that was doubled this often has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
 
 /// The delays between tries and the time after which to give up (`pipeline.retry_initial_ms`, `retry_max_s` and
@@ -25,9 +25,9 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the delay after `attempts` failed tries and the time `elapsed` since the first try, or `None` after
-    /// `give_up_after`. `jitter`, a random u32, selects a delay from zero to the current interval. A `retry_after` is
-    /// lengthened by up to `initial`, so that its receivers do not all call at once.
+    /// Returns the delay after `attempts` failed tries, or `None` if the next try would start later than
+    /// `give_up_after`. `jitter`, a random u32, selects a delay up to the current interval. A `retry_after` is
+    /// lengthened by up to `initial`, so that calls that got the same one are not all repeated at the same time.
     pub fn delay(
         &self,
         attempts: u32,
@@ -42,8 +42,7 @@ impl RetryPolicy {
         (elapsed.checked_add(delay)? <= self.give_up_after).then_some(delay)
     }
 
-    /// Returns the upper bound of the delay after `attempts` failed tries: `initial`, doubled for each try after the
-    /// first.
+    /// Returns the upper bound of the delay: `initial`, doubled for each failed try after the first, but at most `max`.
     fn interval(&self, attempts: u32) -> Duration {
         let mut intervals = ExponentialBackoffBuilder::<SystemClock>::new()
             .with_initial_interval(self.initial.min(self.max))

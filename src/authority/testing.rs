@@ -28,11 +28,11 @@ pub(crate) enum Behaviour {
     BytesThenStall(Vec<u8>),
     /// Writes the head of a response and then a body without end.
     Endless,
-    /// Takes time to answer each request, as [`BusyServer`] describes.
+    /// Answers slowly, as [`BusyServer`] describes.
     Busy(BusyServer),
-    /// Writes the bytes of the first entry whose text is in the request line. Without a match, closes the connection.
+    /// Writes the bytes of the first entry whose text occurs in the request line. If none does, closes the connection.
     ByPath(Vec<(&'static str, Vec<u8>)>),
-    /// Like `ByPath`, but a further request gets the next matching entry. The last one repeats.
+    /// Like `ByPath`, but each further request gets the next entry that matches. The last such entry repeats.
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
@@ -127,7 +127,7 @@ impl Server {
     }
 }
 
-/// Returns a client with a timeout so long that a busy machine does not reach it.
+/// Returns a client with a timeout that even a busy test machine does not reach.
 pub(crate) fn authority(base_url: &str, clock: SharedClock) -> Authority {
     Authority::new(&base_url.parse().unwrap(), &settings(30, 64), clock).unwrap()
 }

@@ -1,5 +1,5 @@
-//! The shapes of the authority's data, with the authority's field names. If a field that is not an `Option` is missing,
-//! the answer is unreadable, so a default value is never mistaken for one that the authority sent.
+//! The shapes of the authority's data, with the authority's field names. An answer without a required field is
+//! unreadable; no default value takes its place.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,8 +40,8 @@ pub struct Party {
     pub name: Option<String>,
     /// The authority's description of the access point, unchanged.
     pub access_point: Value,
-    /// False if the access point accepts no invoices at present. True if the authority does not say: a transmission
-    /// then shows whether it does.
+    /// False if the access point accepts no invoices at present. True also if the authority does not say, because an
+    /// attempt to transmit will show it.
     pub online: bool,
 }
 
@@ -50,7 +50,7 @@ pub struct Party {
 pub struct Acknowledgement {
     /// The message of the authority's answer.
     pub message: String,
-    /// True if the invoice had been acknowledged before, which counts as a success too.
+    /// True if the invoice was already acknowledged; the call counts as a success even so.
     pub already: bool,
 }
 
@@ -98,14 +98,13 @@ pub struct Entity {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Business {
-    /// The UUID of the business. For a business that is our taxpayer, we store it as the taxpayer's `business_id`.
+    /// The UUID of the business. Our taxpayers store it as their `business_id`.
     pub id: String,
     pub tin: Option<String>,
 }
 
 impl Parties {
-    /// Reads `supplier` and `customer`, or `accounting_supplier_party` and `accounting_customer_party`, the authority's
-    /// other names for them.
+    /// Reads the members `supplier` and `customer`, or the members with the authority's other names for them.
     pub(crate) fn read(data: &Value) -> Option<Self> {
         let side = |names: [&str; 2]| names.into_iter().find_map(|name| Party::read(data.get(name)?));
         Some(Self {

@@ -1,22 +1,20 @@
 //! The limit of concurrent calls of one operation, as a pure state machine: methods take the time as an
 //! argument, and nothing waits here.
 //!
-//! A limit of N grows by one after N good answers, but only if at least about seven eighths of N calls were in progress
-//! at some moment while these answers were counted. The limit falls to seven tenths of its value when the authority
-//! signals overload, or when answers take clearly longer than they do under little load. The response time under little
-//! load is measured now and then, and during such a measurement only four concurrent calls are allowed. Therefore a
-//! delay that our own calls cause is never taken for the normal response time, and an authority that has become slower
-//! for good is not taken for overloaded. When the limit has fallen, calls that started earlier no longer change it, so
-//! a burst of failures lowers it only once.
+//! The limit grows by one after as many good answers as it allows calls, but only if the calls nearly used it up
+//! meanwhile. It falls to seven tenths when the authority signals overload, or when answers take much longer than under
+//! little load. That usual time is measured now and then, with only four concurrent calls allowed, so that a delay
+//! caused by our own calls never counts as usual. Calls that started before a fall do not change the limit, so a burst
+//! of failures lowers it only once.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The limit of concurrent calls when a process starts.
+/// The limit when a process starts.
 const START: u32 = 16;
-/// With at most this many concurrent calls, our load cannot be what slows the authority down. Therefore slow or failed
-/// calls never lower the limit below this number; only an HTTP 429 does.
+/// So few concurrent calls cannot be what slows the authority down. Therefore slow or failed calls never lower the
+/// limit below this number; only an HTTP 429 does.
 const UNLOADED_CALLS: u32 = 4;
 /// Outside a measurement, a mean response time is computed from at least this many successful calls.
 const SAMPLES_MIN: u32 = 16;
@@ -27,10 +25,10 @@ const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEASURE_EVERY: u32 = 64;
-/// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without this
-/// margin, a response time of a few milliseconds would often count as too long by chance.
+/// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without the
+/// margin, a usual time of a few milliseconds would often be exceeded by chance.
 const SLACK_US: u64 = 50_000;
-/// The longest pause that one answer can impose on all calls of the operation.
+/// A longer Retry-After is cut to this time, during which no call of the operation is made.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// What a finished call says about the authority's load.
@@ -38,8 +36,8 @@ const PAUSE_MAX: Duration = Duration::from_mins(1);
 pub(crate) enum LoadSignal {
     /// The call succeeded and took this long.
     Succeeded(Duration),
-    /// The authority refused the request. This counts as a good answer, but a refusal comes too quickly to show how
-    /// long the authority works on a call, so its response time is not used.
+    /// The authority refused the request: a good answer, but too quick to show how long the authority works on a call.
+    /// So its response time is not used.
     Answered,
     /// The call says nothing about load.
     Neutral,
@@ -72,8 +70,8 @@ pub(crate) struct AdaptiveLimit {
     /// Increases by one when the limit falls and when a measurement starts. A call that started in an earlier epoch
     /// does not change the limit when it ends.
     epoch: u64,
-    /// The number of good answers that count towards the next growth of the limit. `reached` is true if, while they
-    /// were counted, as many calls as one account may make were in progress at some moment.
+    /// The good answers counted towards the next growth. `reached` is true if the calls nearly used up the limit during
+    /// this count; otherwise the limit does not grow when the count is full.
     good: u32,
     reached: bool,
     window: SampleWindow,
@@ -81,13 +79,13 @@ pub(crate) struct AdaptiveLimit {
     usual: Option<u64>,
     /// The number of answers since the measurement began; `None` if no measurement is running.
     measuring: Option<u32>,
-    /// How many mean response times were computed since the last measurement.
+    /// The number of mean response times computed since the last measurement.
     unmeasured: u32,
     not_before: Option<Timestamp>,
 }
 
 impl AdaptiveLimit {
-    /// Makes a limit that never grows beyond `max` (0 counts as 1). It begins with a measurement.
+    /// Creates a limit of at most `max` (0 counts as 1). It begins with a measurement.
     pub(crate) fn new(max: u32) -> Self {
         let max = max.max(1);
         Self {
@@ -124,8 +122,8 @@ impl AdaptiveLimit {
         Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
     }
 
-    /// Returns the end of the pause that the authority asked for; `None` if there is no pause. A stored end that is
-    /// further away than the longest pause is ignored, because the clock must have been set back since it was stored.
+    /// Returns the end of the pause that the authority asked for; `None` if there is no pause. An end further away than
+    /// the longest pause is ignored: the clock was set back since it was stored.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
         let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
         self.not_before.filter(|moment| now < *moment && *moment <= latest)
@@ -138,7 +136,7 @@ impl AdaptiveLimit {
         CallStart { epoch: self.epoch }
     }
 
-    /// Takes a finished call's signal and adjusts the limit.
+    /// Adjusts the limit to the signal of a finished call.
     pub(crate) fn settle(&mut self, call: CallStart, signal: LoadSignal, now: Timestamp) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let LoadSignal::Throttled(Some(wait)) = signal {
@@ -149,7 +147,7 @@ impl AdaptiveLimit {
             return;
         }
         match signal {
-            // Even if calls fail or hang, several concurrent calls must stay possible.
+            // Some concurrent calls stay possible, even if calls fail or hang.
             LoadSignal::Overloaded => self.fall(UNLOADED_CALLS),
             LoadSignal::Throttled(_) => self.fall(1),
             LoadSignal::Neutral => self.measured(),
@@ -175,8 +173,8 @@ impl AdaptiveLimit {
         self.window = SampleWindow { peak, ..SampleWindow::default() };
     }
 
-    /// Counts a good answer. A limit of N grows by one after N good answers, but only if nearly N calls (`share`) were
-    /// in progress at some moment since the count began.
+    /// Counts a good answer. After N good answers a limit of N grows by one, but only if nearly N calls were in
+    /// progress at some moment during this count.
     fn on_success(&mut self) {
         if self.measuring.is_some() {
             return self.measured();
@@ -192,8 +190,8 @@ impl AdaptiveLimit {
         self.reached = false;
     }
 
-    /// If a measurement is running, counts one answer towards its end. After `MEASUREMENT_MAX` answers the measurement
-    /// ends, even if no call succeeded.
+    /// Counts one answer if a measurement is running. After `MEASUREMENT_MAX` answers the measurement ends, even if no
+    /// call succeeded.
     fn measured(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;
@@ -222,8 +220,8 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// Uses a new mean response time. A mean under little load (`peak` is at most `UNLOADED_CALLS`) adjusts the usual
-    /// time. A mean under more load lowers the limit if it is far above the usual time.
+    /// Uses a new mean response time. Under little load (`peak` is at most `UNLOADED_CALLS`) it adjusts the usual time.
+    /// Under more load it lowers the limit if it is far above the usual time.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {
             self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
@@ -245,9 +243,8 @@ impl AdaptiveLimit {
     }
 }
 
-/// Returns how many concurrent calls one account may make: about seven eighths of the capacity, or all of it if the
-/// capacity is below `UNLOADED_CALLS`. So an account whose calls hang leaves room for other accounts, and an account
-/// that calls alone loses little.
+/// Returns how many concurrent calls one account may make: about seven eighths of the capacity, so that an account
+/// whose calls hang leaves room for the others. A capacity below `UNLOADED_CALLS` is not divided.
 fn share(capacity: u32) -> u32 {
     if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
 }
@@ -391,7 +388,7 @@ mod tests {
         for (took_ms, after) in [(100, 17), (250, 17), (251, 11), (30_000, 11)] {
             let mut limit = measured(16);
             let slow = LoadSignal::Succeeded(Duration::from_millis(took_ms));
-            // The 16th good answer raises the limit to 17, so the mean is computed only after the 17th answer.
+            // The 16th good answer raises the limit to 17. A mean needs as many answers as the limit, so here 17.
             let calls_started: Vec<_> = (0..17).map(|_| limit.start()).collect();
             for call in calls_started {
                 limit.settle(call, slow, at(0));

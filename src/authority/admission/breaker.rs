@@ -1,12 +1,12 @@
 //! A circuit breaker as a pure state machine: methods take the time as an argument.
 //!
-//! The breaker can open when there were at least 20 calls within 30 s and at least half of them failed. It opens for
-//! everybody if calls fail for at least three accounts and for at least half of the accounts that called. If only one
-//! or two accounts called and calls fail for all of them, it opens for these accounts alone, since they may be the
-//! cause. If the cause is in doubt and the authority fails the liveness check, it opens for everybody.
+//! The breaker can open when at least half of at least 20 calls within 30 s failed. It opens for everybody if at least
+//! three accounts fail, and at least half of the accounts that called. If only one or two accounts called and all of
+//! them fail, it opens for these alone, since they may be the cause. In doubt, a liveness check decides: if the
+//! authority fails it, the breaker opens for everybody.
 //!
-//! The file `open_breaker` selects the probes, and a probe that is answered closes the breaker. Calls that say nothing
-//! about health (duplicates, throttling) are not counted.
+//! While the breaker is open, probes are made (`open_breaker`). A probe that is answered closes the breaker. Calls that
+//! say nothing about health (duplicates, throttling) are not counted.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ pub struct BreakerView {
 enum Evidence {
     /// Too few calls, or too few failures among the calls, for any conclusion.
     None,
-    /// Many calls failed, but a few documents may be the cause.
+    /// Many calls failed, but perhaps only because of a few documents.
     Doubt,
     /// Every account that called fails, but only one or two accounts called.
     AllOfFew(Vec<CallerAccount>),
@@ -103,8 +103,8 @@ pub(crate) struct Breaker {
 }
 
 impl Breaker {
-    /// Returns how long this call would be held back, or `None` if it would be let through, as a normal call or as a
-    /// probe. Does not change the breaker.
+    /// Returns how long this call must wait, or `None` if it may be made, normally or as a probe. Does not change the
+    /// breaker.
     pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         let open = self.open.as_ref()?;
         if open.lets_pass(origin.account) {
@@ -158,15 +158,14 @@ impl Breaker {
         }
     }
 
-    /// Records that a call waited too long in the queue. The timeout counts as a failed call if no call was answered in
-    /// the last 30 s: otherwise a few calls that hang and fill the limit would never open the breaker. Returns true if
-    /// the breaker opened.
+    /// Records that a call waited too long in the queue. If no call was answered in the last 30 s, this counts as a
+    /// failed call, so that hanging calls that fill the limit open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.total(now).answered == 0 && self.fail(origin, now)
     }
 
-    /// Returns true if the caller should make a liveness check now, because many calls failed and a few accounts or
-    /// documents may be the cause. Returns true at most once every 5 s.
+    /// Returns true if the caller should make a liveness check now: many calls failed, but a few accounts or documents
+    /// may be the cause. Returns true at most once every 5 s.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
             || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())
@@ -220,8 +219,8 @@ impl Breaker {
         }
     }
 
-    /// Records a failed call. Returns true if the failure opened the breaker. Once the breaker is open for everybody,
-    /// further failures do not change its state.
+    /// Records a failed call. Returns true if this opened the breaker. A breaker that is open for everybody does not
+    /// change.
     fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.record_failure(origin, now);
         let has_changed = !self.is_outage() && self.judge(now);

@@ -1,7 +1,7 @@
 //! The breakers of one client. All calls of the client share them, so each breaker has a lock.
 //!
-//! If a call is cancelled, its permit is dropped without a verdict and the breaker does not count the call. If the
-//! cancelled call was a probe, another call may become the probe.
+//! If a call is cancelled, its permit is dropped without a verdict, and the breaker does not count the call. After a
+//! cancelled probe, another call may become the probe.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct Breakers {
     machines: [Mutex<Breaker>; Operation::ALL.len()],
 }
 
-/// The breaker's permission for one call. Dropping the permit passes its verdict to the breaker.
+/// The breaker's permission for one call. When it is dropped, the breaker gets the call's verdict.
 pub(crate) struct BreakerPermit {
     breakers: Arc<Breakers>,
     operation: Operation,
@@ -128,8 +128,8 @@ impl Drop for BreakerPermit {
     }
 }
 
-/// Derives the breaker's verdict from the result of a call. A refusal counts as an answer, and so does the message that
-/// the customer's access point is offline. Throttling and ambiguous answers say nothing about the authority's health.
+/// Derives the breaker's verdict from the result of a call. A refusal is an answer, and so is the message that the
+/// customer's access point is offline. Throttling and ambiguous answers say nothing about the authority's health.
 fn verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
     match result {
         Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {

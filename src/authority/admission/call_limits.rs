@@ -1,9 +1,8 @@
 //! The adaptive limits of one client, which all its calls share. For each operation there are as many slots as its
 //! limit allows, and a queue for them.
 //!
-//! A slot is a guard, so it always becomes free again: when its call ends in any way, and also when the caller gives up
-//! before it has received its slot. One account may have only about seven eighths of the slots, so if its calls hang,
-//! other accounts can still call.
+//! A slot is a guard, so it becomes free whenever its call ends or its caller gives up. One account may have only about
+//! seven eighths of the slots, so that other accounts can still call if its calls hang.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +41,7 @@ struct LimitState {
     limit: AdaptiveLimit,
     overload_source: OverloadSource,
     queue: WaitQueue<Sender<AdmissionSlot>>,
-    /// The slots in use, in total and by account. They may exceed the limit for a while after the limit fell.
+    /// The slots in use, in total and by account. After the limit fell, they may exceed it until calls end.
     used: u32,
     used_by: HashMap<CallerAccount, u32>,
 }
@@ -144,8 +143,8 @@ impl LimitState {
         }
     }
 
-    /// Takes a free slot, unless the account has its full share. The call need not wait behind queued calls: if calls
-    /// are queued although a slot is free, their accounts already have their full share.
+    /// Takes a free slot, unless the account has its full share. Queued calls are not overtaken unfairly: if a slot is
+    /// free, calls are queued only because their accounts have their full share.
     fn try_acquire(&mut self, account: CallerAccount) -> bool {
         let used = self.used_by.get(&account).copied().unwrap_or_default();
         if self.used >= self.limit.capacity() || used >= self.limit.share() {
@@ -169,8 +168,8 @@ impl LimitState {
         Some(next)
     }
 
-    /// Passes the signal of an ended call to the limit. If calls fail for only one account, this does not lower the
-    /// limit, because the limit is for all accounts.
+    /// Passes the signal of an ended call to the limit. Failures of only one account do not lower the limit, which is
+    /// for all.
     fn settle(&mut self, account: CallerAccount, call: CallStart, signal: LoadSignal, now: Timestamp) {
         let signal = match signal {
             LoadSignal::Overloaded if self.overload_source.on_overload(account, now) => LoadSignal::Neutral,
@@ -212,7 +211,7 @@ impl AdmissionSlot {
     }
 }
 
-/// Frees the slot and hands free slots to queued calls. A call that is dropped before its end gives no load signal.
+/// Frees the slot and hands free slots to queued calls. A call that was cancelled gives no load signal.
 impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);
@@ -223,8 +222,8 @@ impl Drop for AdmissionSlot {
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
         for (account, sender) in served {
-            // If the queued call was cancelled, `send` returns the slot. It is dropped here, which runs this function
-            // again and frees the slot for the next call.
+            // If the queued call was cancelled, `send` returns the slot. Dropping it here frees the slot for the next
+            // queued call.
             drop(sender.send(self.limits.new_slot(self.operation, account)));
         }
     }
@@ -236,11 +235,9 @@ impl Drop for QueuedCall {
     }
 }
 
-/// Returns what the result of a call says about the authority's load. A refusal counts as a good answer, and so does
-/// the message that the customer's access point is offline. "Busy" counts as overload only for reads. For claims and
-/// effects "busy" may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
-/// resolve them. A request that never arrived, an unreadable answer, a refused key and a redirect say nothing about
-/// load; the breaker judges these.
+/// Returns what the result of a call says about the authority's load. "Busy" counts as overload only for reads: for
+/// other calls it may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
+/// resolve them.
 fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadSignal {
     let reason = match result {
         Ok(_) => return LoadSignal::Succeeded(took),

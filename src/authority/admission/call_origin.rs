@@ -7,7 +7,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 /// The account that a call is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallerAccount {
-    /// This service itself: the polling of the transit list and the copies of the reference lists.
+    /// This service itself, which polls the transit list and fetches the reference lists.
     Service,
     Taxpayer(TaxpayerId),
     /// An integrator whose call is not on behalf of any taxpayer.

@@ -1,7 +1,7 @@
 //! The calls of one operation within the last 30 s, counted by account. Methods take the time as an argument.
 //!
-//! A failure counts only once for each IRN: a document that makes the authority fail says nothing about the
-//! authority's health, however often it is sent. Repeated failures of an IRN are counted separately.
+//! The failures of an IRN count as one: a document that makes the authority fail says nothing about the authority's
+//! health, however often it is sent. The others are counted separately, as repetitions.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,8 +12,8 @@ use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
 const WINDOW_S: i64 = 30;
 /// How long a failed IRN is remembered, in seconds.
 const FAILED_FOR_S: i64 = 600;
-/// The largest number of failed IRNs that are remembered. When so many are remembered, the failure of any other IRN
-/// counts as a repetition.
+/// The largest number of failed IRNs that are remembered. At this limit, a failure of any other IRN counts as a
+/// repetition.
 const IRNS_MAX: usize = 10_000;
 
 /// The number of calls of one account, or of all accounts.
@@ -116,8 +116,7 @@ impl CallWindow {
         accounts
     }
 
-    /// Forgets the counted calls but keeps the failed IRNs, so that a document that fails again still counts as a
-    /// repetition.
+    /// Forgets the counted calls but not the failed IRNs, so that a document that fails again is still a repetition.
     pub(crate) fn clear(&mut self) {
         self.seconds.clear();
     }
@@ -144,8 +143,8 @@ impl CallWindow {
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Records a failure of an IRN. Returns true if it counts as a new failure. It counts as a repetition if a failure
-    /// of this IRN was already counted in the last 30 s, or if there is no room to remember another IRN.
+    /// Records a failure of an IRN. Returns true if it counts as a new failure, and false if it is a repetition: a
+    /// failure of this IRN was counted in the last 30 s, or there is no room to remember the IRN.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
@@ -160,8 +159,8 @@ impl CallWindow {
     }
 }
 
-/// Returns true if `second` is one of the last `length` seconds. A second in the future does not count: it was
-/// recorded before the clock was set back.
+/// Returns true if `second` is one of the last `length` seconds. A second in the future was recorded before the clock
+/// was set back, so it does not count.
 fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }

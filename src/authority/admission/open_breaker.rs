@@ -1,9 +1,8 @@
 //! An open breaker: which callers it holds back, and which call is the next probe. Methods take the time as an
 //! argument.
 //!
-//! Only one regular probe runs at a time, with a pause between probes. A call about a document that has already
-//! failed waits longer before it may become a probe. While few accounts failed, the accounts without failures make
-//! additional, earlier probes.
+//! Only one regular probe runs at a time, with a pause between probes. A call about a document that failed before must
+//! wait longer to become a probe. If only few accounts failed, the other accounts make additional, earlier probes.
 
 use std::time::Duration;
 
@@ -103,8 +102,8 @@ impl OpenBreaker {
         }
     }
 
-    /// Records the end of a call. The end of a regular probe schedules the next regular probe. An account whose call
-    /// failed may no longer make early probes.
+    /// Records the end of a call. If it was the regular probe, schedules the next one. If it failed, its account may no
+    /// longer make early probes.
     pub(crate) fn probed(
         &mut self,
         account: CallerAccount,
@@ -143,8 +142,8 @@ impl OpenBreaker {
 }
 
 impl EarlyProbes {
-    /// Starts the early probes. Returns `None` if many accounts failed, because the authority is then certainly at
-    /// fault and early probes would only add load.
+    /// Starts the early probes. Returns `None` if many accounts failed: the authority is then at fault, and early
+    /// probes would only add load.
     pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }
@@ -170,9 +169,8 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`, or `None` if `then` is not in the future. Also returns `None` if `then` is further
-/// away than `longest`: the clock must have been set back since `then` was computed, and a call must not wait longer
-/// for that reason.
+/// Returns the time until `then`, or `None` if `then` has passed. Also returns `None` if it is more than `longest`
+/// away: the clock was then set back, and no call must wait because of that.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

@@ -20,16 +20,16 @@ impl OverloadSource {
         self.answered.record(account, now);
     }
 
-    /// Records the overload signal of a call. Returns true if only this account's calls give such signals while calls
-    /// of other accounts are answered.
+    /// Records the overload signal of a call. Returns true if only this account is affected: others are answered and
+    /// give no such signals.
     pub(crate) fn on_overload(&mut self, account: CallerAccount, now: Timestamp) -> bool {
         self.overloaded.record(account, now);
         self.answered.has_other(account, now) && !self.overloaded.has_other(account, now)
     }
 }
 
-/// The account that did something last, and the last account before it that was a different one. Two are enough to
-/// tell whether any account but a given one did it recently.
+/// The last two different accounts that were recorded, with their times. Two are enough to tell whether any account
+/// other than a given one was recorded recently.
 #[derive(Debug, Default)]
 struct LatestAccounts {
     latest: Option<(CallerAccount, Timestamp)>,
@@ -46,7 +46,7 @@ impl LatestAccounts {
 
     fn has_other(&self, than: CallerAccount, now: Timestamp) -> bool {
         let entries = [self.latest, self.other].into_iter().flatten();
-        // An entry in the future was made before the clock was set back.
+        // A time in the future was recorded before the clock was set back, so it does not count.
         let recent = |at: Timestamp| (SignedDuration::ZERO..RECENT).contains(&now.duration_since(at));
         entries.into_iter().any(|(account, at)| account != than && recent(at))
     }

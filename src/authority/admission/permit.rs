@@ -1,11 +1,10 @@
 //! Admits calls: a call needs a slot under its operation's limit first, and then the permission of the operation's
 //! breaker.
 //!
-//! The breaker decides last, after the wait for the slot. So a probe is always a call that is made at once, and a call
-//! that was already queued when the breaker opened is not made. The breaker is also checked before and during the wait:
-//! when it opens, or when the authority asks for a long pause, queued calls fail at once. A finished call reports to
-//! the breaker before it frees its slot, so that the next call sees the breaker's new state. Slots and permissions are
-//! guards: dropping them returns them.
+//! The breaker decides last, after the wait for the slot, so that a probe is made at once, and a call that was queued
+//! before the breaker opened is not made. Queued calls fail at once when the breaker opens or the authority asks for a
+//! long pause. A finished call reports to the breaker before it frees its slot, so that the next call sees the
+//! breaker's new state. Slots and permissions are guards: dropping them returns them.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -22,8 +21,7 @@ use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
 use crate::domain::kernel::clock::SharedClock;
 
-/// If at most this much is left of a pause that the authority asked for, calls wait until the pause ends. If more is
-/// left, calls fail at once.
+/// A pause that the authority asked for is waited for if at most this much of it is left. Otherwise calls fail at once.
 const PAUSE_WAITED_MAX: Duration = Duration::from_secs(2);
 /// The Retry-After of a call that failed because the queue was full.
 const AFTER_QUEUE_FULL: Duration = Duration::from_secs(5);
@@ -64,7 +62,7 @@ impl CallAdmission {
         self.limits.views()
     }
 
-    /// Waits for the permission to call. If this fails, no call was made.
+    /// Waits until the call may be made. If this fails, no call was made.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
         operation: Operation,
@@ -80,7 +78,7 @@ impl CallAdmission {
         Ok(CallPermit { admission: Arc::clone(self), operation, breaker: Some(breaker), slot: Some(slot) })
     }
 
-    /// Waits for a slot. If the authority has asked for a short pause, then also waits until the pause ends.
+    /// Waits for a slot, and then until a short pause that the authority asked for has ended.
     async fn acquire_slot(
         self: &Arc<Self>,
         operation: Operation,
@@ -155,7 +153,7 @@ impl CallAdmission {
         self.breakers.should_check_liveness(operation)
     }
 
-    /// Takes the result of the check that `should_check_liveness` asked for.
+    /// Records the result of a liveness check. A failed check may open the breaker.
     pub(crate) fn on_liveness(&self, operation: Operation, is_alive: bool) {
         self.breakers.on_liveness(operation, is_alive);
         self.notify_if_held(operation);
@@ -433,7 +431,7 @@ mod tests {
     async fn waiting_does_not_count_towards_the_call_timeout() {
         let busy = BusyServer::new(1, Duration::from_millis(600), false, CONFIRMED);
         let server = Server::start(Behaviour::Busy(busy.clone())).await;
-        // The client waits at most one second for a slot, and then at most one second for the answer.
+        // This client waits at most one second for a slot, and then at most one second for the answer.
         let authority = server.limited_authority(1);
         let (first, second) = tokio::join!(authority.confirm("A"), authority.confirm("B"));
         assert!(first.is_ok() && second.is_ok(), "{second:?}");

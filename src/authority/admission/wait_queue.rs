@@ -2,9 +2,9 @@
 //! many slots, the account that was served longest ago is served first. Within an account, the oldest waiter is
 //! served first.
 //!
-//! The queue is bounded, per account and in total: a call behind too many others would hardly be served in time, and
-//! each waiting call holds a document in memory. If the queue is full, a call of an account with few waiters displaces
-//! the newest waiter of the account with the most waiters.
+//! The queue is bounded, per account and in total, because each waiting call holds a document in memory, and a call
+//! behind too many others would time out. If the queue is full, a call of an account with few waiters displaces the
+//! newest waiter of the account with the most.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -26,7 +26,7 @@ struct Waiter<T> {
 pub(crate) struct Joined<T> {
     /// The waiter's number, by which `leave` finds it.
     pub(crate) number: u64,
-    /// The waiter that had to leave the full queue for the new waiter.
+    /// The waiter that was removed from the full queue to make room for the new one.
     pub(crate) displaced: Option<T>,
 }
 
@@ -75,8 +75,8 @@ impl<T> WaitQueue<T> {
         self.removed(account);
     }
 
-    /// Removes and returns the waiter to serve next. `slots` returns the number of slots that an account has, or
-    /// `None` if the account may have no more.
+    /// Removes and returns the waiter to serve next. `slots` returns the number of slots that an account has; `None` if
+    /// it may have no more, so that its waiters are passed over.
     pub(crate) fn next(
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<u32>,
@@ -118,7 +118,7 @@ mod tests {
         CallerAccount::Taxpayer(TaxpayerId(id))
     }
 
-    /// Serves the whole queue as if no account had a slot. Returns the waiters in the order in which they were served.
+    /// Returns the waiters in the order in which they are served, when no account has a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| queue.next(|_| Some(0))).map(|(_, waiter)| waiter).collect()
     }

@@ -1,7 +1,7 @@
 //! Decrypts downloaded documents: AES-256 in CFB-128 without padding.
 //!
-//! The key is the field `pub` followed by the API key up to its first dash. The encryption has no authentication tag: a
-//! wrong key is noticed (`CryptoError::WrongKey`) because the decrypted text is not a JSON object.
+//! The key is the download's field `pub` followed by the API key up to its first dash. The cipher has no authentication
+//! tag, so a wrong key is noticed only because the decrypted text is no JSON object (`CryptoError::WrongKey`).
 
 use aws_lc_rs::cipher::{AES_256, DecryptingKey, DecryptionContext, UnboundCipherKey};
 use aws_lc_rs::iv::FixedLength;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::authority::crypto::keys::CryptoError;
 
-/// URL-safe base64, with or without padding.
+/// Decodes URL-safe base64, with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),

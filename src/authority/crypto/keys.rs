@@ -1,7 +1,7 @@
 //! The authority's key file: an RSA public key and a certificate, with which QR codes are made.
 //!
-//! The file is a PEM block with the certificate as base64 before or after it, or JSON `{ "public_key": base64 of the
-//! PEM, "certificate": base64 }`.
+//! The file has one of two forms: a PEM block with the certificate in base64 before or after it, or JSON `{
+//! "public_key": base64 of the PEM, "certificate": base64 }`.
 
 use std::fmt;
 
@@ -96,7 +96,7 @@ fn json_form(text: &str) -> Result<(String, String), CryptoError> {
     Ok((pem, form.certificate))
 }
 
-/// Returns the PEM block and the text around the block, which is the certificate.
+/// Splits a key file into the PEM block and the certificate, which is the text before or after the block.
 fn pem_form(text: &str) -> Option<(String, String)> {
     let start = text.find("-----BEGIN")?;
     let last_line = start + text[start..].find("-----END")?;
@@ -104,8 +104,8 @@ fn pem_form(text: &str) -> Option<(String, String)> {
     Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
 }
 
-/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. An `RSA PUBLIC KEY` block has only the bare key,
-/// which is wrapped.
+/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. A block `RSA PUBLIC KEY` has no algorithm
+/// identifier, so one is added.
 fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;

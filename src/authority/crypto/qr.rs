@@ -1,5 +1,5 @@
-//! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority. The random padding
-//! makes each encryption different, so callers make the text once and store it.
+//! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority. Random padding
+//! makes each result different, so callers make the text once and store it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

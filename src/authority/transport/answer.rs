@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 /// The longest sentence that is shown to callers, in characters.
 const SENTENCE_CHARS_MAX: usize = 2_000;
 
-/// Sentences that give no reason, in lower case and without a full stop.
+/// Texts that say nothing about the reason, in lower case and without a full stop.
 const EMPTY_PHRASES: [&str; 9] = [
     "",
     "error",
@@ -42,8 +42,7 @@ impl AuthorityAnswer {
         Self { data: json!({ "ok": false }), ..Self::default() }
     }
 
-    /// Returns the sentence to show to callers: the first that names a field, else the first that gives a reason, else
-    /// the first.
+    /// Returns the sentence to show to callers: one that names a field, else one that gives a reason, else the first.
     pub(crate) fn sentence(&self, status: u16) -> String {
         let candidates = self.candidates();
         let chosen = candidates

@@ -1,7 +1,7 @@
 //! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). In each table the
 //! first matching row applies.
 //!
-//! After an answer that cannot be read, the call may have taken effect, whatever the status.
+//! If the answer cannot be read, the call may have taken effect, even with a status such as 400.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::authority::transport::answer::AuthorityAnswer;
 use crate::authority::transport::exchange::RawResponse;
 use crate::authority::transport::failure::{AuthorityFailure, Cause, CauseKind};
 
-/// The effect that a failed call may have had.
+/// The certainty about the effect of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureClass {
     /// The call certainly changed nothing.
@@ -21,7 +21,7 @@ pub(crate) enum FailureClass {
 
 use FailureClass::{Retryable, Unknown};
 
-/// For each cause, the class of a failed read, of a failed claim of an IRN and of a failed effect.
+/// The classes for each cause: of a failed read, of a failed claim of an IRN, and of a failed call with an effect.
 pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Unreachable, [Retryable, Retryable, Retryable]),
     (CauseKind::TimedOut, [Retryable, Retryable, Unknown]),
@@ -34,7 +34,7 @@ pub(crate) const CLASSES: [(CauseKind, [FailureClass; 3]); 9] = [
     (CauseKind::Redirected, [Retryable, Retryable, Retryable]),
 ];
 
-/// The meaning of an answer, judged by status and words.
+/// The meaning of an answer, which its status and words determine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerClass {
     Success,
@@ -61,8 +61,8 @@ pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (400, 499, AnswerClass::Refused),
 ];
 
-/// Lower-case words that change the meaning of an answer with one of these statuses, for one operation or for all
-/// (`None`).
+/// Words that change the meaning of an answer with one of these statuses, for one operation or for all (`None`). The
+/// words are in lower case.
 pub(crate) struct AnswerPhrase {
     pub(crate) words: &'static str,
     pub(crate) operation: Option<Operation>,
@@ -70,8 +70,8 @@ pub(crate) struct AnswerPhrase {
     pub(crate) meaning: AnswerClass,
 }
 
-/// The statuses of "try again". The authority sends this for a duplicate too, so the answer is ambiguous unless it
-/// names a field.
+/// The statuses of answers such as "try again later". The authority gives them when it is busy and also for a
+/// duplicate, so they are ambiguous, unless they name a field.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }
@@ -84,7 +84,7 @@ pub(crate) const PHRASES: [AnswerPhrase; 9] = [
         statuses: &[400],
         meaning: AnswerClass::KeyRefused,
     },
-    // An earlier try has taken effect, although its answer was lost.
+    // An earlier try has taken effect, but its answer was lost.
     AnswerPhrase {
         words: "already transmitted",
         operation: Some(Operation::Transmit),
@@ -120,7 +120,8 @@ pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailur
     }
 }
 
-/// Returns the answer of a successful call, or the failure. A health check with a 5xx succeeds: its answer is "down".
+/// Returns the answer of a successful call, or the failure. A 5xx to a health check is a success: it tells that the
+/// authority is down.
 pub(crate) fn classify_response(
     operation: Operation,
     response: &RawResponse,
@@ -159,7 +160,7 @@ fn meaning(operation: Operation, status: u16, answer: Option<&AuthorityAnswer>) 
         return meaning;
     }
     let Some(answer) = answer else { return AnswerClass::Unreadable };
-    // Without a text, the answer may mean a duplicate as well as a fault of the document.
+    // An answer without any text may mean a duplicate as well as a fault of the document.
     if matches!(status, 400 | 422) && answer.is_wordless() {
         return AnswerClass::Unreadable;
     }

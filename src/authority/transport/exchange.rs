@@ -1,7 +1,7 @@
 //! One HTTP exchange: sends a request and returns the response, or the cause why there is none.
 //!
-//! The cause tells whether the authority may have received the request, because such a call must not simply be
-//! repeated.
+//! The cause tells whether the authority may have received the request: if so, the call may have taken effect and must
+//! not simply be repeated.
 
 use std::error::Error as _;
 use std::io;
@@ -25,7 +25,8 @@ pub(crate) struct RawResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends the request and reads the whole response. `timeout` is only for the error; the client itself enforces it.
+/// Sends the request and reads the whole response. The client enforces its timeout itself; `timeout` is only for the
+/// text of the error.
 pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,

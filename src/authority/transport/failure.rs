@@ -28,7 +28,7 @@ pub enum AuthorityFailure {
     /// The call may have taken effect.
     #[error("{reason}; whether the call took effect is not known")]
     Unknown { reason: Cause },
-    /// Too many earlier calls failed, so the call was not made. Does not count as an attempt.
+    /// The breaker is open because earlier calls failed, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back after the authority failed repeatedly{}", again_in(Some(*.retry_after)))]
     BreakerOpen { retry_after: Duration },
     /// The authority asked for fewer calls of this operation, so the call was not made. Does not count as an attempt.
@@ -55,7 +55,7 @@ pub enum Cause {
     /// The authority answered a 5xx or 408.
     #[error("the authority is failing (HTTP {status})")]
     Down { status: u16 },
-    /// The words of the answer may mean a duplicate, a busy server, or an earlier try that took effect.
+    /// The answer's words leave open whether they mean a duplicate, a busy server, or an earlier try that took effect.
     #[error("the authority answered neither yes nor no: {message}")]
     Ambiguous { message: String },
     /// The customer's access point is offline. The invoice stays signed.
@@ -84,7 +84,8 @@ pub enum CauseKind {
 }
 
 impl AuthorityFailure {
-    /// Returns how long the caller should wait: the authority's Retry-After, or the delay of our own limits.
+    /// Returns how long the caller should wait: the authority's Retry-After, or the wait that our own limits or breaker
+    /// demand.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } => *retry_after,
