@@ -26,7 +26,7 @@ use crate::store::lanes::LaneKind;
 
 /// How often the janitor runs.
 const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
-/// If an actor fails too often within this time, it is stopped for the same time.
+/// How long an actor that failed too often stays down before it may start again.
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
@@ -157,7 +157,7 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns the janitor's two tasks. One stops idle actors, and restarts actors that failed too often after
+/// Returns the janitor's two tasks. One stops idle actors, and lets an actor that failed too often start again after
 /// `RESTART_PAUSE`. The other reports actors that spend too long on one batch.
 fn janitor_tasks(
     context: &BuildContext<'_>,

@@ -136,8 +136,8 @@ async fn report(
     reader: Option<CheckpointReader>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
-        // A taxpayer that was deleted from the database may still have checkpoints. So an unknown id is an error
-        // only if there are no checkpoints to compare with.
+        // A taxpayer that was deleted from the database may still have checkpoints. So an unknown id is an error only
+        // if no checkpoints are compared.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if reader.is_some() => Vec::new(),

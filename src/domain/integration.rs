@@ -105,7 +105,8 @@ pub struct TokenClient<S = SecretText> {
     pub authentication: ClientAuthentication,
 }
 
-/// The format of the body of a webhook request. The fields are names that the body needs, such as a SOAP action.
+/// The format of the body of a webhook request. The fields of a variant hold the names that the body needs, such as the
+/// SOAP action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Format {

@@ -67,9 +67,9 @@ impl OperationCalls {
         }
     }
 
-    /// Returns the state of the operation; `None` if there was no call. The operation is failing if its breaker is
-    /// open. If the breaker is closed, it is failing only if the last call failed and no call succeeded within `quiet`
-    /// before `now`.
+    /// Returns the state of the operation; `None` if there was no call. An operation with a failed call is failing,
+    /// unless its breaker is closed and a call has succeeded since or less than `quiet` ago: a single failure is no
+    /// sign of an outage.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =

@@ -105,7 +105,8 @@ pub struct Endpoint {
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
-    /// The sequence of the newest event when the endpoint was last disabled; `None` if it was never disabled.
+    /// The sequence of the newest event when the endpoint was last disabled; `None` if it was never disabled. The
+    /// replay of missed events starts after it.
     pub disabled_after: Option<i64>,
     /// The public key that verifies signatures made with the newest secret; `None` if this secret is not a key pair.
     pub public_key: Option<String>,

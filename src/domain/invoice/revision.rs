@@ -34,8 +34,8 @@ pub struct Revision {
     pub catalog: Arc<Catalog>,
 }
 
-/// A line of an update. It refers to a catalog item by `item_id`, or it describes the item itself. If `item_id` is
-/// `None`, the form has checked that name, type and tax category are present.
+/// A line of an update. It refers to a catalog item by `item_id`, or it describes the item itself. Without `item_id`,
+/// name, type and tax category are always present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedLine {
     pub item_id: Option<ItemId>,

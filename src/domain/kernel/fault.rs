@@ -101,7 +101,8 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// True if further faults are only counted. Code that validates a long list can then stop early.
+    /// True if the list is full, so that further faults are only counted. Code that validates a long list can stop
+    /// early if this is true.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }

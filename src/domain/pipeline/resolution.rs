@@ -12,8 +12,9 @@ words! {
 }
 
 impl ResolvedBy {
-    /// Returns how the outcome of the run became known: `self` is the value of its latest `step`, `before` of the
-    /// earlier steps. Any value wins over `Answer`. Of two other values, `self` wins only if `step` has an effect.
+    /// Returns how the outcome of the run became known. `self` is the value of the latest `step`, `before` the value of
+    /// the earlier steps. Any other value wins over `Answer`. Of two other values, `self` wins only if `step` has an
+    /// effect.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

@@ -126,7 +126,7 @@ impl RunRequest {
         digest::of_document(&document)
     }
 
-    /// Returns the request with this spelling of its IRN, also in the document.
+    /// Replaces the IRN by this other spelling of it, in the request and in its document.
     #[must_use]
     pub fn spelled(mut self, irn: Irn) -> Self {
         if let Some(field) = self.document.get_mut("irn") {
@@ -172,8 +172,9 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// True if the document can still be replaced, because no step with an effect has succeeded or has an unknown
-    /// outcome. In a payment update that ended or is paused, such a step may have succeeded.
+    /// True if the document can still be replaced: no step with an effect has an unknown outcome, and none has
+    /// succeeded. A payment update that is over can be replaced even after success, because a payment status may change
+    /// again.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
@@ -309,7 +310,8 @@ impl Run {
         self.done.push(step);
         self.intent = self.intent.filter(|intent| *intent != step);
         if step.is_momentary() {
-            // A momentary step precedes each attempt at the real step. Do not count it as an attempt at that step.
+            // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt at
+            // that step.
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;

@@ -17,8 +17,8 @@ const TWO_SLIPS_LETTERS_MIN: usize = 8;
 /// than the nearest.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words whose lengths differ by more bytes than this are not compared. They differ by more than three letters of up to
-/// four bytes, which is too far for a guess.
+/// Words whose lengths differ by more bytes than this are not compared, because they are more than three typos apart. A
+/// letter has at most four bytes.
 const BYTES_APART_MAX: usize = 12;
 
 /// The kind of similarity between a text and a code.
@@ -66,7 +66,7 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     let most = if letters < TWO_SLIPS_LETTERS_MIN { 1 } else { 2 };
     let distances = distances(catalog, list, wanted);
     let nearest = *distances.values().min().filter(|distance| **distance <= most)?;
-    // A short text is near to many codes, so it would never match if the nearest code had to be nearer by a margin.
+    // No margin for a short text: it is near to many codes, so with a margin it would never match.
     let margin = usize::from(letters >= MARGIN_LETTERS_MIN);
     let near = distances.into_iter().filter(|(_, distance)| *distance <= nearest + margin);
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)

@@ -63,8 +63,8 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // An IRN with another taxpayer's service id is already a fault. The tax number is then not checked, so that one
-    // mistake is not reported twice.
+    // If the IRN has another taxpayer's service id, only the IRN is reported. The tax number is then not checked,
+    // because it would show the same mistake.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
     let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));

@@ -29,9 +29,8 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes one command, and stores its response for the idempotency key. `send` sends the command through the
-    /// handle that it receives, and `show` renders the reply. `send` must not send a second command: a key has one
-    /// response.
+    /// Executes one command, and stores its response for the idempotency key. `show` renders the response. `send` must
+    /// send only one command, because only one response is stored for a key.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,

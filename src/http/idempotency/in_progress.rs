@@ -8,7 +8,7 @@ use dashmap::mapref::entry::Entry;
 
 use crate::domain::access::claim::IdempotencyClaim;
 
-/// The requests in progress: the fingerprint of each, by the id of its claim on the key.
+/// The requests in progress. The map contains the fingerprint of each request, by the id of its idempotency claim.
 #[derive(Debug, Clone, Default)]
 pub struct InProgressRequests(Arc<DashMap<String, String>>);
 

@@ -21,7 +21,7 @@ pub struct Rates {
     pub refused_creates_per_min: u32,
 }
 
-/// The account of the API key or, if there is no valid key, the client's address. Requests are counted for it.
+/// The key by which requests are counted: the account of the API key or, without a valid key, the client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum RateKey {
     Account(KeyOwner),

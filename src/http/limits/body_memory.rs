@@ -139,8 +139,8 @@ fn process_is_full() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
 }
 
-/// Estimates the bytes that the values of a text take when parsed. Every value except the first follows one of the
-/// counted characters. These also occur within strings, so the estimate may be too high, but never too low.
+/// Estimates the bytes that the values of a text take when parsed. Every value except the first follows a comma, a
+/// colon or a bracket. These characters also occur within strings, so the estimate may be too high, but never too low.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,

@@ -1,4 +1,5 @@
-//! The metrics page. All values are read when the page is requested. Values from the database may be a few seconds old.
+//! The metrics page. All values are read when the page is requested, except counts from the database, which are cached
+//! for a few seconds.
 
 use std::sync::atomic::AtomicU64;
 

@@ -69,8 +69,8 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// Returns the error for an interrupted request, whose effect is unknown. It has no `Retry-After`, because a
-    /// caller that repeats the request without looking might record a payment twice.
+    /// Returns the error for an interrupted request, whose effect is unknown. It has no `Retry-After`, because a caller
+    /// that simply repeats the request might record a payment twice.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)

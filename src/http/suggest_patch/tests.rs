@@ -88,8 +88,7 @@ fn body(sold: &[Sold]) -> Value {
 /// A fault to put into a body: the JSON Pointer of a field, and the invalid texts that the field may get.
 type Break = (&'static str, &'static [&'static str]);
 
-/// The faults that can be repaired. If a repair relies on a second field, that field is not in this list, so it is
-/// valid.
+/// The faults that can be repaired. Fields on which a repair relies are not in this list, so they stay valid.
 const MENDABLE: &[Break] = &[
     (
         "/issue_date",

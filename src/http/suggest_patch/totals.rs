@@ -1,6 +1,6 @@
-//! Corrects totals that do not add up. If the payable amount agrees with the corrected total, it stays unchanged. The
-//! payable amount is corrected only if each line is its quantity times its price and each tax is its percent of the
-//! lines. In all other cases nothing is changed.
+//! Corrects totals that do not add up. If the payable amount agrees with the lines and taxes, only the other totals are
+//! corrected. If not, nothing is corrected unless each line is its quantity times its price and each tax is its percent
+//! of the lines.
 
 use serde_json::{Value, json};
 
@@ -72,8 +72,8 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
     let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
-    // A payable amount below the total with tax may be the result of a prepayment. So it is corrected only if it equals
-    // the stated total with tax, which is wrong.
+    // A payable amount below the total with tax may be the result of a prepayment. So it is corrected only if it
+    // repeats a wrong total with tax.
     let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
     if !is_agreed && follows {
         wanted.push((

@@ -113,7 +113,7 @@ async fn download(
 }
 
 /// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms that the transmitted invoice was
-/// received. If this was already confirmed, the response has the authority's own message.
+/// received. If the receipt was already confirmed, the response has the authority's own message.
 async fn confirm_receipt(
     state: web::Data<ApiState>,
     caller: Caller,

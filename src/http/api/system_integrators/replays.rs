@@ -136,7 +136,7 @@ async fn find_replay(
     Ok(ApiResponse::ok("Webhook replay retrieved successfully", view))
 }
 
-/// Parses `text` as the id of a replay and returns the replay. The replay must belong to this taxpayer.
+/// Returns the replay with the id `text`, if it belongs to this taxpayer.
 async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(text).ok_or(Refusal::ReplayNotFound)?;
     let found = replays::owned_by_with_id(&state.store, taxpayer, id).await?;

@@ -121,9 +121,8 @@ async fn create_taxpayer(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
-/// Builds the account of a new taxpayer. Hashes the password only if all unique values, such as the tax number, are
-/// free, because hashing is expensive. Taken values become `conflicts`: the taxpayer actor refuses them, unless an
-/// earlier request with the same idempotency key created this taxpayer.
+/// Builds the account of a new taxpayer. A value that is taken, such as the tax number, is listed in `conflicts`. The
+/// password is then not hashed, because hashing is expensive and the account will not be created.
 async fn onboarding(
     state: &ApiState,
     integrator_id: IntegratorId,
