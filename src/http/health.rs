@@ -20,7 +20,7 @@ const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// Timeout of the authority probe.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
 /// The process is not ready if at least this many taxpayers' actors, and at least half of the active ones, are stuck. A
-/// few stuck actors may be due to the data of their taxpayers; but if so many are stuck, the process is at fault.
+/// few stuck actors may be due to the data of their taxpayers, but if so many are stuck, the process is at fault.
 const STUCK_MAX: usize = 8;
 
 /// The cached results of the probes of the database and of the authority.

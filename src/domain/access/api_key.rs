@@ -34,7 +34,7 @@ impl fmt::Display for KeyOwner {
     }
 }
 
-/// What a caller can choose for a new key.
+/// The terms that a caller can choose for a new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyTerms {
     /// `None` means the scope of the key that the new key replaces, or full access if the account has no key yet.

@@ -119,8 +119,9 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if a request for `range` needs no new replay, because this replay still delivers the whole range. A replay
-    /// that began at the start of the range counts even if it has advanced since, so that a repeated request finds it.
+    /// True if this replay still delivers the whole `range`, so that a request for this range starts no second replay.
+    /// A replay that began at the start of the range counts although it has advanced since: the request is a
+    /// repetition.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

@@ -38,7 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /v1/core/commons/invoice-categories: needs no key. The list contains "Blank", although no write accepts this
+/// GET /v1/core/commons/invoice-categories: needs no key. The specification lists "Blank", but no write accepts this
 /// category.
 fn invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
@@ -56,8 +56,8 @@ async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, Api
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
-/// Returns the option with this value. The label is the value in upper case, with spaces instead of underscores. Two
-/// values have a special label.
+/// Returns the option with this value. The label is usually the value in upper case, with spaces instead of
+/// underscores.
 fn choice(value: &str) -> Choice {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),

@@ -39,7 +39,7 @@ enum BodySource {
     Read(BodyText),
 }
 
-/// What the headers of a request say about its body.
+/// The properties of a body according to the headers of the request.
 #[derive(Debug)]
 struct ContentHeaders {
     is_json: bool,

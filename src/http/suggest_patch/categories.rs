@@ -11,7 +11,7 @@ use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 const GOODS: [&str; 2] = ["hsn_code", "product_category"];
 const SERVICES: [&str; 2] = ["isic_code", "service_category"];
 
-/// What a line sells: goods or a service. The format of the line's codes shows which.
+/// The kind of sale of a line. The format of the line's codes shows the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SoldKind {
     Goods,

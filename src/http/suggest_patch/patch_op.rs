@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What is done to the member of a body at a JSON Pointer.
+/// The way in which a patch changes one member of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PatchAction {
     /// Adds or replaces the member.

@@ -43,7 +43,7 @@ fn amount(hundredths: u32) -> Amount {
     Amount::parse(&format!("{}.{:02}", hundredths / 100, hundredths % 100)).unwrap()
 }
 
-/// What one line sells: the quantity, the price in hundredths, and true if the line sells a service.
+/// One line: the quantity, the price in hundredths, and true if the line sells a service.
 type Sold = (u32, u32, bool);
 
 /// Returns a valid body of Validate with these lines.

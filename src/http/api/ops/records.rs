@@ -1,4 +1,5 @@
-//! What operators can read about the service: the tree of actors, the breakers, the outages and the audit log.
+//! The records that operators can read about the service: the tree of actors, the breakers, the outages and the audit
+//! log.
 
 use std::future::{Ready, ready};
 
