@@ -19,8 +19,8 @@ use super::{AuthorityMode, Environment, Settings, limits};
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`. In development, also sets every secret that is not configured: to the value in its file in
-    /// `data_dir`, or to a new random value, which is stored there. In production all secrets are configured.
+    /// Creates `data_dir`. In development, also gives each secret that is not configured a random value, and stores the
+    /// value in a file of `data_dir` for later starts.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
@@ -102,8 +102,8 @@ fn fill(
     Ok(())
 }
 
-/// Returns the content of the file, and creates the file first if it does not exist. The file is created completely
-/// or not at all. If two processes create it at the same time, both use the first version.
+/// Returns the content of the file. If the file does not exist, creates it completely or not at all. If two processes
+/// create it at the same time, both use the first version.
 fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

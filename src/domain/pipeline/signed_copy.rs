@@ -99,9 +99,8 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// Puts the entries of `copy` into the order of `sent`, so that the lists can be compared entry by entry. For an entry
-/// of `sent` without an equal in `copy`, takes the first unused entry of `copy`; the comparison then finds the
-/// difference.
+/// Puts the entries of `copy` into the order of `sent`, so that the lists can be compared entry by entry. An entry of
+/// `sent` without an equal in `copy` is paired with the first unused entry, so that the comparison finds a difference.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());

@@ -146,8 +146,8 @@ pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
     (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
 }
 
-/// True if the timer must compare a day now. Until the day ends at `end`, it is compared at intervals of `every`.
-/// After `end` it is compared once more. `last` is the start of the last comparison that was completed.
+/// True if the timer must compare a day now: at intervals of `every` until the day ends at `end`, and once more after
+/// `end`. `last` is the start of the last completed comparison.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {
         None => true,

@@ -74,8 +74,8 @@ fn apart(text: &str) -> Option<Date> {
     }
 }
 
-/// Parses a day and a month in either order, and a year. A number above 12 is the day. If both numbers can be months,
-/// the order is unknown, so the result is `None` unless they are equal.
+/// Parses a day and a month in either order, and a year. A number above 12 is the day. If both numbers can be the
+/// month, returns `None`, unless they are equal.
 fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = day(year, second, first);
     let month_first = day(year, first, second);

@@ -53,8 +53,8 @@ const SENTENCES: &[SentencePattern] = &[
 /// A refusal that this service writes itself. Its explanation does not name the authority as the source.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
-/// Explains a refusal. If every part between line ends and semicolons is about a field, each part gets an explanation.
-/// Otherwise the whole text gets one.
+/// Explains a refusal. The text is split at line ends and semicolons. If every part is about a field, each part gets an
+/// explanation; otherwise the whole text gets one.
 pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
@@ -85,8 +85,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// Returns the path of a field in the document that was sent to the authority. Only `invoice_category` has another name
-/// there.
+/// Converts the caller's path of a field to the path in the document that was sent to the authority. The two differ
+/// only for `invoice_category`.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }

@@ -13,8 +13,8 @@ use crate::http::forms::transmit;
 use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
-/// The authority's name and the caller's name of the invoice category. The two names of any other field differ only in
-/// case and underscores.
+/// The name of the category field in the authority's documents and in requests of callers. The two names of any other
+/// field differ only in case and underscores.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
 /// All field names in the forms of `/v1/app`.
@@ -95,8 +95,8 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field, and its value if the object `here` has the field. Returns `None` if neither
-/// `here` nor a form has it.
+/// Returns the caller's name of a field and, if the object `here` has the field, its value. Returns `None` if neither
+/// `here` nor a form has the field.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);

@@ -2,7 +2,7 @@
 //! expects `a number`. The tables list phrases of the authority and of common validators, in which `*` stands for any
 //! text. The first phrase that matches is used.
 
-/// The rule that a sentence says is violated, and the expected value.
+/// The meaning of a sentence: the violated rule and the expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) rule: &'static str,
