@@ -23,8 +23,8 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its first key. The API cannot do this: only the command line can, and the first start of
-/// the service, which adds demo accounts.
+/// Adds an integrator with its first key. Only the command line does this, and the first start, which adds demo
+/// accounts.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -49,7 +49,7 @@ pub async fn add_integrator(
     Ok(IntegratorId(id))
 }
 
-/// Adds a new key to an integrator. `key` also says when the integrator's existing keys expire.
+/// Adds a new key to an integrator. The existing keys expire when the terms of the new key say so.
 pub async fn replace_integrator_key(
     store: &Store,
     id: IntegratorId,
@@ -61,7 +61,7 @@ pub async fn replace_integrator_key(
     tx.commit().await
 }
 
-/// A change of the keys of one account, as the audit trail records it.
+/// A change of an account's keys, with the actor and the reason for the audit trail.
 #[derive(Debug, Clone)]
 pub struct KeyChange {
     pub owner: KeyOwner,
@@ -141,7 +141,7 @@ async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
     })
 }
 
-/// Loads one page of accounts of this kind with their keys, ordered by id, and the number of all such accounts.
+/// Loads one page of the integrators or the operators with their keys, ordered by id, and the number of all of them.
 pub async fn page(store: &Store, kind: KeyKind, page: Page) -> Result<(Vec<KeyHolder>, u64), StoreError> {
     let (mut found, total): (Vec<KeyHolder>, u64) = match kind {
         KeyKind::Operator => {
@@ -170,7 +170,7 @@ pub async fn integrator_with_email(store: &Store, email: &str) -> Result<Option<
     Ok(found.map(|row| IntegratorId(row.id)))
 }
 
-/// True if any integrator exists. This is false only for a new database.
+/// True if there is an integrator. Only a new database has none.
 pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }

@@ -25,7 +25,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
-/// The maximum size of all events on one page of the feed together, in bytes.
+/// The maximum total size of the events on one page of the feed, in bytes.
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
 /// Returns the sequence and the hash of the last event of a taxpayer's log.
@@ -50,8 +50,8 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// Loads the stored hash of one event of each taxpayer, for comparison with the hash in `wanted`. Taxpayers whose
-/// event does not exist are left out.
+/// Loads, for each chain head in `wanted`, the stored hash of the event with that sequence. Taxpayers without that
+/// event are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -131,8 +131,8 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// Returns how many events, from the first on, fit on one page. It is at least one, because a reader could never get
-/// past an event that is too large for a page.
+/// Returns how many of the first events fit on one page. At least one, because otherwise a reader could never get past
+/// an event that is larger than a page.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -170,8 +170,8 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns those IRNs in `spellings` that have an event of this kind. The caller lists every spelling of an IRN that
-/// may be stored, because IRNs are compared exactly.
+/// Returns those IRNs of `spellings` that have an event of this kind. The comparison is exact, so the caller must list
+/// every spelling of an IRN that may be stored.
 pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -194,7 +194,8 @@ pub async fn irns_with(
     Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// True if one of these commands has written an event. This shows whether a commit happened whose answer was lost.
+/// True if one of these commands has written an event, which shows that its commit happened although the answer was
+/// lost.
 pub async fn any_of_commands(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -1,6 +1,6 @@
 //! Idempotency keys of processed requests. A key is stored in the same transaction as the request's change, so a
-//! request that crashed has stored no key. If two requests have the same key, the primary key of the table lets only
-//! the first store it. An expired row counts as absent.
+//! request that crashed leaves no key. Of two requests with the same key, the table's primary key lets only the first
+//! store it. An expired row counts as absent.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -136,8 +136,8 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// True if one of these commands stored one of the claimed keys. This shows whether a commit happened whose answer was
-/// lost.
+/// True if one of these commands stored one of the claimed keys, which shows that its commit happened although the
+/// answer was lost.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],

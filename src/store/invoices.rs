@@ -25,7 +25,7 @@ use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
-/// Identifiers of invoices, of several kinds. An invoice matches if it has at least one of them.
+/// Identifiers of several kinds. An invoice matches if it has at least one of them.
 #[derive(Debug, Clone, Default)]
 pub struct InvoiceNames {
     pub ids: Vec<i64>,
@@ -34,8 +34,8 @@ pub struct InvoiceNames {
 }
 
 impl InvoiceNames {
-    /// Adds the identifier that a `unique_no` names. Returns `None` if the text cannot be an identifier of this
-    /// kind.
+    /// Adds an identifier that a request gives as `unique_no`. Returns `None` if the text cannot be an identifier of
+    /// this kind.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
             UniqueNoType::PortalId => self.ids.push(text.parse().ok()?),

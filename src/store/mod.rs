@@ -1,6 +1,5 @@
-//! The database, SQLite or PostgreSQL. Both databases use the same migrations and nearly the same queries;
-//! `db::sql` holds the SQL that differs. The row types of an aggregate stand next to the queries on it. A
-//! function that finds rows takes their owner as a parameter; a function that writes rows takes the
+//! The database, SQLite or PostgreSQL. Both have the same migrations and nearly the same queries; `db::sql` holds the
+//! SQL that differs. A function that finds rows takes their owner as a parameter; a function that writes rows takes the
 //! transaction.
 //!
 //! | Concept | Module |

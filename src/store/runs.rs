@@ -24,7 +24,7 @@ use crate::store::runs::run_row::{Column, Entity, Model};
 pub(crate) static LOOKUP: SqlOnce =
     SqlOnce::new(|dialect| lookup_sql(dialect, "pipeline_runs", &[NameColumn::Text("irn_key")]));
 
-/// Loads, for each taxpayer, its runs for the IRNs given for this taxpayer. The run that changed last comes last.
+/// Loads, for each taxpayer, its runs for these IRNs, ordered by the time of the last change.
 pub async fn with_irn_keys(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, Vec<String>)>,
@@ -177,7 +177,7 @@ pub async fn end_steps(tx: &Transaction, steps: &[&CompletedStep]) -> Result<(),
     Ok(())
 }
 
-/// Returns the attempt id of the last call of a run if the call has no recorded outcome.
+/// Returns the attempt id of a run's last call if its outcome was never recorded.
 pub async fn unfinished_attempt(
     store: &Store,
     taxpayer: TaxpayerId,

@@ -1,5 +1,4 @@
-//! Databases for tests: always an SQLite file, and also a PostgreSQL database if the environment variable
-//! `EINVOICE_TEST_POSTGRES` names a server.
+//! Databases for tests: an SQLite file, and also a PostgreSQL database if `EINVOICE_TEST_POSTGRES` names a server.
 
 use std::io::Write as _;
 use std::sync::Once;
@@ -30,8 +29,7 @@ pub(crate) async fn stores() -> Vec<TestStore> {
         stores.push(open(Some(&server)).await);
     } else {
         SKIPPED.call_once(|| {
-            // Write to stderr directly, so that the line is always shown: the test harness hides the output of
-            // `eprintln!`.
+            // Written to stderr directly, because the test harness hides the output of `eprintln!`.
             let line = "SKIPPED: the PostgreSQL half of the tests of the store: EINVOICE_TEST_POSTGRES names no server\n";
             std::io::stderr().write_all(line.as_bytes()).unwrap();
         });

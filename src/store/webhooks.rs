@@ -35,8 +35,8 @@ use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
-/// The maximum number of replaced secrets that still sign. Each one adds a signature to the header of a webhook
-/// request, whose size is limited.
+/// The maximum number of replaced secrets that still sign. Each adds a signature to a request header, whose size is
+/// limited.
 const OVERLAPPING_MAX: usize = 10;
 
 pub async fn owned_by(
@@ -64,11 +64,10 @@ pub async fn with_owners(
     Ok(found)
 }
 
-/// An endpoint with its settings and its unsealed secrets. It has no `Debug`, so that the secrets cannot get into a
-/// log.
+/// An endpoint with its settings and its unsealed secrets. It has no `Debug`, which could write the secrets into a log.
 pub struct LoadedEndpoint {
     pub endpoint: Endpoint,
-    /// The secrets with which notifications are signed now, newest first.
+    /// The unsealed secrets with which notifications are signed now, newest first.
     pub secrets: Vec<String>,
     /// The settings of the taxpayer's ERP. Without settings, the endpoint gets plain JSON.
     pub integration: Integration,
@@ -248,8 +247,8 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. For secrets that were replaced earlier, the time until which they
-/// still sign does not change.
+/// Replaces the signing secret and the public key. Secrets that were replaced earlier sign no longer than they would
+/// have.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

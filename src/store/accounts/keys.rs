@@ -1,5 +1,5 @@
-//! API keys, stored as the SHA-256 of their text. The key of each request is read from the database, not from a cache,
-//! so every replica refuses a replaced, revoked or expired key at once.
+//! API keys, stored as the SHA-256 of their text. Each request reads its key from the database and not from a cache, so
+//! every replica refuses a replaced, revoked or expired key at once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 
-/// The last use of a key is written at most once in this time, so that not every request causes a write.
+/// The last use of a key is written only after this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
 
 /// A valid key, as found for a request.
@@ -64,8 +64,7 @@ pub async fn any_of(store: &Store, kind: KeyKind, owner_id: i64) -> Result<bool,
     Ok(found.is_some())
 }
 
-/// Loads the keys of these accounts, keyed by account id. Each account's keys are ordered newest first and include
-/// expired keys.
+/// Loads the keys of these accounts by account id, newest first and including expired keys.
 pub async fn of_accounts(
     store: &Store,
     kind: KeyKind,
@@ -87,7 +86,7 @@ pub async fn of_accounts(
 }
 
 /// Adds a key to an account. The existing keys expire at once, or after the overlap period of the new key. The caller
-/// must have locked the account, so that two rotations at the same time cannot miss each other's key.
+/// must have locked the account, so that concurrent rotations each see the other's key.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -145,8 +144,8 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
     Ok(deleted.rows_affected)
 }
 
-/// Records `at` as the last use of the keys with these hashes. Skips a key whose row another transaction has
-/// locked, because the exact time of the last use does not matter.
+/// Records `at` as the last use of the keys with these hashes. Does not wait for a locked row, but skips its key,
+/// because the exact time does not matter.
 pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in portions(hashes) {
@@ -219,7 +218,7 @@ mod tests {
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
             assert_eq!(valid_of(store, &all, start + HOUR).await, ["sik_a", "sik_b"]);
-            // A later rotation never extends the life of a key that an earlier rotation replaced.
+            // A later rotation does not extend the life of a key that was replaced earlier.
             rotated(store, key("sik_c", 24 * HOUR), start + 2 * HOUR).await;
             assert_eq!(valid_of(store, &all, start + 2 * HOUR).await, ["sik_a", "sik_b", "sik_c"]);
             assert_eq!(valid_of(store, &all, start + 3 * HOUR).await, ["sik_b", "sik_c"]);

@@ -1,5 +1,5 @@
-//! The table of taxpayers. A column named `…_key` holds a text in lower case, so that the unique index on the column
-//! ignores case. The unique index on tax numbers is on the column `tin_normal`, which holds their normal form.
+//! The table of taxpayers. A column `…_key` holds a text in lower case, and `tin_normal` the normal form of the tax
+//! number, so that their unique indexes also find other spellings.
 
 use sea_orm::entity::prelude::*;
 
@@ -34,8 +34,8 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// The text that a search looks in: the name, the tax number and the email, each on its own line. The text is
-    /// in the form of `normal_form::folded`, so that a search ignores case.
+    /// The text that a search looks in: name, tax number and email, each on its own line, folded by
+    /// `normal_form::folded` so that case does not matter.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,

@@ -24,8 +24,8 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer of any integrator. If the id comes from an integrator's request, use `owned_by_with_id`, which
-/// checks that the taxpayer belongs to that integrator.
+/// Loads a taxpayer of any integrator. For an id from an integrator's request use `owned_by_with_id`, which checks the
+/// owner.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -142,8 +142,8 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// Returns a fault for each value that must be unique and that another taxpayer already has. The fault names the field
-/// of Create Taxpayer that has this value.
+/// Returns a fault for each value that must be unique and that another taxpayer already has. The fault names the
+/// value's field in Create Taxpayer.
 pub async fn taken(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -197,7 +197,7 @@ pub async fn add(
     Ok(())
 }
 
-/// Writes the current state of a taxpayer that exists already.
+/// Updates a stored taxpayer.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
     Entity::update(Model::from(taxpayer).into_active_model().reset_all()).exec(tx).await?;
     Ok(())
@@ -237,7 +237,8 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 
-/// Loads up to `limit` taxpayer ids greater than `after`, in ascending order. Repeated calls visit all taxpayers.
+/// Loads up to `limit` taxpayer ids greater than `after`, in ascending order. A caller that repeats this visits all
+/// taxpayers.
 pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()

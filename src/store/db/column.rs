@@ -46,22 +46,21 @@ impl<I: Display> RowRef<I> {
     }
 }
 
-/// Returns the value as JSON text. If serialisation failed, the result would be empty, so pass only values that always
-/// serialise: texts, numbers and lists.
+/// Returns the value as JSON text. Only for values that always serialise, such as texts, numbers and lists: if
+/// serialisation failed, the result would be empty.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns a select list of all columns of a table or alias. Each column is renamed to `table_column`, so that the
-/// columns of joined tables have different names.
+/// Returns a select list of all columns of a table or alias, each renamed to `table_column`, so that columns of joined
+/// tables do not clash.
 pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
     let columns =
         C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// Converts a counter to the type of its column. A counter above the largest `i32` is stored as the largest
-/// `i32`.
+/// Converts a counter to the type of its column. A counter that is too large becomes the largest `i32`.
 pub(crate) fn count(number: u32) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

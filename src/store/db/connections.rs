@@ -16,11 +16,10 @@ use crate::store::db::vault::Vault;
 pub use crate::store::db::group_commit::Transaction;
 pub use crate::store::db::pool::{Pool, PoolSettings};
 
-/// The maximum number of rows in one statement. A statement with more rows could have more bound values than the
-/// database allows.
+/// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
 const ROWS_PER_STATEMENT: usize = 256;
-/// A statement takes a multiple of this number of rows; only the last statement takes the rest. This limits the number
-/// of different statements, of which each connection keeps a prepared copy in memory.
+/// Each statement except the last takes a multiple of this number of rows. So there are few different statements, of
+/// which each connection keeps a prepared copy in memory.
 const ROWS_STEP: usize = 64;
 
 /// Splits rows or keys into slices. Each slice is for one statement.
@@ -38,7 +37,7 @@ pub(crate) fn portions<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// Locks out other processes, so that only one migrates at a time. The number is arbitrary; no other code uses it.
+/// A lock that only one process gets at a time, so that only one migrates. The number is arbitrary.
 const ONE_MIGRATES: &str = "SELECT pg_advisory_xact_lock(7295871046)";
 /// The name of the row in `counters` that the health check updates.
 const HEALTH_ROW: &str = "health";
@@ -96,7 +95,7 @@ impl Store {
         self.writer.begin().await
     }
 
-    /// Replaces the write connections of PostgreSQL. Call this after a thread that had its own runtime has ended,
+    /// Replaces the write connections of PostgreSQL. Call this after the end of a thread that had its own runtime,
     /// because connections that were opened in that runtime may have ended with it.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
@@ -118,8 +117,8 @@ impl Store {
         self.writer.backend()
     }
 
-    /// Returns how many groups of commands may be committed at the same time. SQLite has only one writer. PostgreSQL
-    /// can commit some groups while it executes others.
+    /// Returns how many groups of commands may be in work at the same time. SQLite has only one writer. PostgreSQL can
+    /// execute some groups while it commits others.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => 4,

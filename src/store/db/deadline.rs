@@ -1,8 +1,8 @@
-//! Deadlines on our side of the connection. PostgreSQL itself ends a slow statement (`pool` sets the timeout), but a
-//! dead connection never answers, so every call also has a deadline here.
+//! Deadlines on our side of the connection. PostgreSQL itself ends a slow statement (`pool` sets the timeout), but over
+//! a dead connection no answer ever comes, so every call also has a deadline here.
 //!
-//! The driver may use a runtime when one of its values is dropped, to return the connection to the pool. An actor's
-//! thread drops its last values after its runtime has ended, so `InRuntime` drops them inside the pool's runtime.
+//! A value of the driver may need a runtime when it is dropped, to return its connection to the pool. An actor's thread
+//! drops its last values after its own runtime has ended, so `InRuntime` drops them in the pool's runtime.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// For this long after a call was abandoned, each connection is tested when it is returned to the pool.
+/// After a call was abandoned, each connection that is returned to the pool is tested for this long.
 const DOUBTED_FOR: Duration = Duration::from_mins(1);
 
 /// The deadlines of calls and transactions.
@@ -69,8 +69,8 @@ impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// The time of the last answer, in milliseconds since `opened`. `doubted_at` is the time of the last abandoned
-    /// call.
+    /// `answered_at` is the time of the last answer and `doubted_at` that of the last abandoned call, in milliseconds
+    /// since `opened`.
     answered_at: AtomicU64,
     doubted_at: AtomicU64,
 }
@@ -86,7 +86,7 @@ impl Liveness {
         }
     }
 
-    /// True if one connection gave no answer before its deadline. All connections of the pool then count as dead.
+    /// True if a connection gave no answer before its deadline, so that all connections of the pool count as dead.
     pub(crate) fn is_silent(&self) -> bool {
         self.is_silent.load(Ordering::Relaxed)
     }
@@ -118,15 +118,15 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver until the deadline in `limit`. If there is no answer and `limit.tells_silence` is
-    /// true, the whole pool counts as dead.
+    /// Awaits a call of the driver, at most for the time in `limit`. Without an answer by then, the whole pool counts
+    /// as dead if `limit.tells_silence` is true.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,
         runtime: &Handle,
         call: impl Future<Output = Result<T, DbErr>>,
     ) -> impl Future<Output = Result<T, DbErr>> {
-        // The call is boxed to keep the futures that await it small.
+        // The box keeps the futures that await the call small.
         self.answer(limit, InRuntime::new(Box::pin(call), runtime.clone()))
     }
 
@@ -156,8 +156,8 @@ impl Liveness {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
-    /// True if `duration` is so long that a live database would have answered. No answer then means that the
-    /// connection is dead.
+    /// True if `duration` is so long that a live database would have answered, so that no answer means a dead
+    /// connection.
     pub(crate) tells_silence: bool,
 }
 
@@ -175,7 +175,7 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// True if the database itself reported the error. The connection then works.
+/// True if the error comes from the database itself, which shows that the connection works.
 fn is_answer(error: &DbErr) -> bool {
     let (DbErr::Conn(cause) | DbErr::Exec(cause) | DbErr::Query(cause)) = error else { return false };
     matches!(cause, RuntimeErr::SqlxError(error) if matches!(**error, SqlxError::Database(_) | SqlxError::RowNotFound))

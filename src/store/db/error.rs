@@ -11,10 +11,10 @@ pub enum StoreError {
     /// A unique index refused a row.
     #[error("the row exists already: {0}")]
     Duplicate(String),
-    /// A row has a value that this program would not write.
+    /// A row has a value that this program never writes.
     #[error("{table} row {id} is corrupt: {reason}")]
     Corrupt { table: &'static str, id: String, reason: String },
-    /// It is unknown whether a commit took effect, because its answer is missing or unclear.
+    /// A commit may have taken effect or not, because its answer is missing or unclear.
     #[error("whether the commit happened is not known")]
     Unsettled,
     /// Another process has claimed the lane. The caller no longer holds it and must stop without changes.
@@ -41,11 +41,10 @@ impl StoreError {
 
 /// The SQLSTATE codes of a lock that was not granted in time and of a deadlock.
 const LOCK_CONFLICTS: [&str; 2] = ["55P03", "40P01"];
-/// An SQLSTATE of these classes means that PostgreSQL rolled the transaction back. The classes are integrity
-/// violation, invalid transaction state and transaction rollback.
+/// The SQLSTATE classes which mean that PostgreSQL rolled the transaction back: integrity violation, invalid
+/// transaction state and transaction rollback.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
-/// SQLite's code for a database that another connection has locked. SQLite may report a longer code that has this one
-/// in its lowest byte.
+/// SQLite's code for a database that another connection has locked. A longer code has it in its lowest byte.
 const SQLITE_BUSY: u32 = 5;
 
 /// Returns the error code that the database reported, if it reported one.

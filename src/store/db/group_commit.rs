@@ -1,7 +1,6 @@
-//! Write transactions. On PostgreSQL each transaction has a connection of its own. SQLite has one writer, and
-//! each commit waits for the disk. So on SQLite concurrent transactions join a commit group: they run one after
-//! another inside one database transaction, each behind its own savepoint, and all of them return when that
-//! database transaction is on disk (group commit).
+//! Write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each commit waits for
+//! the disk, so there concurrent transactions share a commit: they run one after another inside one database
+//! transaction, each behind its own savepoint, and return when that transaction is on disk (group commit).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +18,8 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// How long a commit group accepts new members. Without this limit the group might never commit, because new members
-/// could keep joining.
+/// How long a commit group accepts new members. Without this limit, members could keep joining and the group would
+/// never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -32,8 +31,8 @@ pub(crate) struct WriterPool {
     busy_wait: Duration,
 }
 
-/// The current commit group, behind a lock. Only the transaction that holds the lock runs statements. The lock is
-/// given in the order of the requests.
+/// The current commit group, behind a lock that is granted in the order of the requests. Only the transaction that
+/// holds the lock runs statements.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
 /// One database transaction that several write transactions share. These write transactions are its members.
@@ -42,8 +41,8 @@ pub(crate) struct CommitGroup {
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The number of a member that has begun and not committed. If it is still set when the next member begins, the
-    /// changes of the uncommitted member are undone first.
+    /// The number of the member that has begun and not committed. If another member begins first, the changes of this
+    /// one are undone.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
@@ -56,8 +55,8 @@ pub struct Transaction {
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
-    /// True if a statement has failed. `commit` then rolls back and returns an error, because PostgreSQL would report
-    /// the commit as successful although it rolled back.
+    /// True if a statement has failed. `commit` then rolls back and returns an error. Without this, PostgreSQL would
+    /// roll back and yet report success.
     has_failed: AtomicBool,
 }
 
@@ -86,7 +85,7 @@ impl WriterPool {
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
             // This task commits the group when it gets the lock. Transactions that already wait for the lock get it
-            // first and join the group.
+            // earlier and can still join the group.
             let last = Arc::clone(slot).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
@@ -96,8 +95,8 @@ impl WriterPool {
         Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
     }
 
-    /// Executes one statement and commits it. On PostgreSQL its locks are released at once, even if this process is
-    /// slow. Use this only if the statement may be executed twice: after an error it may have been committed.
+    /// Executes and commits one statement. PostgreSQL gets no separate commit and so releases the locks at once. Only
+    /// for a statement that may be executed twice: after an error it may have been committed.
     pub(crate) async fn query_one_alone(
         &self,
         statement: Statement,
@@ -131,8 +130,8 @@ impl WriterPool {
 }
 
 impl CommitGroup {
-    /// Begins the group's database transaction. SQLite does not wait in a queue for its lock, so other processes could
-    /// take it again and again. This function therefore retries until `busy_wait` has passed.
+    /// Begins the group's database transaction. Retries until `busy_wait` has passed, because SQLite has no queue for
+    /// its lock: other processes could take it again and again.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -168,8 +167,8 @@ impl CommitGroup {
         Ok(())
     }
 
-    /// Releases the first savepoint, and with it all later ones. If it is missing, SQLite has rolled the whole
-    /// transaction back, for example because the disk is full; the error then prevents the commit.
+    /// Releases the first savepoint and thus all later ones. If it is missing, SQLite has rolled everything back, for
+    /// example because the disk is full. The error then prevents the commit.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.run("RELEASE", 1).await
@@ -227,8 +226,8 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. A member of a group also waits for the group's commit: it may have read changes of earlier members,
-    /// which are durable only after that commit.
+    /// Rolls back. A member of a group also waits for the group's commit, because it may have read changes of earlier
+    /// members, which are durable only then.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) => {
@@ -259,7 +258,7 @@ impl Transaction {
         }
     }
 
-    /// Returns the driver's transaction, on which calls have no deadline. Migrations need this type.
+    /// Returns the driver's transaction, which has no deadlines. Migrations need this type.
     pub(crate) fn unwatched(&self) -> Result<&DatabaseTransaction, DbErr> {
         self.database()
     }
@@ -309,7 +308,7 @@ fn given_up(reason: &str) -> DbErr {
     DbErr::Custom(reason.to_owned())
 }
 
-/// Converts the error of a failed commit. The commit may have happened unless the error proves a rollback.
+/// Converts the error of a failed commit. Unless the error proves a rollback, the commit may have happened.
 fn commit_failed(error: DbErr) -> StoreError {
     if is_rolled_back(&error) {
         return error.into();
@@ -326,8 +325,7 @@ mod tests {
     use crate::store::db::connections::Store;
     use crate::store::testing::stores;
 
-    /// How long the test retries to begin a transaction after the disk was full, because the failed group has to end
-    /// first.
+    /// How long the test tries to begin a transaction after the disk was full: the failed group has to end first.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     async fn add(tx: &Transaction, name: &str) -> Result<(), DbErr> {
@@ -407,8 +405,8 @@ mod tests {
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
-            // On a full disk SQLite rolls back the whole transaction of the group, so the later members of this group
-            // fail too. Retry until a new group begins.
+            // On a full disk SQLite rolls back the whole group, so its later members fail too. The test tries again
+            // until a new group begins.
             let begun = Instant::now();
             while begun.elapsed() < PATIENCE {
                 if let Ok(tx) = store.begin().await {

@@ -41,8 +41,8 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, so that they stay small and
-    /// follow the order of creation. This costs little, since accounts are rarely added.
+    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, because accounts are rarely
+    /// added and their ids should stay small and in order.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,
@@ -51,8 +51,8 @@ impl IdKind {
     }
 }
 
-/// Assigns portal ids. Take ids before you begin a transaction, because a new block of ids is committed in a
-/// transaction of its own.
+/// Assigns portal ids. Take ids before you begin a transaction, because reserving a block commits a transaction of its
+/// own.
 #[derive(Clone)]
 pub struct Ids {
     writer: WriterPool,

@@ -1,6 +1,5 @@
-//! Looks up rows of several taxpayers by several columns in one statement. For each column, the statement takes a JSON
-//! list of pairs of a taxpayer id and a value, and finds the row of each pair by an index. The lists are parameters,
-//! so the SQL text is the same for any number of values.
+//! Looks up rows of several taxpayers by several columns in one statement. Each column has a parameter, a JSON list of
+//! pairs (taxpayer id, value), and each row is found by an index. So the SQL text is the same for any number of values.
 
 use sea_orm::{ConnectionTrait, FromQueryResult, Statement};
 use serde::Serialize;
@@ -17,8 +16,8 @@ pub(crate) enum NameColumn {
     Number(&'static str),
 }
 
-/// Builds the statement that looks up rows by these columns. It has one parameter for each column: a JSON list of
-/// pairs. A row that matches several pairs is returned several times.
+/// Builds the statement. It has one parameter for each column: a JSON list of pairs (taxpayer id, value). A row that
+/// matches several pairs is returned several times.
 pub(crate) fn lookup_sql(dialect: &dyn Dialect, table: &'static str, columns: &[NameColumn]) -> String {
     let finders = columns.iter().enumerate().map(|(at, column)| {
         let given = dialect.json_elements(&format!("${}", at + 1), "given");
@@ -33,7 +32,7 @@ pub(crate) fn lookup_sql(dialect: &dyn Dialect, table: &'static str, columns: &[
     finders.collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-/// The pairs of a taxpayer id and a value to look up in one column.
+/// The values to look up in one column, each paired with its taxpayer's id.
 #[derive(Debug, Default)]
 pub(crate) struct NameList<N>(Vec<(i64, N)>);
 

@@ -23,14 +23,13 @@ use crate::store::db::deadline::{CallLimit, Deadlines, Liveness, is_exhausted};
 /// How long to wait for a free connection, for the lock of the commit group or for a locked database.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
 const SQLITE_READERS_MAX: u32 = 4;
-/// How many prepared statements a connection keeps. The same SQL with a different number of rows is another prepared
-/// statement.
+/// How many prepared statements a connection keeps. SQL for a different number of rows is a different statement.
 const STATEMENTS_KEPT: usize = 256;
-/// The extra time to wait after PostgreSQL should have ended a slow statement. Then the connection counts as dead.
+/// PostgreSQL ends a slow statement itself. If it has not answered this long after that, the connection counts as dead.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// The deadline of an SQLite call. It is long, because a call on a slow disk is not an error.
 const SQLITE_CALL_MAX: Duration = Duration::from_mins(1);
-/// The deadline of a transaction is the deadline of one call times this number.
+/// A transaction may take this many times the deadline of one call.
 const CALLS_A_TRANSACTION: u32 = 5;
 /// A connection that was idle for longer than this is tested before use, because a firewall may have dropped it.
 const TRUSTED_IDLE: Duration = Duration::from_secs(5);
@@ -124,7 +123,7 @@ struct Generation {
     liveness: Arc<Liveness>,
 }
 
-/// Runs the calls on a connection with deadlines, and records whether they were answered.
+/// Runs the calls on a connection with deadlines, and records in `liveness` if they were answered.
 #[derive(Clone)]
 pub(crate) struct CallGuard {
     liveness: Arc<Liveness>,
@@ -137,7 +136,7 @@ impl CallGuard {
         &self.runtime
     }
 
-    /// Awaits a call on the connection, for at most `most` and at most the usual deadline of a call.
+    /// Awaits a call on the connection, for at most `most` and never longer than the usual deadline.
     pub(crate) fn call<T>(
         &self,
         most: Duration,
@@ -213,8 +212,8 @@ impl Pool {
         self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
     }
 
-    /// Marks the pool as silent, so that it is replaced, if a caller waited in vain for a free connection and no call
-    /// was answered during that wait. All connections are then probably dead.
+    /// Marks the pool as silent, so that it is replaced, if a caller got no free connection in time and no call was
+    /// answered meanwhile. All connections are then probably dead.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
@@ -314,7 +313,7 @@ fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // Drop a connection on which SQLite itself has rolled back, because the driver still considers the transaction
+        // Drop a connection on which SQLite itself has rolled back: the driver would still treat the transaction as
         // open.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });

@@ -1,6 +1,5 @@
-//! Seals all stored secrets again with the current encryption key. The service may keep running: rows are read
-//! in batches, and a row is replaced only if it has not changed since it was read. An interrupted run can be
-//! repeated.
+//! Seals all stored secrets again with the current encryption key. The service may keep running, because a row is
+//! replaced only if it has not changed since it was read. An interrupted run can be repeated.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::store::webhooks::integrations;
 /// The number of rows in one transaction. It is small, so that other writers wait only briefly.
 const ROWS: i64 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
-/// The maximum number of passes over one table. Another pass is needed if rows were changed by others during a pass.
+/// The maximum number of passes over one table. If others changed rows during a pass, another pass is needed.
 const PASSES_MAX: u32 = 5;
 /// The maximum number of unreadable texts whose owners a report names.
 const NAMED_MAX: usize = 20;
@@ -72,7 +71,7 @@ pub struct ResealReport {
     pub kind: &'static str,
     pub read: u64,
     pub resealed: u64,
-    /// The number of rows that are not resealed, because another writer changed them during the last pass.
+    /// The number of rows that were not resealed, because they changed during the last pass.
     pub left: u64,
     pub unopened: u64,
     /// The owners of texts that no key opens. The list is cut to `NAMED_MAX`.
@@ -203,7 +202,7 @@ mod tests {
         STANDARD.encode([byte; 32])
     }
 
-    /// Adds rows with texts that the key of the test vault sealed, and one row whose text a lost key sealed.
+    /// Adds rows that the key of the test vault sealed, and one that a lost key sealed.
     async fn plant(store: &Store) {
         let seal = |owner: &str| store.vault().seal(owner, "hush").unwrap();
         let lost = Vault::new(&key(9)).unwrap().seal("2", "hush").unwrap();

@@ -1,6 +1,5 @@
-//! The SQL that differs between SQLite and PostgreSQL. A query takes these fragments from the dialect of its
-//! connection, so no query file asks which database it runs on. SQL that both databases understand stands in
-//! the query files.
+//! The SQL that differs between SQLite and PostgreSQL. A query takes these fragments from the dialect of its connection
+//! and need not know the database. SQL that both understand is in the files of the queries.
 
 mod postgres;
 mod sqlite;
@@ -23,8 +22,8 @@ pub(crate) struct Aliased {
     pub(crate) alias: &'static str,
 }
 
-/// A lateral join that adds the first rows of a table, such as the deliveries that are due first, to each row on the
-/// left. Only rows of the same taxpayer are added.
+/// A lateral join that adds to each row on the left the first rows of another table, such as a taxpayer's deliveries
+/// that are due first. Only rows of the same taxpayer are added.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRows<'a> {
     pub(crate) rows: Aliased,
@@ -40,11 +39,11 @@ pub(crate) struct FirstRows<'a> {
 
 /// The SQL fragments of one kind of database.
 pub(crate) trait Dialect: Sync {
-    /// The present time in microseconds since 1970. On PostgreSQL it advances during a statement.
+    /// The present time in microseconds since 1970. PostgreSQL reads it anew for each use within a statement.
     fn clock(&self) -> &'static str;
 
-    /// The present time in microseconds since 1970. On PostgreSQL it stays the same during a statement, which is
-    /// necessary for a comparison that uses an index.
+    /// The present time in microseconds since 1970, constant within a statement, so that PostgreSQL can use an index to
+    /// compare with it.
     fn statement_clock(&self) -> &'static str;
 
     /// The numbers of the JSON list in a parameter, as a subquery with the column `value`.
@@ -59,8 +58,8 @@ pub(crate) trait Dialect: Sync {
     /// The member `name` of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
-    /// Joins each row on the left with the matching rows of a table, by one index lookup for each row on the left. For
-    /// an ordinary join PostgreSQL may scan the whole table instead.
+    /// Joins each row on the left with the matching rows of a table, by an index lookup for each. In an ordinary join
+    /// PostgreSQL may scan the whole table instead.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
     /// Joins each row on the left with the first rows of a table, as `first` describes them.
@@ -70,7 +69,7 @@ pub(crate) trait Dialect: Sync {
     /// the left.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
-    /// True if the database does not estimate how many rows a filter matches. A query then has to name the index to
+    /// True if the database does not estimate how many rows a filter matches, so that a query has to name the index to
     /// use.
     fn ignores_selectivity(&self) -> bool;
 }

@@ -1,6 +1,6 @@
-//! Seals stored secrets (AES-256-GCM), so that a copy of the database reveals no secret. A sealed text is bound
-//! to the owner of its row and does not open for another owner. A sealed text names its encryption key, so that
-//! keys can be rotated: the current key seals and opens, older keys only open.
+//! Seals stored secrets (AES-256-GCM), so that a copy of the database reveals none. A sealed text opens only for the
+//! owner of its row. It names its encryption key, so that keys can be rotated: the current key seals and opens, older
+//! keys only open.
 //!
 //! For each text a key of its own is derived from the encryption key and a random salt of 32 bytes
 //! (HKDF-SHA256), so one encryption key may seal any number of texts. The format is `v2.<key id>.<base64 of
@@ -19,10 +19,10 @@ use crate::store::db::error::StoreError;
 pub const KEY_LEN: usize = 32;
 const SALT_LEN: usize = 32;
 const FORM: &str = "v2.";
-/// The purpose given to HKDF. It keeps the keys for sealed texts different from keys that are derived for other uses.
+/// The purpose given to HKDF, so that the derived keys differ from keys that are derived for other uses.
 const PURPOSE: &[u8] = b"einvoice sealed text v2";
 const ID_PURPOSE: &[u8] = b"einvoice encryption key id";
-/// The length of a key id in bytes. The id is written in hexadecimal, with two digits for each byte.
+/// The length of a key id in bytes. A written id has two hexadecimal digits for each byte.
 const ID_LEN: usize = 4;
 
 pub struct Vault {
@@ -136,7 +136,7 @@ impl EncryptionKey {
     }
 }
 
-/// Returns a constant nonce. This is safe, because each derived key seals only one text.
+/// Returns a constant nonce, which is safe because each derived key seals only one text.
 fn only_nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }

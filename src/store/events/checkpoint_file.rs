@@ -1,6 +1,5 @@
-//! The file of checkpoints, which several processes can share: a writer locks the file and first reads what other
-//! processes appended. When `append` returns, the new line is on disk. A last line that a crash left incomplete is
-//! removed by the next writer.
+//! The file of checkpoints, which several processes can share: a writer locks the file, reads what others appended, and
+//! then appends its line. A last line that a crash left incomplete is removed by the next writer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -56,8 +55,8 @@ impl CheckpointReader {
         })
     }
 
-    /// Reads the next checkpoint. Returns `None` at the end of the file. A last line without a line break is ignored,
-    /// because a crash cut it short.
+    /// Reads the next checkpoint. Returns `None` at the end of the file. A last line without a line break is ignored: a
+    /// crash left it incomplete.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;
@@ -78,7 +77,7 @@ impl CheckpointReader {
 }
 
 impl CheckpointFile {
-    /// Creates the value without opening the file. The first call that uses the file opens it, or creates it.
+    /// Does not open the file. The first call that uses the file opens or creates it.
     pub fn new(path: PathBuf, key: CheckpointKey) -> Self {
         Self { path, key, tail: CheckpointChain::default(), end: 0, heads: HashMap::new() }
     }
@@ -114,7 +113,7 @@ impl CheckpointFile {
         Ok(())
     }
 
-    /// Opens and locks the file, reads all new checkpoints and removes a last line that was cut short.
+    /// Opens and locks the file, reads all new checkpoints, and removes an incomplete last line.
     fn locked(&mut self) -> Result<File, CheckpointFileError> {
         let path = self.path.clone();
         let failed = |source| unusable(&path, source);

@@ -1,5 +1,5 @@
-//! Batches of invoices. `items` holds the results of the batch's items as JSON; `created`, `duplicates` and
-//! `failed` count them.
+//! Batches of invoices. The column `items` holds the result of each item as JSON; `created`, `duplicates` and `failed`
+//! count these results.
 
 use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;

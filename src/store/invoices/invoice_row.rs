@@ -1,5 +1,5 @@
 //! The table of invoices. Customer, lines and extras are JSON; amounts are exact text. The columns `customer_no` and
-//! `search_text` are only for filters: they are written, but never read into an invoice.
+//! `search_text` serve only as filters.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -121,8 +121,7 @@ impl From<&Invoice> for Model {
     }
 }
 
-/// The maximum size of a search text in bytes. An index holds the text, and PostgreSQL limits an index entry to
-/// 2,704 bytes.
+/// The maximum size of a search text in bytes. The text is in an index, whose entries PostgreSQL limits to 2,704 bytes.
 const SEARCH_BYTES_MAX: usize = 2_000;
 
 /// Returns the text that a search looks in: the identifiers of the invoice and of its customer, each on its own

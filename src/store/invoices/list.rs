@@ -1,6 +1,6 @@
-//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. A query first finds the
-//! ids of a page in an index, and then reads only these rows. Each filter has an index: the filtered column, followed
-//! by the sort columns `created_at` and `id`.
+//! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. A query first finds the ids
+//! of a page in an index and then reads only those rows. The index for a filter starts with the filtered column,
+//! followed by the sort columns `created_at` and `id`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -23,7 +23,7 @@ pub struct InvoiceFilter {
     pub status: Option<WorkflowStatus>,
     pub payment_status: Option<PaymentStatus>,
     pub category: Option<Category>,
-    /// The first day to include; `date_to` is the last. Both compare the invoice date.
+    /// The first invoice date to include; `date_to` is the last.
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
     pub customer_no: Option<String>,
@@ -33,8 +33,8 @@ pub struct InvoiceFilter {
     pub updated_since: Option<Timestamp>,
 }
 
-/// The values of the last invoice on a page. The next page starts after that invoice, even if new invoices have been
-/// added at the front of the list.
+/// The place of the last invoice on a page. The next page starts after it, even if new invoices have come to the front
+/// of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
     pub created_at: Timestamp,
@@ -89,14 +89,14 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// Tells SQLite which index to use, depending on the number of matching rows. SQLite itself guesses this number badly;
-/// PostgreSQL needs no hint, because it has statistics.
+/// Tells SQLite which index to use, depending on the number of matching rows, which SQLite guesses badly. PostgreSQL
+/// needs no hint, because it has statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
-    /// Many rows match, and all filters are ranges. Read the newest rows until the page is full, since sorting all
-    /// matching rows would be slow.
+    /// True if many rows match and all filters are ranges. The newest rows are then read until the page is full,
+    /// because sorting all matching rows would be slow.
     is_by_order: bool,
-    /// Few rows match. Find and sort all of them, since they may be far apart in the whole list.
+    /// True if few rows match. All of them are then found and sorted, because they may be far apart in the list.
     is_sorted: bool,
 }
 
@@ -110,7 +110,7 @@ impl IndexHint {
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
 
-    /// Returns a column as an expression. `is_hidden` puts a plus sign before it, so that SQLite uses no index on this
+    /// Returns a column as an expression. If `is_hidden` is true, a plus sign keeps SQLite from using an index on this
     /// column.
     fn column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
@@ -118,8 +118,7 @@ impl IndexHint {
 }
 
 impl InvoiceFilter {
-    /// True if a filter asks for one exact value of a column. The index of that column then gives the rows in the
-    /// order of the list.
+    /// True if a filter asks for one exact value. Its index then yields the rows in the order of the list.
     fn have_a_value(&self) -> bool {
         let texts = self.batch_no.is_some() || self.customer_no.is_some();
         texts || self.status.is_some() || self.payment_status.is_some() || self.category.is_some()

@@ -1,6 +1,5 @@
-//! The timeline of an invoice. Its entries come from three logs: the invoice's events, the steps of its runs,
-//! and its delivery attempts. Only the newest entries of each log and the small fields of events are read, so
-//! that the timeline of any invoice loads quickly.
+//! The timeline of an invoice: its events, the steps of its runs, and its delivery attempts. Only the newest entries of
+//! these logs and the small fields of events are read, so that every timeline loads quickly.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
@@ -20,8 +19,7 @@ use crate::store::webhooks::attempt_row;
 use crate::store::webhooks::delivery_log::sequences_about;
 use crate::store::webhooks::delivery_row;
 
-/// How many entries to read from each log. It is one more than a timeline may have, to detect that older entries
-/// exist.
+/// How many entries to read from each log: one more than a timeline may have, to find out if there are older ones.
 const LIMIT: u64 = ENTRIES_MAX as u64 + 1;
 
 pub async fn owned_by_with_irn(
@@ -35,8 +33,7 @@ pub async fn owned_by_with_irn(
     Ok(Timeline::of(entries))
 }
 
-/// The fields of an event that the timeline shows. The fields after `at` are members of the event's JSON data, each as
-/// JSON text.
+/// The fields of an event that the timeline shows. Those after `at` are JSON texts, taken from the event's data.
 #[derive(FromQueryResult)]
 struct EventRow {
     sequence: i64,

@@ -20,7 +20,7 @@ pub struct AuditFilter {
     pub integrator_id: Option<IntegratorId>,
     pub taxpayer_id: Option<TaxpayerId>,
     pub actor: Option<ActorKind>,
-    /// Only entries about the run, delivery, reconciliation, taxpayer, integrator or operator with this id.
+    /// Only entries about the object with this id: a run, delivery, reconciliation, taxpayer, integrator or operator.
     pub subject: Option<String>,
 }
 
@@ -66,8 +66,7 @@ pub async fn page(
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
-/// Returns those runs of this list that an operator has paused. These are the runs whose last operator action was a
-/// pause.
+/// Returns those runs of this list that an operator has paused: their last operator action is a pause.
 pub async fn held(store: &Store, runs: &[RunId]) -> Result<HashSet<RunId>, StoreError> {
     let mut held = HashSet::new();
     for run in runs {

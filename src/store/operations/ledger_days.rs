@@ -1,6 +1,5 @@
-//! The invoices of one day, for the reconciliation with the authority: invoices with an event on that day, and
-//! invoices with a run in progress on that day. A run is enough, because it may have had an effect at the authority
-//! that no event reports yet.
+//! The invoices of one day, for the reconciliation with the authority: those with an event or with a run in progress on
+//! that day. The run may have changed something at the authority that no event reports yet.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +15,7 @@ use crate::store::db::error::StoreError;
 use crate::store::events::event_row;
 use crate::store::runs::run_row;
 
-/// An invoice with an event of one of these kinds was sent to the authority, or should have been.
+/// The kinds of events which show that an invoice was sent to the authority, or should have been.
 const LEDGER_EVENTS: [EventKind; 6] = [
     EventKind::InvoiceSubmitted,
     EventKind::InvoiceTransmitted,

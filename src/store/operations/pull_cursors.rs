@@ -26,7 +26,7 @@ impl ActiveModelBehavior for ActiveModel {}
 
 const NAME: &str = "transit";
 
-/// `pulled_at` is the time of the last read of the recent part of the list, `swept_at` that of the whole list.
+/// The times of the last reads of the list: `pulled_at` for its recent part, `swept_at` for the whole list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PullCursor {
     pub pulled_at: Option<Timestamp>,

@@ -1,5 +1,4 @@
-//! The table of the calls that runs make, with one row for each attempt at a step. The outcome is added when it is
-//! known.
+//! The table of the calls that runs make, one row for each attempt at a step. The outcome is added later.
 
 use sea_orm::entity::prelude::*;
 

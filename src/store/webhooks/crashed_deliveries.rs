@@ -1,5 +1,5 @@
-//! Crash counts of deliveries. If the crashed process had one delivery in flight in isolation, only that delivery is
-//! counted. If not, every delivery that may have been in flight is counted, and from then on attempted in isolation.
+//! Crash counts of deliveries. After a process crash, every delivery that may have been in flight gets a count, and is
+//! from then on attempted in isolation. A crash during an isolated attempt counts only for that delivery.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
@@ -65,8 +65,8 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Counts a crash for the first due deliveries. Deliveries that have a crash already are skipped: they are attempted
-/// only in isolation, so they were not in flight with others.
+/// Counts a crash for the first due deliveries. Those with an earlier crash are skipped: they are attempted only in
+/// isolation, so they were not in flight now.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -82,8 +82,8 @@ async fn count_due(
     Ok(())
 }
 
-/// The crash count of a delivery after a replay. A quarantined delivery gets a lower count, at which one more crash
-/// quarantines it again. Other counts stay.
+/// The crash count of a delivery after a replay. The count of a quarantined delivery is lowered, so that it is
+/// attempted again and only one more crash quarantines it.
 pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()

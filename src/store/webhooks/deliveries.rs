@@ -91,8 +91,8 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
     }
 }
 
-/// The state is written into the SQL, because PostgreSQL cannot use the partial index of pending deliveries for a
-/// parameter.
+/// The state is part of the SQL text, because with a parameter PostgreSQL cannot use the partial index of pending
+/// deliveries.
 const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
 /// Counts the pending deliveries of all taxpayers.

@@ -1,7 +1,7 @@
-//! Chain heads. The deliveries of a taxpayer with the same order key (an IRN) form a chain, and only the earliest
-//! pending delivery of a chain, its head, may be attempted next. Heads are marked, so that a query finds them without
-//! reading the deliveries behind them. Every writer of pending deliveries must hold the endpoint's lane, since two
-//! writers at the same time could leave a chain without a head.
+//! Chain heads. A taxpayer's deliveries with the same order key (an IRN) form a chain, and only its earliest pending
+//! delivery, the head, may be attempted. Heads are marked, so that a query finds them without reading the rest of the
+//! chain. Every writer of pending deliveries must hold the endpoint's lane, because two concurrent writers could leave
+//! a chain without a head.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,8 @@ pub(crate) fn is_first_still() -> Expr {
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
-/// Marks the heads of these chains. Call this after the present heads have been delivered or have become dead letters.
+/// Marks the next heads of these chains. Call this after the present heads have been delivered or have become dead
+/// letters.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
@@ -55,8 +56,8 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Determines the heads of these chains of a taxpayer anew. Call this after deliveries became pending again, because
-/// they may be earlier than the present heads.
+/// Marks the heads of these chains anew. Call this after deliveries became pending again, which may be earlier than the
+/// present heads.
 pub(crate) async fn recompute(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -72,9 +73,8 @@ pub(crate) async fn recompute(
     promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// Builds the statement that marks the heads. Its parameter is a JSON list of different pairs of taxpayer id and order
-/// key. The statement is an upsert, because an upsert finds the head of each pair by an index, while an update may
-/// scan all deliveries.
+/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (taxpayer id, order key). It is an
+/// upsert, which finds the head of each pair by an index; an update could scan all deliveries.
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {

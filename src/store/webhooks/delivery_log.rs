@@ -68,8 +68,7 @@ pub async fn page_owned_by(
     read(store, found.order_by_desc(Column::Sequence), page).await
 }
 
-/// Returns the texts to search for: the given text and, if it is an IRN, also its normal form and its stored
-/// spellings.
+/// Returns the spellings to search for: the given text and, if it is an IRN, its normal form and its stored spellings.
 async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<Vec<String>, StoreError> {
     let Ok(irn) = Irn::parse(&text) else { return Ok(vec![text]) };
     let invoice = invoices::owned_by_with_unique_no(store, taxpayer, UniqueNoType::Irn, &text).await?;
@@ -78,8 +77,8 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// Selects the sequences of a taxpayer's events about these IRNs. A query finds deliveries by these sequences, since
-/// the table of deliveries has no index on the IRN.
+/// Selects the sequences of a taxpayer's events about these IRNs, by which their deliveries are found: the table of
+/// deliveries has no index on the IRN.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,

@@ -1,5 +1,5 @@
-//! The queue of pending deliveries: which deliveries are due now, and when the next one is due. Only chain heads
-//! (`delivery_heads`) are loaded, so that the deliveries with the same order key are sent in order.
+//! The queue of pending deliveries: those that are due now, and the time at which the next one is due. Only chain heads
+//! are loaded, so that deliveries with the same order key are sent in order.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,8 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads up to `limit` due chain heads of each taxpayer with their events, keyed by taxpayer id. The first delivery of
-/// each list has been due longest.
+/// Loads up to `limit` due chain heads of each taxpayer with their events. The delivery that has been due longest comes
+/// first.
 pub async fn due_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -89,8 +89,7 @@ pub async fn next_due_owned_by_each(
     Ok(found)
 }
 
-/// Returns the taxpayers of this list whose endpoint is active. The value is true if the endpoint has a running
-/// replay.
+/// Returns the taxpayers of this list whose endpoint is active, each with true if the endpoint has a running replay.
 pub async fn in_service(
     tx: &Transaction,
     taxpayers: &[TaxpayerId],
@@ -111,7 +110,7 @@ pub async fn in_service(
         .collect()
 }
 
-/// Makes those deliveries of a taxpayer due now that wait for a retry.
+/// Makes all deliveries of a taxpayer that wait for a retry due now.
 pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp) -> Result<(), StoreError> {
     let sql = "UPDATE deliveries SET next_attempt_at = $2 \
         WHERE taxpayer_id = $1 AND state = 'pending' AND next_attempt_at > $2";

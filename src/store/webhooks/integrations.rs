@@ -116,20 +116,20 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The content of the sealed text: the credentials, and the only origin to which they may be sent. The origin is
-/// sealed too, so that nobody can redirect the credentials by changing the database.
+/// The content of the sealed text: the credentials, and the only origin that may get them. A change of the URL in the
+/// database therefore cannot redirect the credentials.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,
     auth: Auth,
 }
 
-/// Parses an unsealed text. A text of an earlier version has no origin; its credentials are not sent anywhere.
+/// Parses an unsealed text. An earlier version stored no origin; such credentials are not sent anywhere.
 fn unsealed(at: RowRef<i64>, text: &str) -> Result<SealedSettings, StoreError> {
     at.json(text).or_else(|_| Ok(SealedSettings { origin: None, auth: at.json(text)? }))
 }
 
-/// Returns the name of the owner for which the vault seals the settings of a taxpayer.
+/// Returns the owner's name under which the vault seals a taxpayer's integration settings.
 pub(crate) fn owner(taxpayer: impl Display) -> String {
     format!("{taxpayer}/integration")
 }

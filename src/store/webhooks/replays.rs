@@ -69,8 +69,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels the running replays with these ids. The caller must hold the endpoint's lane, as the caller of `queue`
-/// does, so that the two cannot deadlock.
+/// Cancels the running replays with these ids. The caller must hold the endpoint's lane: `queue` is called under the
+/// same lane, so the two cannot deadlock.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -133,9 +133,8 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again. A pending delivery without an attempt since it was last
-/// queued is skipped, because it will be sent anyway. Returns the new position of the replay and the number of queued
-/// deliveries.
+/// Makes the deliveries of the next batch pending again. Skips a delivery that is queued already and was not attempted
+/// since. Returns the new position of the replay and the number of queued deliveries.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
@@ -174,8 +173,8 @@ async fn again(
     Ok((position, rows.len()))
 }
 
-/// Adds the missing deliveries for enabled events of the next batch, which is the next `BATCH` sequences of the log.
-/// Returns the new position of the replay and the number of added deliveries.
+/// Adds a delivery for each enabled event of the next batch that has none. The batch is the next `BATCH` sequences of
+/// the log. Returns the new position of the replay and the number of added deliveries.
 async fn missing(
     tx: &Transaction,
     replay: &Replay,
@@ -213,8 +212,8 @@ async fn missing(
     Ok((position, added.len()))
 }
 
-/// Returns those IRNs of this list about which the replay still has events to queue. Newer events about them must
-/// wait, so that they are not delivered first.
+/// Returns those IRNs of this list about which the replay still has events to queue. Newer events about these IRNs must
+/// wait, so that the order stays.
 pub async fn irns_ahead(
     connection: &impl ConnectionTrait,
     replay: &Replay,
