@@ -41,7 +41,7 @@ pub enum AttemptOutcome {
     TimedOut,
     /// There was no response, because the request failed at this step of the connection.
     Unreachable(TransportFault),
-    /// The request was not sent, because the address policy refuses the URL or every address of its host.
+    /// The request was not sent, because the address policy forbids its URL or every address of its host.
     Forbidden(UrlFault),
 }
 
@@ -101,7 +101,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// Explains the failure to the owner of the endpoint in one sentence. `None` if the message was delivered.
+    /// Explains the failure in one sentence for the owner of the endpoint. `None` if the message was delivered.
     pub fn failure(self) -> Option<String> {
         let sentence = match self {
             Self::Delivered => return None,
@@ -136,7 +136,8 @@ impl AttemptOutcome {
         Some(sentence)
     }
 
-    /// `aborts` has no effect on a 2xx, because the receiver has then accepted the message.
+    /// Derives the outcome from a response. `aborts` is true if a header asks us not to send the message again; after a
+    /// 2xx this does not matter, because the receiver has accepted the message.
     pub(super) fn from_response(status: u16, aborts: bool) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -164,7 +165,7 @@ impl AttemptOutcome {
 }
 
 /// Returns true if the error comes from TLS, which reports a fault as `InvalidData` and a cut handshake as
-/// `UnexpectedEof`. The connector wraps the error in an `io::Error` that `source` skips, so `get_ref` is needed.
+/// `UnexpectedEof`. The error may be inside another `io::Error`, so `get_ref` is followed.
 fn is_tls_fault(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::domain::kernel::jitter::up_to;
 
-/// A longer Retry-After is cut to this duration.
+/// A longer Retry-After is cut to this.
 const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
 
 /// One delay per attempt, in order. The first delay is the one before the first attempt.
@@ -25,8 +25,8 @@ impl RetrySchedule {
         Cow::Owned(Self(delays.collect()))
     }
 
-    /// Returns the delay before the next attempt after `attempts_made`, or `None` if no attempt is left. `jitter`, a
-    /// random u32, lengthens the delay by up to a tenth. A longer `retry_after`, of at most 24 h, replaces the delay.
+    /// Returns the delay before the next attempt, or `None` if no attempt is left. `jitter`, a random u32, lengthens
+    /// the delay by up to a tenth. If `retry_after` (at most 24 h) is longer, it is used instead.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
         let jittered = delay.saturating_add(up_to(delay / 10, jitter));

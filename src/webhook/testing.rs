@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The behaviour of the server on a connection after it has sent the response.
+/// The behaviour on a connection after the response was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum AfterResponse {
     Close,

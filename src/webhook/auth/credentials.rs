@@ -6,7 +6,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::fault::AuthFault;
 
-/// The header for an API key, if the integration names no other header.
+/// The default header for an API key.
 pub const HEADER_DEFAULT: &str = "x-api-key";
 
 /// Headers that HTTP or this service uses. An API key may not be sent in one of them.
@@ -27,7 +27,7 @@ const RESERVED: [&str; 13] = [
 ];
 const RESERVED_PREFIXES: [&str; 5] = ["accept-", "content-", "odata-", "proxy-", "webhook-"];
 
-/// The headers that authenticate a request. Empty for a request without authentication.
+/// The headers that authenticate a request; none for a request without authentication.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials(HeaderMap);
 

@@ -1,5 +1,5 @@
-//! The reasons why a request could not be authenticated. Each text advises the owner of the endpoint and contains
-//! nothing that was sent or received.
+//! The reasons why a request could not be authenticated, worded as advice for the owner of the endpoint. No text
+//! contains anything that was sent or received.
 
 use crate::domain::kernel::codes::words;
 use crate::webhook::http::destination::UrlFault;

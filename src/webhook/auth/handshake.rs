@@ -1,5 +1,5 @@
-//! The NTLM handshake. NTLM authenticates a connection, so each request gets a connection of its own, which is closed
-//! afterwards. Otherwise another request on it would be sent as the same user.
+//! The NTLM handshake. NTLM authenticates a connection and not a request. Each request therefore gets a connection of
+//! its own, so that no other request is sent as the same user.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,8 +9,7 @@ use super::ntlm::{Negotiation, NtlmLogin};
 use crate::webhook::attempt::{AttemptOutcome, AttemptResult, TransportFault};
 use crate::webhook::http::client::{GuardedClient, PostRequest};
 
-/// The largest number of clients kept for reuse, because building a client is expensive. A kept client has no open
-/// connection.
+/// The largest number of clients kept for reuse, because building a client is expensive. Their connections are closed.
 const SPARE_MAX: usize = 16;
 const CHALLENGED: u16 = 401;
 
@@ -34,7 +33,7 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // After a response the connection is closed, so the client may be reused. Otherwise the connection may
+                // After a response the connection is closed, so the client may be reused. Without a response it may
                 // still be open and authenticated.
                 if attempt.status.is_some() {
                     self.keep(client);
@@ -45,7 +44,7 @@ impl NtlmConnections {
         }
     }
 
-    /// Takes a spare client with the address policy of `template`.
+    /// Takes a spare client that has the same address policy as `template`.
     fn take_spare(&self, template: &GuardedClient) -> Option<GuardedClient> {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let at = spare.iter().position(|client| client.policy() == template.policy())?;
@@ -60,7 +59,7 @@ impl NtlmConnections {
     }
 }
 
-/// Signs in and sends the request. The error is the result of a failed sign-in.
+/// Signs in and sends the request. If the sign-in fails, returns the result of that attempt as the error.
 async fn sign_in(
     client: &GuardedClient,
     post: PostRequest<'_>,
@@ -69,15 +68,15 @@ async fn sign_in(
 ) -> Result<AttemptResult, Box<AttemptResult>> {
     let failed = |fault: AuthFault| Box::new(AttemptResult::unauthenticated(fault));
     let negotiation = Negotiation::begin(freshness);
-    // The first message has no body: the notification is sent only on an authenticated connection.
+    // The first message has no body, because the connection is not authenticated yet.
     let opening = PostRequest { headers: &[], body: b"", ..post };
     let (attempt, challenge) = client.exchange(opening, &negotiation.opening().map_err(failed)?).await;
     let challenge = match (attempt.outcome, challenge) {
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // The endpoint did not ask for NTLM. It may have accepted the first message, but that does not contain the
-        // notification, so the attempt fails.
+        // The endpoint did not ask for NTLM. Even if it accepted the first message, it has not got the notification, so
+        // the attempt fails.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,

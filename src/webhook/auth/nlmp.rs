@@ -1,8 +1,8 @@
 //! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to the server's
 //! CHALLENGE. Deliberately absent: `NTLMv1`, anonymous sign-in, and signing or sealing of later messages.
 //!
-//! A challenge is untrusted: each offset and length in it is checked before a byte is read. Section numbers in this
-//! file are those of MS-NLMP.
+//! A challenge is untrusted, so each offset and length in it is checked before use. Section numbers in this file are
+//! those of MS-NLMP.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
@@ -34,13 +34,13 @@ const CHALLENGE_HEAD: usize = 48;
 const AUTHENTICATE_HEAD: usize = 88;
 const MIC_AT: std::ops::Range<usize> = 72..88;
 
-/// The time from 1601, at which `FILETIME` begins, to 1970, in units of 100 ns.
+/// The time from 1601, where `FILETIME` begins, to 1970, in units of 100 ns.
 const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
 
 type Digest16 = [u8; 16];
 
-/// A random nonce, different for each sign-in, and the current time, which is used if the server does not send the
-/// time.
+/// The values that make each sign-in different: a random nonce, and the current time for a server that does not send
+/// its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Freshness {
     pub nonce: [u8; 8],
@@ -85,13 +85,13 @@ impl<'m> Challenge<'m> {
         self.attributes.iter().find(|(id, _)| *id == attribute).map(|(_, value)| *value)
     }
 
-    /// Returns the server's time, if it is in the challenge. Such a server requires an integrity code in our
-    /// AUTHENTICATE.
+    /// Returns the server's time, if the challenge contains it. Our AUTHENTICATE then needs an integrity code.
     fn timestamp(&self) -> Option<[u8; 8]> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// Writes the server's target information for our AUTHENTICATE. `has_mic` adds the flag for an integrity code.
+    /// Writes the target information of the challenge again, for our AUTHENTICATE. `has_mic` adds the flag for an
+    /// integrity code.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -108,8 +108,8 @@ impl<'m> Challenge<'m> {
     }
 }
 
-/// Writes the third message (AUTHENTICATE), which proves knowledge of the password (MS-NLMP, section 3.3.2). Returns
-/// `None` if this client cannot answer the challenge.
+/// Writes the third message (AUTHENTICATE), which proves that we know the password (section 3.3.2). Returns `None` if
+/// the challenge is one that this client cannot answer.
 pub(super) fn authenticate(
     opening: &[u8],
     challenge: &[u8],
@@ -165,7 +165,7 @@ fn response_key(login: NtlmLogin<'_>) -> Option<Digest16> {
     keyed(&hash, &[&wide(&user), &wide(login.domain)])
 }
 
-/// Converts a letter to upper case as Windows does: only if its upper case is a single letter.
+/// Converts a letter to upper case as Windows does: a letter whose upper case is more than one letter stays as it is.
 fn upper(letter: char) -> char {
     let mut capitals = letter.to_uppercase();
     match (capitals.next(), capitals.next()) {
@@ -197,7 +197,7 @@ fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Parses the attributes of the target information. Returns `None` without a terminator, or if an attribute occurs
+/// Parses the attributes of the target information. Returns `None` if the terminator is missing or an attribute occurs
 /// twice.
 fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
@@ -223,7 +223,8 @@ fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Returns the range of the message whose length and offset stand at `field`; `None` if it is not inside the payload.
+/// Reads a length and an offset at `field` and returns that range of the message; `None` if it is not inside the
+/// payload.
 fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
     let length = usize::from(u16::from_le_bytes(array(message, field)?));
     let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;
@@ -285,7 +286,7 @@ mod tests {
         challenge_with(FLAGS, &hex::decode(INFO).unwrap())
     }
 
-    /// The published challenge, with the server's time added as the last attribute.
+    /// The challenge of the specification, with the server's time added as the last attribute.
     fn timed(time: u64) -> Vec<u8> {
         let mut info = hex::decode(INFO).unwrap();
         info.truncate(info.len() - 4);

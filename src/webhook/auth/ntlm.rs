@@ -20,7 +20,7 @@ pub struct NtlmLogin<'a> {
     pub domain: &'a str,
 }
 
-/// The state of one sign-in: the first message, because the integrity code of the third message covers it.
+/// The state of one sign-in. It keeps the first message, because the integrity code of the third message covers it.
 pub(super) struct Negotiation {
     opening: Vec<u8>,
     freshness: Freshness,

@@ -1,6 +1,5 @@
-//! Gets access tokens from an authorization server (RFC 6749), by client credentials or by a refresh token, which the
-//! server may replace. The server is untrusted, so it is called through the guarded client with limits of time and
-//! size.
+//! Gets access tokens from an authorization server (RFC 6749), by client credentials or by a refresh token. The server
+//! is untrusted, so it is called through the guarded client with limits of time and size.
 
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ const ANSWER_MAX: usize = 64 * 1_024;
 const LIFETIME_DEFAULT: Duration = Duration::from_mins(5);
 /// The longest lifetime of a token, whatever the server says.
 const LIFETIME_MAX: Duration = Duration::from_hours(24);
-/// A token is not used in the last tenth of its lifetime, or in the last minute if a tenth is longer.
+/// A token is given up early: by a tenth of its lifetime, but by at most this.
 const EARLY_MAX: Duration = Duration::from_mins(1);
 
 /// A token that the server has issued.
@@ -28,11 +27,12 @@ pub struct Token {
     pub access: SecretText,
     /// How long the token may be used from now on.
     pub lifetime: Duration,
-    /// The new refresh token, if the server has replaced the used one.
+    /// The new refresh token, if the server has replaced the one that was used.
     pub refresh: Option<SecretText>,
 }
 
-/// Requests an access token. Without a token client in `auth`, the settings have changed since the attempt started.
+/// Requests an access token. Fails with `Changed` if `auth` has no token client: the settings were then changed after
+/// the attempt started.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
     let (headers, body) = request(token_client, auth);
@@ -47,7 +47,7 @@ pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFau
     read_answer(&attempt)
 }
 
-/// Reads the token, or the reason of the failure, from the response of the server.
+/// Reads the token, or the reason why there is none, from the server's response.
 pub(in crate::webhook) fn read_answer(attempt: &AttemptResult) -> Result<Token, AuthFault> {
     let answer: Map<String, Value> =
         strict_json::from_untrusted(attempt.response_head.as_bytes()).unwrap_or_default();
@@ -90,7 +90,7 @@ fn request(client: &TokenClient, auth: &Auth) -> (Headers, String) {
     (headers, form.finish())
 }
 
-/// The client's id and secret are each form-encoded before they are joined (RFC 6749, section 2.3.1).
+/// Builds the client's credentials. For Basic, id and secret are each form-encoded (RFC 6749, section 2.3.1).
 fn credentials(client: &TokenClient) -> Result<Credentials, AuthFault> {
     let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     match client.authentication {

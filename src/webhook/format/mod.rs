@@ -1,6 +1,5 @@
 //! Writes a notification in the data format of an ERP and reads the ERP's response. REST sends the notification as it
-//! is. The other formats wrap the notification, and most of them read the response body too: a 2xx status alone does
-//! not confirm it.
+//! is; the other formats wrap it. For most of these, a 2xx is a success only if the response body confirms it.
 //!
 //! | Format | File |
 //! |---|---|

@@ -15,7 +15,7 @@ const ENVELOPE: &str = concat!(
 );
 const END: &str = "</soap:Body></soap:Envelope>";
 
-/// Derives the SOAP action from the namespace and the method, if the integration names no action.
+/// Derives a SOAP action from the namespace and the method, for an integration that names none.
 pub fn default_action(namespace: &str, method: &str) -> String {
     let between = match namespace {
         urn if urn.starts_with("urn:") => ":",
@@ -41,8 +41,7 @@ pub(super) fn written(namespace: &str, method: &str, notification: &str) -> Stri
     body
 }
 
-/// Returns true if the response is an envelope without a fault. The response may be cut after the first element of its
-/// body.
+/// Returns true if the response is an envelope without a fault. It may be cut after the first element of the SOAP body.
 pub(super) fn is_accepted(answer: &str) -> bool {
     let mut reader = Reader::from_str(answer.trim_start_matches('\u{feff}'));
     let mut depth = 0_usize;

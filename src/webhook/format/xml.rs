@@ -35,7 +35,7 @@ fn element(name: &str, value: &Value, out: &mut String) {
     out.push('>');
 }
 
-/// Returns true for the name of an element, without a prefix and in ASCII.
+/// Returns true for a valid element name that is ASCII and has no prefix.
 pub(super) fn is_name(name: &str) -> bool {
     let is_first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
     let is_next = |letter: char| is_first(letter) || letter.is_ascii_digit() || "-.".contains(letter);

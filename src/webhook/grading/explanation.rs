@@ -1,4 +1,4 @@
-//! The explanations in a grade: after a failed check, what was observed and how to fix it.
+//! The explanations in a grade. For a failed check they say what was observed and how to fix it.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) fn passed(check: GradeCheck) -> &'static str {
     }
 }
 
-/// Explains that the endpoint did not accept a valid message with a 2xx in time.
+/// Explains that the endpoint should have accepted a valid message with a 2xx in time.
 pub(crate) fn not_accepted(check: GradeCheck, answer: &AttemptResult, timeout: Duration) -> String {
     let observed = match answer.status {
         Some(status) => status_advice(status),
@@ -89,7 +89,7 @@ fn how_to_accept(check: GradeCheck) -> &'static str {
     }
 }
 
-/// Explains that the endpoint did not refuse an invalid message.
+/// Explains that the endpoint should have refused an invalid message.
 pub(crate) fn not_refused(check: GradeCheck, answer: &AttemptResult) -> String {
     match answer.status {
         Some(200..=299) => how_to_refuse(check).to_owned(),

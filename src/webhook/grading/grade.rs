@@ -8,7 +8,8 @@ use crate::webhook::attempt::AttemptResult;
 use crate::webhook::grading::explanation;
 
 words! {
-    /// The checks, in the order of their messages. The check of speed has no message: all answers are timed.
+    /// The checks, in the order in which their messages are sent. The check of speed has no message: it uses all
+    /// answers.
     GradeCheck {
         Good = "good",
         Duplicate = "duplicate",
@@ -77,7 +78,7 @@ impl GradeCheck {
         }
     }
 
-    /// Describes the message that this check sends, for the reader of the grade.
+    /// Describes this check's message to the reader of the grade.
     pub fn sent(self) -> &'static str {
         match self {
             Self::Good => "a message that is right in every respect",
@@ -103,8 +104,8 @@ impl GradeCheck {
     }
 }
 
-/// Computes the grade from one answer for each check, the worst if a check sends several messages. `None` means that
-/// the message was not sent. `timeout` is the timeout of one attempt.
+/// Computes the grade. `answers` holds one answer for each check, the worst if the check sends several messages; `None`
+/// if its message was not sent. `timeout` is the timeout of one attempt.
 pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
     let accepts_valid =
         answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
@@ -147,7 +148,7 @@ fn check_result(
     };
     let passed = match check.expectation() {
         ExpectedAnswer::Accepted | ExpectedAnswer::Quick => answer.is_delivered(),
-        // A receiver that refuses valid messages too does not check signatures, so its refusal is no pass.
+        // A receiver that refuses even valid messages does not check signatures, so a refusal proves nothing.
         ExpectedAnswer::Refused => accepts_valid && answer.status.is_some_and(is_refusal),
     };
     let explanation = match check.expectation() {
@@ -158,7 +159,8 @@ fn check_result(
     CheckResult { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
 }
 
-/// Returns true if the status refuses the message. 408 and 429 ask for a repetition, and 410 disables the endpoint.
+/// Returns true if the status refuses the message. 408 and 429 ask for a repetition and 410 disables the endpoint, so
+/// they are no refusals.
 fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && ![408, 410, 429].contains(&status)
 }

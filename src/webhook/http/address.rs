@@ -1,6 +1,6 @@
 //! The addresses to which an outgoing call may connect: public addresses, and the networks that the operator allows.
 //!
-//! An IPv6 address that embeds an IPv4 address is refused, so that no private address can hide in it. Source: the IANA
+//! An IPv6 address that embeds an IPv4 address is refused, because the IPv4 address may be private. Source: the IANA
 //! special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -56,13 +56,13 @@ impl AddressPolicy {
         Self { allowed, requires_ports: false }
     }
 
-    /// Sets the rule that each network of the allow-list must name its port.
+    /// Sets if each network of the allow-list must name its port.
     #[must_use]
     pub fn requiring_ports(self, requires_ports: bool) -> Self {
         Self { requires_ports, ..self }
     }
 
-    /// Returns the policy with additional networks, which an operator allows for a single taxpayer.
+    /// Returns this policy with additional networks, which an operator has allowed for one taxpayer.
     #[must_use]
     pub fn with(&self, more: &[AllowedNetwork]) -> Self {
         let allowed = self.allowed.iter().chain(more).copied().collect();
@@ -105,8 +105,8 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Returns true for an ISATAP address, which embeds an IPv4 address in its last 64 bits (RFC 5214, section 6.1). It can
-/// be in any IPv6 network, so no list of networks covers it.
+/// Returns true for an ISATAP address, whose last 64 bits embed an IPv4 address (RFC 5214, section 6.1). Any IPv6
+/// network may contain such addresses, so the list of networks does not cover them.
 fn is_tunnelled(address: Ipv6Addr) -> bool {
     let [.., kind, mark, _, _] = address.segments();
     matches!(kind, 0 | 0x0200) && mark == 0x5efe
@@ -243,7 +243,7 @@ mod tests {
             assert!(!permits(&["100.64.0.0/10", "fd00::/8", "168.63.0.0/16"], address), "{address}");
         }
         assert!(permits(&["100.64.0.0/10"], "100.100.100.201"));
-        // The parser refuses these networks, but the policy must not rely on the parser.
+        // The parser already refuses these networks; the policy must refuse them too.
         let everything = ["0.0.0.0/0", "::/0"]
             .map(|network| AllowedNetwork { network: network.parse().unwrap(), port: None });
         let policy = AddressPolicy::new(everything.to_vec());

@@ -1,7 +1,8 @@
 //! The HTTP client for URLs that taxpayers have chosen.
 //!
-//! It checks the URL before each request and the address at each connection: of a name in the resolver, of an address
-//! in the URL in the connector. Redirects, proxies and decompression are off. Time and size are limited.
+//! It checks the URL before each request, and the address at each connection: the resolver checks the addresses of a
+//! host name, the connector an address that stands in the URL. Redirects, proxies and decompression are off. Time and
+//! size are limited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,12 +24,13 @@ use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 
 /// The timeout for making a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an idle connection is kept open. It costs a file descriptor on both sides.
+/// How long an idle connection is kept open. This is short, because it costs a file descriptor on both sides.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// The largest number of idle connections that are kept for one endpoint: the default of
+/// The largest number of idle connections to one endpoint, the same as the default of
 /// `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// The largest number of cached clients. Each list of allowed networks has a client, and operators set only few lists.
+/// The largest number of cached clients. There is one for each list of allowed networks, and operators set only few
+/// lists.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
@@ -64,10 +66,10 @@ pub struct GuardedClient {
     https: Client,
     /// Used for plain http. Connects only to addresses of the allow-list.
     plain_http: Client,
-    /// Resolves host names, before the policy filters the addresses.
+    /// Resolves host names; the policy then filters the addresses.
     lookup: Arc<dyn Lookup>,
-    /// One client for each list of networks that an operator has allowed a taxpayer. Clients do not share connections,
-    /// because an open connection is not checked again.
+    /// One client for each list of networks that an operator has allowed a taxpayer. They share no connections, because
+    /// an open connection is not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
     max_body: usize,
@@ -126,7 +128,7 @@ impl GuardedClient {
         self.timeout
     }
 
-    /// Builds a client with the same policy and limits, but with connections of its own.
+    /// Builds a client with the same policy and limits that shares no connections with this one.
     pub(crate) fn isolated(&self) -> Result<Self, ClientBuildError> {
         Self::with_lookup(&self.lookup, (*self.policy).clone(), self.timeout, self.max_body)
     }
@@ -245,8 +247,8 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// Returns the first `keep` bytes of the body as text, without half a character. Replaces NUL, because databases refuse
-/// it.
+/// Returns the first `keep` bytes of the body as text. Replaces NUL, which databases refuse, and drops a last character
+/// that is cut in half.
 fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));
@@ -378,8 +380,7 @@ mod tests {
     #[tokio::test]
     async fn the_address_of_a_host_is_checked_at_the_connection() {
         let canary = TestReceiver::answering(200, "", "").await;
-        // Calls the inner clients, which skip the check of the URL, so that only the check at the connection can
-        // refuse.
+        // The inner clients do not check the URL, so only the check at the connection can refuse.
         let guarded = client(&["10.0.0.0/8"]);
         let port = canary.address.port();
         for host in ["localhost", "127.0.0.1", "0.0.0.0", "2130706433", "[::ffff:127.0.0.1]"] {
@@ -479,7 +480,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_compressed_response_is_not_inflated() {
-        // The first character is also the first byte of gzip. If the client inflated the body, the text would change.
+        // The first character is also the first byte of gzip, so the text would change if the client decompressed the
+        // body.
         let compressed = "\u{1f}_not-inflated";
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let endpoint =
@@ -498,7 +500,7 @@ mod tests {
         const TARGET: &str = "EINVOICE_TEST_TARGET";
         if let Ok(url) = std::env::var(TARGET) {
             assert_eq!(post(&LOOPBACK, &url).await.outcome, AttemptOutcome::Delivered);
-            // A default client uses the proxies, so the environment is set up correctly.
+            // A default client uses the proxies, which proves that the environment is set up correctly.
             Client::new().post("http://proxied.invalid/").send().await.unwrap();
             return;
         }

@@ -1,5 +1,5 @@
-//! Decides to which addresses a client may connect. The resolver applies it to the addresses of a name, and the
-//! connector to an address in the URL.
+//! Decides to which addresses a client may connect. The resolver asks it about the addresses of a host name, and the
+//! connector about an address in the URL.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The URLs that may be set as a webhook: absolute URLs with https and a host that may be public.
 //!
-//! Plain http and the names of private networks are permitted if they may lead to a network of the allow-list. The
+//! Plain http and names of private networks are accepted only if they may lead to a network of the allow-list. The
 //! addresses of a name are checked only at the connection.
 
 use url::{Host, Url};
@@ -11,7 +11,7 @@ use crate::webhook::http::address::AddressPolicy;
 pub const URL_CHARS_MAX: usize = 500;
 
 /// Suffixes of names in private networks. Sources: RFC 6761, RFC 6762 (appendix G), RFC 8375, RFC 9476, and the names
-/// that ICANN keeps out of the root.
+/// that ICANN has reserved.
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "alt",
     "corp",
@@ -69,7 +69,7 @@ impl AddressPolicy {
         Ok(url)
     }
 
-    /// Returns true if the host is a permitted address, or a name that may resolve to one.
+    /// Returns true if the host is a permitted address, or a name that may have one.
     fn may_be_reached(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.permits((*address).into(), port),

@@ -1,5 +1,5 @@
-//! The facts about a request that the connector and the resolver need and that reqwest does not pass to them. They are
-//! in a task-local variable, in the task of the request and in the task that makes the connection.
+//! The facts about a request that reqwest does not pass to its connector and resolver. A task-local variable carries
+//! them, in the task of the request and in the task that makes the connection.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -17,10 +17,10 @@ tokio::task_local! {
 
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
-    /// The address in the URL, if it has no host name. The resolver is not called for such a URL.
+    /// The address, if the URL contains one instead of a host name. The resolver is not called for such a URL.
     literal: Option<IpAddr>,
-    /// The port of the connection, for the resolver, which gets only the name. A network of the allow-list may name a
-    /// port.
+    /// The port of the connection. The resolver gets only the name, but needs the port too, because the allow-list may
+    /// allow a network only at one port.
     port: u16,
     clock: PhaseClock,
 }
@@ -46,13 +46,13 @@ impl RequestContext {
         &self.clock
     }
 
-    /// Runs a future in which `current` returns this context.
+    /// Runs a future. Inside it, `current` returns this context.
     pub(crate) async fn scope<T>(&self, request: impl Future<Output = T>) -> T {
         CURRENT.scope(self.clone(), request).await
     }
 }
 
-/// The layer that adds the check of each connection to reqwest's connector.
+/// The layer that puts a `PolicyConnector` around reqwest's connector.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectPolicyLayer(pub(crate) ConnectPolicy);
 
@@ -84,7 +84,8 @@ where
         self.connector.poll_ready(context)
     }
 
-    /// Starts the connection in the request's task, where the context can be read. It may be completed in another task.
+    /// Reads the context here, in the request's task. The returned future may run in another task and takes the context
+    /// along.
     fn call(&mut self, destination: D) -> Self::Future {
         let permitted = RequestContext::current().filter(|request| {
             request.literal.is_none_or(|address| request.may_connect(&self.policy, address))

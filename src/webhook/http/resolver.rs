@@ -1,5 +1,5 @@
-//! Resolves host names to permitted addresses only. The check is made here, at the connection, so that a name cannot
-//! change its address after the check (DNS rebinding).
+//! Resolves host names to permitted addresses only. The check is made for each connection, because a name may get
+//! another address after an earlier check (DNS rebinding).
 
 use std::fmt::Debug;
 use std::io;
@@ -12,7 +12,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::webhook::http::connect_policy::{AddressesRefused, ConnectPolicy};
 use crate::webhook::http::request_context::RequestContext;
 
-/// Finds the addresses of a host name. Does not check the addresses.
+/// Finds the addresses of a host name, permitted or not.
 pub(crate) trait Lookup: Debug + Send + Sync {
     fn addresses(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }

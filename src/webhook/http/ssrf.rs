@@ -1,5 +1,5 @@
-//! Tests against server-side request forgery: they write a private address in every known way, call it with the
-//! production client, and count the connections that reach a canary server.
+//! Tests against server-side request forgery: they write a private address in every known way and call it with the
+//! production client. A server at that address, the canary, counts the connections; there must be none.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,8 +20,8 @@ use crate::webhook::http::request_context::RequestContext;
 use crate::webhook::http::resolver::{GuardedResolver, Lookup};
 use crate::webhook::testing::{AfterResponse, TestReceiver};
 
-/// Returns the URLs, without the scheme, of a file that the API tests use too. `PORT` stands for the port of the
-/// canary.
+/// Returns all URLs that are listed in a file, which the API tests use too. They have no scheme, and `PORT` stands for
+/// the port of the server that must not be reached.
 fn forms() -> Vec<String> {
     let forms: Value = strict_json::from_trusted(include_str!("../../../tests/forgery/urls.json")).unwrap();
     let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);
@@ -29,7 +29,7 @@ fn forms() -> Vec<String> {
     all.map(|url| url.as_str().unwrap().to_owned()).collect()
 }
 
-/// A resolver that gives the listed answers of a name in order. The last answer repeats.
+/// A resolver that gives the answers listed for a name one after another. The last answer repeats.
 #[derive(Debug, Default)]
 struct ScriptedLookup(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
 
@@ -67,7 +67,7 @@ async fn post(client: &GuardedClient, url: &str) -> AttemptResult {
     client.post(PostRequest { url, headers: &[], body: b"{}", keep: 0 }).await
 }
 
-/// Starts a server that listens on every address of this machine.
+/// Starts a server that no call may reach. It listens on every address of this machine.
 async fn canary() -> TestReceiver {
     let everywhere: [SocketAddr; 2] = ["[::]:0".parse().unwrap(), "0.0.0.0:0".parse().unwrap()];
     let has_v6 = std::net::TcpListener::bind(everywhere[0]).is_ok();
@@ -179,14 +179,14 @@ async fn a_name_that_changes_its_address_is_not_called_again() {
     assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
 }
 
-/// Starts an endpoint at an allowed address and a canary at a refused address with the same port. Both close each
-/// connection, so that each call resolves the name again.
+/// Starts two servers with the same port: one at an allowed address, and one at a refused address that no call may
+/// reach. Both close each connection, so that each call resolves the name again.
 async fn neighbours() -> (TestReceiver, TestReceiver) {
     let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     loop {
         let endpoint = TestReceiver::at("127.0.0.2:0".parse().unwrap(), answer, AfterResponse::Close).await;
         let beside = SocketAddr::new([127, 0, 0, 1].into(), endpoint.address.port());
-        // The port may be in use at the other address. Then another port is tried.
+        // If the port is in use at the other address, another port is tried.
         if std::net::TcpListener::bind(beside).is_ok() {
             return (endpoint, TestReceiver::at(beside, answer, AfterResponse::Close).await);
         }

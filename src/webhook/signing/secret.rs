@@ -1,5 +1,5 @@
-//! Signing keys (Standard Webhooks 1.0.0): a shared secret (`whsec_…`), or an Ed25519 key pair. Of a pair, the private
-//! key is stored (`whsk_…`) and the receiver has the public key (`whpk_…`).
+//! Signing keys (Standard Webhooks 1.0.0): a shared secret (`whsec_…`), or an Ed25519 key pair, of which we store the
+//! private key (`whsk_…`) and the receiver gets the public key (`whpk_…`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl SigningSecret {
         Ok(Self { bytes: bytes.into(), pair: Some(Arc::new(pair)) })
     }
 
-    /// Returns the text that is stored: `whsec_…`, which the receiver knows too, or `whsk_…`, which it must never see.
+    /// Returns the text that is stored: `whsec_…`, which the receiver also has, or `whsk_…`, which only we may have.
     pub fn text(&self) -> SecretString {
         let prefix = if self.pair.is_some() { PRIVATE } else { SHARED };
         format!("{prefix}{}", STANDARD.encode(self.bytes.expose_secret())).into()
@@ -84,7 +84,7 @@ impl SigningSecret {
         Some(format!("{PUBLIC}{}", STANDARD.encode(pair.public_key().as_ref())))
     }
 
-    /// Returns the version at the start of each signature made with this key.
+    /// Returns the version with which each signature of this key starts.
     pub(crate) fn version(&self) -> &'static str {
         if self.pair.is_some() { "v1a" } else { "v1" }
     }

@@ -1,8 +1,8 @@
 //! Signs and verifies messages (Standard Webhooks 1.0.0).
 //!
 //! A signature covers `{id}.{timestamp}.{body}` and is written as base64 after its version: `v1,` for HMAC-SHA256,
-//! `v1a,` for Ed25519. While a secret is being replaced, the header contains a signature of the old and one of the new
-//! secret.
+//! `v1a,` for Ed25519. While a secret is being replaced, the header has one signature of the old secret and one of the
+//! new.
 
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ impl SignedMessage<'_> {
         ]
     }
 
-    /// Checks the value of a header webhook-signature: one signature must match one of the secrets. The timestamp may
-    /// be at most `tolerance` before or after `now`; the standard suggests five minutes.
+    /// Checks a header webhook-signature: one signature must match one of the secrets. The timestamp may be at most
+    /// `tolerance` before or after `now`; the standard suggests five minutes.
     pub fn verify(
         &self,
         header: &str,
@@ -179,7 +179,7 @@ mod tests {
         for known in [shared, pair.clone()] {
             assert_eq!(verify(&PUBLISHED, &header, &[known], PUBLISHED.timestamp), Ok(()));
         }
-        // The version selects how a signature is verified, so changing it makes the signature invalid.
+        // The version selects the algorithm, so a signature with another version is invalid.
         let renamed = header.replace("v1a,", "v1,");
         let result = verify(&PUBLISHED, &renamed, std::slice::from_ref(&pair), PUBLISHED.timestamp);
         assert_eq!(result, Err(VerifyFault::Signature));
