@@ -32,8 +32,7 @@ fn line(line: &Node<'_>) -> Result<Decimal, Fault> {
     line.at("line_extension_amount").amount_from_zero()
 }
 
-/// Requires one of two members of a line, named by the parameters `service` and `product`. If both are present, only
-/// the first is checked.
+/// Requires the member of a line that `service` names or, if it is absent, the member that `product` names.
 fn either(line: &Node<'_>, product: &str, service: &str) -> Result<(), Fault> {
     let service = line.at(service);
     let node = if service.is_absent() { line.at(product) } else { service };

@@ -346,8 +346,8 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Posts the envelope before it counts it. Counted first, a `Passivate` with the new count could reach the actor
-    /// before the envelope and stop it. The caller must hold the lock of the map entry.
+    /// Posts the envelope before it counts it. In the other order, a `Passivate` with the new count could arrive before
+    /// the envelope and stop the actor. The caller must hold the lock of the map entry.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);

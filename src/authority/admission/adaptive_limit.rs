@@ -232,7 +232,7 @@ impl AdaptiveLimit {
         }
         self.unmeasured += 1;
         let tolerated = |usual: u64| usual.saturating_mul(2).saturating_add(SLACK_US);
-        // If the calls did not nearly use up the limit, our concurrency is not the cause of slow answers.
+        // Slow answers lower the limit only if the calls nearly used it up. Otherwise our calls are not the cause.
         if peak >= share(self.bound) && self.usual.is_some_and(|usual| mean > tolerated(usual)) {
             self.fall(UNLOADED_CALLS);
         }

@@ -46,16 +46,17 @@ pub(crate) trait Dialect: Sync {
     /// compare with it.
     fn statement_clock(&self) -> &'static str;
 
-    /// The numbers of the JSON list in a parameter, as a subquery with the column `value`.
+    /// Returns a subquery for the numbers of the JSON list in a parameter. Its column is `value`.
     fn json_numbers(&self, parameter: &str) -> String;
 
-    /// The texts of the JSON list in a parameter, as a query with one column.
+    /// Returns a query with one column for the texts of the JSON list in a parameter.
     fn json_texts(&self, parameter: &str) -> String;
 
-    /// The elements of the JSON list in a parameter, as a table with this alias and the column `value`.
+    /// Returns a table expression for the elements of the JSON list in a parameter. It has this alias and the column
+    /// `value`.
     fn json_elements(&self, parameter: &str, alias: &str) -> String;
 
-    /// The member `name` of a JSON column, as JSON text. A number keeps all its digits.
+    /// Returns the SQL for the member `name` of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
     /// Joins each row on the left with the matching rows of a table, by an index lookup for each. In an ordinary join

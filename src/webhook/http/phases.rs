@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The durations of the phases of one attempt. `None` if the phase did not take place.
+/// The duration of each phase of one attempt. A phase that did not take place is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
     /// The time to resolve the host name. `None` if a connection was reused or if the URL contains an address.
