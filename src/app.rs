@@ -1,15 +1,6 @@
-//! The composition root and the commands of the program. Everything is built here from the settings and passed down;
-//! no lower layer looks for its dependencies.
-//!
-//! | Command | File |
-//! |---|---|
-//! | parts of a running process | `composition`, `background_actors`, `authority_connection`, `process_lock` |
-//! | `serve`, `sandbox` | `serve`, `first_start` |
-//! | `demo` | `demo` |
-//! | `integrator`, `operator`, `taxpayer`, `migrate` | `accounts`, `keys` |
-//! | `checkpoint`, `verify` | `checkpoint`, `verify` |
-//! | `secrets reseal` | `secrets` |
-//! | `reconcile` | `reconcile` |
+//! The composition root (`composition`) and the commands of the program, most in a file of the same name. `accounts`
+//! has `integrator`, `operator`, `taxpayer` and `migrate`. No lower layer looks for its dependencies: all are built
+//! here from the settings and passed down.
 
 mod accounts;
 mod authority_connection;

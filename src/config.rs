@@ -1,9 +1,8 @@
-//! The settings. `config.toml` at the root of the repository documents them, and is compiled in as their defaults. A
-//! settings file overrides the defaults, and the environment overrides both.
+//! The settings. `config.toml` at the root of the repository documents them and holds their defaults. A settings file
+//! overrides the defaults, and the environment overrides both.
 //!
-//! Every field has the name of its key in the file, including the unit. Loaded settings are complete and within their
-//! limits: `config/limits.rs` holds the allowed values, `config/deployment.rs` the rules that concern several settings.
-//! Conversions of settings to types of higher layers belong to those layers and not here.
+//! Every field has the name of its key in the file, including the unit. `config/limits.rs` holds the allowed values,
+//! `config/deployment.rs` the rules that concern several settings.
 
 mod deployment;
 mod fault;
@@ -101,8 +100,8 @@ pub enum ForwardedHeader {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// The URL is secret because it may contain a password. Empty means the SQLite file in `data_dir`, so read the
-    /// URL with [`Settings::database_url`].
+    /// The URL may contain a password. Empty means the SQLite file in `data_dir`: read it with
+    /// [`Settings::database_url`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
     pub url: SecretString,
     pub writer_connections_max: u32,
@@ -135,8 +134,7 @@ pub struct AuthoritySettings {
     pub api_secret: SecretString,
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub extra_ca_file: Option<PathBuf>,
-    /// The entity id to ask the authority about when a taxpayer is verified. If it is empty, the taxpayer's business
-    /// id is used.
+    /// The entity id to ask the authority about when a taxpayer is verified. If empty, the business id is used.
     pub entity_id: String,
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub notification_token: SecretString,
@@ -185,8 +183,7 @@ pub struct ReconcileSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhooksSettings {
-    /// The entries as written in the settings. Use [`Settings::allowed_networks`], which drops entries that do not
-    /// apply in this environment.
+    /// The entries as written. [`Settings::allowed_networks`] drops entries that do not apply in this environment.
     pub allowed_networks: Vec<NetworkEntry>,
     pub retry_schedule_s: Vec<u64>,
     pub timeout_s: u64,
@@ -199,8 +196,8 @@ pub struct WebhooksSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretsSettings {
-    /// The key that seals and opens secrets: 32 bytes in base64. In development it may be empty until
-    /// [`Settings::with_local_secrets`] sets it.
+    /// The key that seals and opens secrets: 32 bytes in base64. In development [`Settings::with_local_secrets`] sets
+    /// it if it is empty.
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub encryption_key: SecretString,
     /// Older encryption keys, which still open sealed secrets but seal no new ones.
@@ -238,14 +235,14 @@ pub struct MetricsSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointsSettings {
-    /// The file that checkpoints are appended to. `None` disables checkpoints. In development
-    /// [`Settings::with_local_secrets`] sets a file in `data_dir`.
+    /// The file that checkpoints are appended to; `None` disables checkpoints. In development
+    /// [`Settings::with_local_secrets`] sets it.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub file: Option<PathBuf>,
     /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.
     pub every_s: u64,
-    /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the key
-    /// if none is set.
+    /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates it if none
+    /// is set.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub key_file: Option<PathBuf>,
 }
@@ -299,9 +296,8 @@ pub enum LogFormat {
 }
 
 impl Settings {
-    /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables in `environment`
-    /// that begin with `EINVOICE__`. A later source overrides an earlier one. The error lists every unknown or invalid
-    /// setting or, if there is none, every conflict between settings.
+    /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables that begin with
+    /// `EINVOICE__`. A later source overrides an earlier one. The error lists all faults.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,
@@ -313,8 +309,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the URL of the database to open: the setting `database.url`, or the SQLite file in `data_dir` if it is
-    /// empty.
+    /// Returns `database.url`, or the URL of the SQLite file in `data_dir` if it is empty.
     pub fn database_url(&self) -> SecretString {
         if !self.database.url.expose_secret().is_empty() {
             return self.database.url.clone();
@@ -325,8 +320,7 @@ impl Settings {
         format!("sqlite://{escaped}").into()
     }
 
-    /// Returns a description of the database without user, password and parameters: the path of the file, or host,
-    /// port and database name.
+    /// Returns the path of the database file, or host, port and database name: no user, password or parameters.
     pub fn database_place(&self) -> String {
         let url = self.database_url();
         let text = url.expose_secret();

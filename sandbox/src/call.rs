@@ -1,6 +1,4 @@
-//! A parsed call to the authority.
-//!
-//! A body that is not JSON counts as null, which the operations that need a body refuse.
+//! A parsed call to the authority. A body that is not JSON counts as null.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,5 @@
-//! The log of the received calls, oldest first.
-//!
-//! A call is listed as `pending` when it arrives. However it ends, its `Recording` is then dropped, which writes the
-//! ending into the entry.
+//! The log of the received calls, oldest first. A call is listed as `pending` until its `Recording` is dropped; the
+//! drop writes how the call ended.
 
 use std::{
     collections::VecDeque,

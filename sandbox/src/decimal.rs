@@ -1,6 +1,4 @@
-//! Amounts and probabilities as exact decimals.
-//!
-//! A JSON number is read from its digits, never through a float. A number with more than 28 digits is not accepted.
+//! Amounts and probabilities as exact decimals. A JSON number is read from its digits, never through a float.
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};

@@ -37,8 +37,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the message of a refusal in this dialect. Only the message for a duplicate or a busy moment has two
-    /// versions.
+    /// Returns the message of a refusal in this dialect. Only `AMBIGUOUS` has two versions.
     pub(crate) fn words(self, words: &str) -> &str {
         if self == Self::Long && words == reply::AMBIGUOUS { BUSY } else { words }
     }

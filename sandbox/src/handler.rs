@@ -1,5 +1,5 @@
-//! Handles every call to the authority: logs it, checks the keys, counts it, selects a fault, waits for a free slot if
-//! the concurrent calls are limited, and performs the operation.
+//! Handles every call to the authority: logs it, checks the keys, selects a fault, waits for a free slot, and performs
+//! the operation.
 //!
 //! An operation does not know faults. It only reads fields of the call that a fault has set, such as `offline`.
 
@@ -105,8 +105,7 @@ async fn apply_fault(
     if effect.kind == FaultKind::Reset { wire::reset(request) } else { wire::drop_reply() }
 }
 
-/// Waits for a free slot, performs the operation, and returns the answer after the latency that was set for the
-/// operation.
+/// Waits for a free slot and performs the operation. Answers after the operation's latency.
 async fn serve(call: &Call, state: &State) -> AuthorityReply {
     let slot = state.latencies.acquire(state.seed(), &moment(call)).await;
     let reply = perform(call, state);

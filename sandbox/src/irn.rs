@@ -1,7 +1,7 @@
-//! The invoice reference number (IRN) in the form that the authority accepts: `{invoice_no}-{service_id}-{YYYYMMDD}`.
+//! The invoice reference number (IRN): `{invoice_no}-{service_id}-{YYYYMMDD}`.
 //!
-//! The simulator is stricter than the relay: the invoice number consists of letters and digits, the service id of
-//! eight hexadecimal characters, and the last segment is a calendar day.
+//! The invoice number consists of letters and digits, the service id of eight hexadecimal characters, and the last
+//! segment is a calendar day.
 
 use jiff::civil::Date;
 

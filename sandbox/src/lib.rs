@@ -1,7 +1,6 @@
 //! A simulator of the tax authority: real HTTP, real checks, and network faults on demand.
 //!
-//! An invoice is signed at most once, and the control interface shows the number of attempts. The simulator imports
-//! nothing of the relay. Its state is in memory only, and it has no TLS.
+//! It imports nothing of the relay. Its state is in memory only, and it has no TLS.
 
 mod call;
 mod calls;

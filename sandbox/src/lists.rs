@@ -1,5 +1,5 @@
-//! The authority's reference lists, compiled in and served unchanged, with the authority's order, trailing blanks and
-//! duplicate rows.
+//! The authority's reference lists, served exactly as the authority does: same order, trailing blanks and duplicate
+//! rows.
 
 use std::{collections::HashSet, sync::LazyLock};
 

@@ -1,8 +1,7 @@
 //! Notices to the registered access points about changes of an invoice: `{ irn, message }`, unsigned.
 //!
-//! Each access point has its own queue. So a slow access point does not delay the others, and the notices to one
-//! access point keep their order. A failed notice is repeated twice and then dropped; a client finds missed invoices
-//! with `pull`.
+//! Each access point has its own queue, so a slow one does not delay the others. A failed notice is repeated twice and
+//! then dropped.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -31,8 +30,7 @@ struct AccessPoint {
 
 pub(crate) struct Notices {
     access_points: Mutex<Vec<AccessPoint>>,
-    /// The runtime that delivers the notices. `register` starts a task in it, also when called from a thread outside
-    /// any runtime.
+    /// The runtime that delivers the notices. It is stored, because threads outside any runtime call `register` too.
     runtime: Handle,
 }
 

@@ -1,7 +1,7 @@
 //! The JSON envelope of every answer, and the words of refusals.
 //!
-//! Success is `{ code, data, message }`. Failure is `{ code, data: null, message, error }`, where `error` has one of
-//! several forms (`Shape`), as at the authority.
+//! Success is `{ code, data, message }`. Failure is `{ code, data: null, message, error }`; `Shape` names the forms of
+//! `error`.
 
 use serde_json::{Value, json};
 

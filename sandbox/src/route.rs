@@ -1,4 +1,4 @@
-//! The authority's route table: maps a method and a path to an operation and its subject.
+//! Maps a method and a path to an operation and its subject.
 //!
 //! The caller has already removed `/api` or `/api/v1` from the path. A known path with a wrong method counts as an
 //! unknown path.

@@ -1,7 +1,4 @@
-//! Starts and stops the simulator: one listening socket, two workers.
-//!
-//! The simulator can be started inside any tokio runtime, including an actix System. It runs until it is stopped or
-//! the runtime ends.
+//! Starts and stops the simulator: one listening socket, two workers. It runs until it is stopped or the runtime ends.
 
 use std::sync::Arc;
 

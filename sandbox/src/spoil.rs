@@ -27,8 +27,7 @@ pub(crate) fn prevented(effect: &Effect) -> Option<Refusal> {
     })
 }
 
-/// Returns the HTTP response for this answer. The kinds `Garbage`, `Xml` and `MissingFields` spoil the body and keep
-/// the status.
+/// Returns the HTTP response for this answer. `Garbage`, `Xml` and `MissingFields` spoil the body and keep the status.
 pub(crate) fn spoilt(kind: FaultKind, reply: &AuthorityReply) -> HttpResponse {
     let xml = || format!("<response><code>{}</code></response>", reply.status);
     match kind {

@@ -1,4 +1,4 @@
-//! The state of the simulator, shared by its workers and by tests in the same process. Its public methods do what the
+//! The simulator's state, shared by its workers and by tests in the same process. Its public methods do what the
 //! control interface does over HTTP.
 
 use std::sync::{

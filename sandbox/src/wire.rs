@@ -1,8 +1,7 @@
 //! Breaks a connection on purpose, so that the caller gets no answer, not even headers.
 //!
-//! `drop_reply` sends a body that fails before its first byte, so that the server closes the connection without sending
-//! anything. `reset` closes the socket itself with a TCP reset. The server owns that socket, so `keep` stores a second
-//! handle of it for `reset`.
+//! `drop_reply` closes the connection before the first byte of the answer. `reset` closes the socket with a TCP reset:
+//! the server owns the socket, so `keep` stores a second handle of it.
 
 use std::{
     any::Any,

@@ -1,5 +1,5 @@
-//! Signs the heads of the event chains periodically and appends the signed heads to a file. If a chain no longer
-//! contains the head that was signed last, an error is logged and no new head of this chain is signed.
+//! Signs the heads of the event chains periodically and appends the signed heads to a file. A chain that no longer
+//! contains its last signed head is logged as an error and gets no new signature.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,8 +78,8 @@ impl Checkpointer {
         Ok(Checkpointed { heads, broken, tail: file.tail().clone(), public_key: file.public_key() })
     }
 
-    /// Returns the heads of the chains that have grown since their last checkpoint. If a chain no longer contains the
-    /// head that was signed last, its taxpayer is added to `broken` instead.
+    /// Returns the heads of the chains that have grown since their last checkpoint. A chain without its last signed
+    /// head is not returned: its taxpayer is added to `broken`.
     async fn grown(
         &self,
         ids: &[TaxpayerId],

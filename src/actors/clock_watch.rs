@@ -1,5 +1,5 @@
 //! Detects that the machine's or the database's clock was set back. Waiting work would then be due too late, so it is
-//! made due at once. At the start, a stored time too far in the future shows that a clock was set back earlier.
+//! made due at once.
 
 use std::time::{Duration, Instant};
 
@@ -35,8 +35,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Returns how far the clock was set back since the reading `last`; None if by at most `TOLERANCE`. The result may
-    /// be too small by the time that the readings took.
+    /// Returns how far the clock was set back since the reading `last`; `None` if by at most `TOLERANCE`.
     fn set_back_since(&self, last: &Self) -> Option<SignedDuration> {
         let elapsed = self.before.saturating_duration_since(last.after);
         let due = last.shown.saturating_add(elapsed).unwrap_or(Timestamp::MAX);
@@ -92,8 +91,8 @@ impl ClockWatch {
         Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
-    /// Makes waiting work due now. Then waits until live processes have renewed their leases, and expires the leases
-    /// that still end too far in the future.
+    /// Makes waiting work due now. Then expires the leases that live processes have not renewed and that end too far in
+    /// the future.
     async fn repair(&self) -> Result<(), StoreError> {
         clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         clock_setback::make_waiting_lanes_due(&self.store).await?;
@@ -174,8 +173,7 @@ mod tests {
     async fn a_clock_that_is_set_back_just_after_the_start_is_seen() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
-            // The repair sleeps for half a lease. With a lease of one second, the test can set the clock back
-            // meanwhile.
+            // The repair sleeps for half a lease, here half a second. During this sleep the test sets the clock back.
             let lease = Duration::from_secs(1);
             let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
             have_a_lane_wait(&test.store).await;

@@ -1,8 +1,7 @@
-//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, renews the
-//! leases of active lanes (`active_leases`) and releases lanes that an actor could not finish. A transaction that
-//! creates work may lease the lane itself and send it to the dispatcher (`direct`). Lanes that were active when a
-//! process ended are run one at a time (`isolation`). Timers and notifications only trigger a claim: if one is lost,
-//! work is delayed but never lost.
+//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, and renews
+//! the leases of active lanes (`active_leases`). A transaction that creates work may lease the lane itself and send it
+//! to the dispatcher (`direct`). Lanes that were active when a process ended are run one at a time (`isolation`). A
+//! lost timer or notification only delays work.
 
 mod active_leases;
 mod direct;
@@ -36,8 +35,7 @@ use crate::store::lanes::{self, LaneKind, Lease};
 
 /// The dispatcher claims at this interval if no notification arrives.
 const POLL: Duration = Duration::from_millis(250);
-/// After a claim that found lanes, the dispatcher pauses for at most this long, so that the next claim finds several
-/// due lanes and not one.
+/// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes and not one.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// If an actor could not finish the work of its lane, the lane is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -53,8 +51,8 @@ pub enum WorkStatus {
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Sends a message to a lane's actor for each round of work, until the lane is released. Between two rounds other
-/// actors can run, and the watchdog can see how long a round takes.
+/// Sends the lane's actor one message for each round of work, until the lane is released. Other actors can run between
+/// two rounds.
 pub async fn drive_until_released<K, C>(
     actors: &Registry<K, C, WorkStatus>,
     key: &K,
@@ -88,8 +86,8 @@ pub struct DispatcherConfig {
     pub isolation: Isolation,
 }
 
-/// Returns the admission limits for a dispatcher's actors: two messages per lane. A lane is released shortly before its
-/// actor replies, so the lane's next message may arrive while the actor is still busy.
+/// Returns the limits for a dispatcher's actors: two messages per lane, because the next message may arrive before the
+/// actor has replied to the last.
 pub fn limits(config: &DispatcherConfig) -> AdmissionLimits {
     AdmissionLimits {
         per_key_max: 2,
@@ -117,8 +115,7 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor has finished with the
-    /// lane.
+    /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor is done with the lane.
     pub fn new<F>(store: Store, config: DispatcherConfig, handoff: F) -> Self
     where
         F: Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
@@ -273,8 +270,8 @@ impl Dispatcher {
     }
 }
 
-/// Returns the maximum number of active lanes of one taxpayer: seven eighths of all slots. The other slots serve other
-/// taxpayers, even if all lanes of this taxpayer hang.
+/// Returns how many lanes one taxpayer may have active: seven eighths of all slots. So other taxpayers are served even
+/// if all lanes of this taxpayer hang.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
@@ -356,8 +353,8 @@ mod tests {
     async fn a_lease_is_renewed_while_its_lane_is_active_and_no_longer() {
         for test in stores().await {
             let store = &test.store;
-            // This process holds the lease, but the dispatcher does not know it, as if the answer to the commit had
-            // been lost.
+            // This process leases the lane without the dispatcher, as if the answer to the dispatcher's commit had been
+            // lost.
             make_due(store, "lost").await;
             lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
             make_due(store, "held").await;

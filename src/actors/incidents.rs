@@ -1,6 +1,5 @@
-//! Incidents that an operator may have to look into: a paused run, a parked or disabled endpoint, a dead letter. Each
-//! incident writes one warning and increments one counter. URLs and answers are not logged, because they may contain
-//! secrets.
+//! Incidents that an operator may have to look into, such as a paused run. Each writes one warning and increments one
+//! counter. URLs and answers are not logged, because they may contain secrets.
 
 use jiff::Timestamp;
 
@@ -107,8 +106,8 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // If there is only one tracing subscriber, the first thread that runs a log statement decides for all threads
-        // whether it is enabled, and that thread may belong to another test. A second subscriber prevents this.
+        // With a single subscriber, the first thread to run a log statement, maybe of another test, would switch it on
+        // or off for all threads. A second subscriber prevents this.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

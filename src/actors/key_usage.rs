@@ -1,5 +1,5 @@
-//! Stores when API keys were last used. A request only notes its key in memory, and an actor writes the noted keys in
-//! batches. To save writes, a key is noted at most once a minute.
+//! Stores when API keys were last used. Requests note their key in memory, at most once a minute, and an actor writes
+//! the noted keys in batches.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! Notifies the listeners of a key inside this process, for example of the end of a run. Listeners also poll the
-//! database, because another process may have made the change, so a lost notification only delays them.
+//! Notifies the listeners of a key in this process, for example of the end of a run. A lost notification only delays
+//! the listener, because listeners also poll the database.
 
 use std::hash::Hash;
 use std::sync::Arc;

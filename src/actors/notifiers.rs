@@ -1,5 +1,5 @@
-//! The notifications sent inside this process after a commit: to the dispatchers, to the worker of an endpoint, and to
-//! callers that wait for a run. If one is lost, the next poll finds the work, so the work is only delayed.
+//! The notifications sent in this process after a commit. A lost notification only delays work, because the next poll
+//! finds it.
 
 use std::sync::Arc;
 

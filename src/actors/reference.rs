@@ -1,5 +1,5 @@
-//! Fetches the authority's reference lists in the background and stores them, so that no form waits for the authority.
-//! If a list cannot be fetched, its stored content stays in use.
+//! Fetches the authority's reference lists in the background and stores them. If a list cannot be fetched, its stored
+//! content stays in use.
 
 use std::time::Duration;
 
@@ -28,9 +28,8 @@ pub struct ReferenceRefresher {
 }
 
 impl ReferenceRefresher {
-    /// Loads the stored lists and returns the delay before the next refresh. An embedded authority answers at once, so
-    /// it is asked here for missing or old lists. A remote authority is asked later, so that the start does not wait
-    /// for it.
+    /// Loads the stored lists and returns the delay before the next refresh. Only an embedded authority is asked here
+    /// for missing or old lists: a remote authority would delay the start.
     pub async fn load(&self, is_embedded: bool) -> Result<Duration, StoreError> {
         let (catalog, oldest) = reference_lists::load(&self.store).await?;
         self.catalog.set(catalog);

@@ -1,5 +1,5 @@
-//! Deletes expired idempotency keys and their stored answers in small batches. If several replicas do this at the same
-//! time, each skips the rows that another has locked.
+//! Deletes expired idempotency keys and their stored answers in small batches. Several replicas may do this at the same
+//! time: each skips the rows that another has locked.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! Verifies each taxpayer with the authority after onboarding, and again with growing delays until the authority
-//! confirms the taxpayer. Each taxpayer's schedule is a lane in the database, so it survives a crash.
+//! confirms the taxpayer. The schedule is a lane in the database, so it survives a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +36,8 @@ pub struct Verifier {
     pub taxpayers: Arc<TaxpayerHandle>,
     pub authority: Authority,
     pub clock: SharedClock,
-    /// The id of the authority's entity that lists the businesses of all taxpayers. If None, each taxpayer is an entity
-    /// of its own, whose id is its business id.
+    /// The id of the authority's entity that lists the businesses of all taxpayers. If `None`, each taxpayer is an
+    /// entity of its own, and its business id is the entity id.
     pub entity_id: Option<String>,
     /// The owner name that this process writes into its leases.
     pub owner: String,
@@ -150,8 +150,8 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// Returns the delay before the next attempt: the time since onboarding, but within `AGAIN_MIN` and `AGAIN_MAX`. So it
-/// about doubles each time.
+/// Returns the delay before the next attempt: the time since onboarding, but from `AGAIN_MIN` to `AGAIN_MAX`. So the
+/// delay about doubles each time.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)

@@ -1,5 +1,5 @@
-//! Commands that change accounts. They may run while a service runs on the same database. A change of a taxpayer
-//! raises the version of the taxpayer's lane, and a running service then reloads the taxpayer.
+//! Commands that change accounts. A running service on the same database sees each change: the version of the
+//! taxpayer's lane rises, and the service reloads the taxpayer.
 
 use std::sync::Arc;
 

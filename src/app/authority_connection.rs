@@ -36,8 +36,7 @@ impl AuthorityConnection {
     }
 }
 
-/// Returns a client of the remote authority; `None` in mode sandbox, whose simulator only the service's own process can
-/// call.
+/// Returns a client of the remote authority; `None` in mode sandbox.
 pub(super) fn remote_client(
     settings: &Settings,
     clock: &SharedClock,
@@ -77,8 +76,7 @@ pub(super) async fn start_sandbox(
     started.await.map_err(|error| StartError::Sandbox(format!("{bound}: {error}")))
 }
 
-/// Returns the authority's keys for QR codes: from the file in the settings, or else from the embedded simulator.
-/// `None` if neither exists.
+/// Returns the authority's keys for QR codes: from the file in the settings, else from the embedded simulator.
 fn crypto_keys(settings: &Settings, sandbox: Option<&Sandbox>) -> Result<Option<CryptoKeys>, StartError> {
     let (from, file) = match (sandbox, &settings.authority.crypto_keys_file) {
         (_, Some(path)) => {

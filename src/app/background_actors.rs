@@ -30,8 +30,8 @@ const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// The largest number of runs that one claim takes. It is small, because the SQL statement of a claim grows with each
-/// taxpayer whose runs it takes.
+/// How many runs one claim takes at most. The SQL statement of a claim grows with each taxpayer, so the number is
+/// small.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
@@ -116,8 +116,7 @@ impl BackgroundActors {
 }
 
 impl BuildContext<'_> {
-    /// Starts periodic checkpoints. Returns `None` if the interval is 0, which means that checkpoints are made on
-    /// demand only.
+    /// Starts periodic checkpoints. Returns `None` if the interval is 0: checkpoints are then made on demand only.
     fn checkpoints(&self, checkpointer: Option<Checkpointer>) -> Option<Addr<CheckpointActor>> {
         let every_s = self.settings.checkpoints.every_s;
         let every = Duration::from_secs(every_s);
@@ -157,8 +156,8 @@ impl BuildContext<'_> {
     }
 }
 
-/// Returns the janitor's two tasks. One stops idle actors, and lets an actor that failed too often start again after
-/// `RESTART_PAUSE`. The other reports actors that spend too long on one batch.
+/// Returns two tasks. One stops idle actors and lets an actor that failed too often start again after `RESTART_PAUSE`.
+/// The other reports actors that spend too long on one batch.
 fn janitor_tasks(
     context: &BuildContext<'_>,
     runs: &Arc<PipelineActors>,
@@ -185,8 +184,8 @@ fn janitor_tasks(
     ]
 }
 
-/// Returns how long an actor of this kind may work on one batch before the watchdog reports it as busy or as stuck.
-/// The limits are multiples of the time that one external call may take, since a batch may make more than one.
+/// Returns after how long on one batch the watchdog reports an actor as busy or as stuck. A batch may make several
+/// external calls, so the limits are multiples of the time for one call.
 fn watchdog_limits(kind: NodeKind, external_timeout: Duration) -> watchdog::WatchdogLimits {
     match kind {
         NodeKind::Pipeline => watchdog::WatchdogLimits {

@@ -1,5 +1,4 @@
-//! The command `checkpoint`, and the checkpointer of a running service. Both use the key and the file named in the
-//! settings.
+//! The command `checkpoint`, and the checkpointer of a running service. Both use the key and file of the settings.
 
 use std::fs;
 use std::path::Path;
@@ -38,7 +37,7 @@ pub(super) fn signing_key(path: &Path) -> Result<CheckpointKey, StartError> {
 }
 
 /// Signs the heads of all event chains that have grown since the last checkpoint. Returns the number and the hash of
-/// the file's last line. An operator who keeps a copy of them can see later whether the file was truncated.
+/// the file's last line: with a copy of them, an operator can see later whether the file was truncated.
 pub async fn checkpoint(settings: Settings) -> Result<Value, StartError> {
     let store = open_existing(&settings).await?;
     let clock: SharedClock = Arc::new(SystemClock);

@@ -1,5 +1,5 @@
-//! The composition root: builds the store, the client of the authority and the actors from the settings. `App` owns
-//! every part, because dropping a part would stop it. `close` stops the parts in order.
+//! Builds the store, the client of the authority and the actors from the settings. `App` owns every part, because
+//! dropping a part would stop it. `close` stops the parts in order.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -146,8 +146,7 @@ impl App {
         Arc::clone(&self.background.key_usage)
     }
 
-    /// Stops the parts in order. Work in flight may continue for at most `drain_max`. Queued work stays in the
-    /// database.
+    /// Stops the parts in order. Work in flight gets at most `drain_max`. Queued work stays in the database.
     pub async fn close(self, drain_max: Duration) {
         self.background.runs.close();
         self.delivery.close();
@@ -277,15 +276,14 @@ impl BuildContext<'_> {
     }
 }
 
-/// Releases this process's leases at shutdown; otherwise their work would count as interrupted by a crash. The
-/// database connections ended with the actor threads, so new ones are opened first.
+/// Releases this process's leases at shutdown; otherwise their work would count as interrupted by a crash. The database
+/// connections ended with the actor threads, so new ones are opened first.
 async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
     leases::release_owned_by(store, owner).await
 }
 
-/// Returns the rule for the addresses that webhooks may be sent to. In production every allowed network must name a
-/// port.
+/// Returns the rule for the addresses of webhooks. In production every allowed network must name a port.
 fn webhook_addresses(settings: &Settings) -> AddressPolicy {
     let wants_ports = settings.environment == Environment::Production;
     AddressPolicy::new(settings.allowed_networks()).requiring_ports(wants_ports)
@@ -324,8 +322,7 @@ pub(super) fn reconciliations(
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
-/// Returns the schedule of reconciliations. Its `owner` is a new random id for the command `reconcile`; a service sets
-/// its own id instead.
+/// Returns the schedule of reconciliations. Its `owner` is a new random id, which a service replaces by its own.
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
     let mode = match settings.reconcile.every_s {
         0 => ReconciliationMode::OnDemand,

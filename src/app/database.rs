@@ -1,5 +1,4 @@
-//! Opens the database of the settings: for the service, for a command that writes beside a running service, and for a
-//! command that only reads.
+//! Opens the database of the settings: for the service, for a command that writes, and for a command that only reads.
 
 use std::time::Duration;
 
@@ -19,8 +18,7 @@ pub async fn open_store(settings: &Settings) -> Result<Store, StartError> {
     open_with(settings, &pool_settings(settings)).await
 }
 
-/// Opens and migrates the database for a command. A command waits longer for the database than the service does,
-/// because a running service may be writing.
+/// Opens and migrates the database for a command. A command waits longer than the service, which may be writing now.
 pub(super) async fn open_beside_service(settings: &Settings) -> Result<Store, StartError> {
     open_with(settings, &PoolSettings { busy_wait: COMMAND_LINE_BUSY_WAIT, ..pool_settings(settings) }).await
 }
@@ -32,8 +30,7 @@ async fn open_with(settings: &Settings, pools: &PoolSettings) -> Result<Store, S
     Ok(store)
 }
 
-/// Makes the error for a database that cannot be opened. The error names the database without the credentials in the
-/// URL.
+/// Makes the error for a database that cannot be opened. The error shows no credentials of the URL.
 fn open_error(settings: &Settings, source: StoreError) -> StartError {
     StartError::Database { place: settings.database_place(), source }
 }

@@ -1,5 +1,5 @@
-//! Demo accounts. In development, the first start with a new database creates an integrator and a taxpayer that may
-//! create invoices, prints their API keys once, and prints a command that creates an invoice.
+//! Demo accounts. In development, the first start with a new database creates an integrator and a taxpayer, prints
+//! their API keys once, and prints a command that creates an invoice.
 
 use std::net::SocketAddr;
 
@@ -39,9 +39,8 @@ const NAME: &str = "Demo Trading Ltd";
 const TIN: &str = "12345678-0001";
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
 
-/// Creates the demo accounts if the database has no integrator; never in production or with a remote authority. If an
-/// earlier start was interrupted before the taxpayer had an API key, creates what is missing. Returns `None` if
-/// nothing was created.
+/// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
+/// Completes them if an earlier start was interrupted. Returns `None` if nothing was created.
 pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccounts>, StartError> {
     if settings.environment == Environment::Production || settings.authority.mode == AuthorityMode::Remote {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Commands that list, rotate and revoke the API keys of integrators and operators. A running service need not be
-//! told: it reads the key from the database at each request.
+//! Commands that list, rotate and revoke the API keys of integrators and operators. A running service reads the key
+//! from the database at each request, so changes apply at once.
 
 use rand::RngExt;
 use secrecy::ExposeSecret;
@@ -52,8 +52,7 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
 }
 
-/// Revokes all API keys of an account. With `includes_taxpayers` also revokes the keys of the taxpayers that this
-/// integrator onboarded.
+/// Revokes all API keys of an account; with `includes_taxpayers` also the keys of the integrator's taxpayers.
 pub async fn revoke_keys(
     settings: Settings,
     owner: KeyOwner,

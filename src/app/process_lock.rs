@@ -1,5 +1,5 @@
 //! A lock file that proves that no other process serves the same SQLite file. All leases in this database then belong
-//! to dead processes, so they are ended at once and their work continues.
+//! to dead processes, so they are ended at once.
 
 use std::fs::File;
 
@@ -18,8 +18,8 @@ pub(super) struct ProcessLock {
 }
 
 impl ProcessLock {
-    /// Takes the lock and ends all leases in the database. Returns `None` and keeps the leases if another process
-    /// holds the lock, or if `database.url` is set, since other processes may serve that database too.
+    /// Takes the lock and ends all leases in the database. Returns `None` and keeps the leases if another process holds
+    /// the lock, or if `database.url` is set: other processes may serve that database.
     pub(super) async fn acquire(settings: &Settings, store: &Store) -> Result<Option<Self>, StartError> {
         if !settings.database.url.expose_secret().is_empty() {
             return Ok(None);

@@ -1,6 +1,5 @@
 //! The command `reconcile`: requests that one day of a taxpayer's invoices is compared with the authority's ledger, and
-//! waits for the result. It works with or without a running service. The process that claims the lane does the
-//! comparison; this process may claim it too, if it can reach the authority.
+//! waits for the result. A running service or this process does the comparison.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,15 +29,13 @@ use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 use crate::store::operations::reconciliations as rows;
 
-/// How long the command waits for a service to begin the comparison, if this process cannot reach the authority
-/// itself.
+/// How long to wait for a service to begin the comparison, if this process cannot reach the authority.
 const START_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of findings read at a time.
 const PAGE: u64 = 1_000;
 
-/// The result of a completed comparison of one day. It is displayed as one line of JSON for each finding, then one
-/// for the summary.
+/// The result of a comparison of one day. It is displayed as a line of JSON for each finding and one for the summary.
 #[derive(Debug)]
 pub struct Reconciled {
     one: Reconciliation,

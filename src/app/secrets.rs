@@ -7,8 +7,8 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};
 
-/// The result of a resealing. The older encryption keys are still needed until the counts `left` and `unopened` are 0
-/// for every kind of secret.
+/// The result of a resealing. Older encryption keys are needed until `left` and `unopened` are 0 for every kind of
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,

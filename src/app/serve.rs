@@ -19,11 +19,11 @@ use crate::app::first_start;
 use crate::config::{self, Settings};
 use crate::http;
 
-/// How long open requests may take after the stop signal, in seconds. A request that takes longer loses its response
-/// but not its run, which the next start continues.
+/// How long open requests may take after the stop signal, in seconds. A longer request loses its response; the next
+/// start continues its run.
 const SHUTDOWN_S: u64 = 10;
-/// The time limit for open requests and background work together after the stop signal. If open requests use up this
-/// time, background work still gets `DRAIN_MIN` more.
+/// The time limit for open requests and background work together after the stop signal. Background work gets at least
+/// `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// The largest number of connections that may wait to be accepted.
@@ -39,8 +39,7 @@ pub struct Application {
     ops_address: Option<SocketAddr>,
 }
 
-/// Binds the address and listens. This happens before the app is built, so that an address in use is reported at
-/// once.
+/// Listens before the app is built, so that an address in use is reported at once.
 fn listen(bind: SocketAddr) -> Result<TcpListener, StartError> {
     listening(bind).map_err(|source| StartError::Bind { bind, source })
 }
@@ -55,8 +54,8 @@ fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-/// Raises the limit of open files, because each connection is a file to the operating system and the initial limit is
-/// often about a thousand. If the limit cannot be raised, the service runs with the limit it has.
+/// Raises the limit of open files, because each connection needs one and the initial limit is often about a thousand.
+/// If this fails, the service runs with the limit it has.
 fn raise_open_files() {
     if let Err(error) = rlimit::increase_nofile_limit(OPEN_FILES) {
         tracing::warn!(%error, "failed to raise the limit of open files");
@@ -167,8 +166,7 @@ impl Application {
             .keep_alive(Duration::from_secs(75))
             // Off, because the middleware `unread_body` decides how long a connection with an unread body stays open.
             .client_disconnect_timeout(Duration::ZERO)
-            // The signal handler of actix would end the process while work is in flight, so `run_until_stopped`
-            // handles signals.
+            // The signal handler of actix would end the process during work, so `run_until_stopped` handles signals.
             .disable_signals()
             .listen(listener)?;
         if let Some(ops_listener) = ops_listener {
@@ -189,8 +187,7 @@ impl Application {
         self.server.handle()
     }
 
-    /// Serves until SIGTERM, Ctrl-C or the server's handle stops the service. Then waits a limited time for work in
-    /// flight.
+    /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then waits a limited time for work in flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
         let handle = self.server.handle();
         let requested_at = Arc::new(OnceLock::new());

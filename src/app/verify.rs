@@ -1,5 +1,5 @@
-//! The command `verify`: checks the event chain of one taxpayer or of all taxpayers, from the first event to the
-//! last, and compares the chains with signed checkpoints.
+//! The command `verify`: checks the event chain of one taxpayer or of all, and compares the chains with signed
+//! checkpoints.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -30,8 +30,7 @@ pub struct CheckpointSource {
     pub public_key: Option<String>,
 }
 
-/// How a chain differs from a checkpoint. `number` is the number of the checkpoint, and `sequence` is the sequence
-/// of the event that the checkpoint signs.
+/// How a chain differs from checkpoint `number`. The checkpoint signs the event `sequence`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChainDifference {
     /// The chain has an event with this sequence, but its hash differs from the one in the checkpoint.
@@ -136,8 +135,8 @@ async fn report(
     reader: Option<CheckpointReader>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
-        // A taxpayer that was deleted from the database may still have checkpoints. So an unknown id is an error only
-        // if no checkpoints are compared.
+        // A deleted taxpayer may still have checkpoints. So an unknown id is an error only if no checkpoints are
+        // compared.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if reader.is_some() => Vec::new(),
@@ -295,8 +294,8 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Changes an amount in all events of a chain and recomputes the hashes, as anybody with write access to the
-    /// database could do.
+    /// Changes an amount in all events and recomputes the hashes, as anybody with write access to the database could
+    /// do.
     async fn rewrite(store: &Store, id: i64) {
         let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
         let mut head = LogHead::default();

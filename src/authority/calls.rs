@@ -1,5 +1,4 @@
-//! The calls to the authority, one method each. A method makes its call once and never retries. Paths, field names, and
-//! the answers that count as a success are defined here.
+//! The calls to the authority. A method makes its call once and never retries.
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -18,8 +17,8 @@ use crate::authority::wire::{
 use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: checks that this IRN may be used. Fails with `Unknown` if the IRN may already be
-    /// signed; the caller then asks `confirm`.
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. After `Unknown` the IRN may already be signed:
+    /// ask `confirm`.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
@@ -38,8 +37,7 @@ impl Authority {
         .await
     }
 
-    /// `POST /invoice/sign`: signs a document. Fails with `Unknown` if the document may already be signed; the caller
-    /// then asks `confirm`.
+    /// `POST /invoice/sign`: signs a document. After `Unknown` the document may already be signed: ask `confirm`.
     pub async fn sign(&self, document: &Value) -> Result<(), AuthorityFailure> {
         self.send(
             AuthorityRequest::new(Operation::Sign, Method::POST, "/invoice/sign").body(document),
@@ -48,8 +46,7 @@ impl Authority {
         .await
     }
 
-    /// `GET /invoice/confirm/{irn}`: returns the state of a signed invoice. Fails with `NotFound` if the IRN is not
-    /// signed.
+    /// `GET /invoice/confirm/{irn}`: returns the state of a signed invoice. `NotFound` if the IRN is not signed.
     pub async fn confirm(&self, irn: &str) -> Result<Confirmation, AuthorityFailure> {
         let path = format!("/invoice/confirm/{}", path_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Confirm, Method::GET, &path).for_irn(irn), parse_data)
@@ -73,8 +70,8 @@ impl Authority {
         self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`: returns true if the answer says `ok: true`; otherwise, or after a
-    /// 5xx, false.
+    /// `GET /invoice/transmit/self-health-check`: returns true if the answer says `ok: true`, false for other answers
+    /// and 5xx.
     pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,
@@ -84,8 +81,7 @@ impl Authority {
         self.send(request, |answer| Some(says_ok(&answer))).await
     }
 
-    /// `GET /invoice/transmit/lookup/{irn}`: returns the supplier and the customer, and whether their access points
-    /// are online.
+    /// `GET /invoice/transmit/lookup/{irn}`: returns both parties, and whether their access points are online.
     pub async fn lookup(&self, irn: &str) -> Result<Parties, AuthorityFailure> {
         let path = format!("/invoice/transmit/lookup/{}", path_part(irn)?);
         let request = AuthorityRequest::new(Operation::Lookup, Method::GET, &path).for_irn(irn);
@@ -103,8 +99,7 @@ impl Authority {
         .await
     }
 
-    /// `PATCH /invoice/transmit/{irn}`: confirms that the invoice was received. A repeated confirmation is a success
-    /// too.
+    /// `PATCH /invoice/transmit/{irn}`: confirms the receipt of the invoice. May be repeated.
     pub async fn acknowledge(&self, irn: &str) -> Result<Acknowledgement, AuthorityFailure> {
         let path = format!("/invoice/transmit/{}", path_part(irn)?);
         let body = json!({ "message": "ACKNOWLEDGED" });
@@ -148,23 +143,20 @@ impl Authority {
         self.send(request, parse_data).await
     }
 
-    /// `GET /invoice/download/{irn}`: returns the encrypted document of a signed invoice. Fails with `NotFound` if
-    /// the IRN is not signed.
+    /// `GET /invoice/download/{irn}`: returns the encrypted document. `NotFound` if the IRN is not signed.
     pub async fn download(&self, irn: &str) -> Result<EncryptedDocument, AuthorityFailure> {
         let path = format!("/invoice/download/{}", path_part(irn)?);
         self.send(AuthorityRequest::new(Operation::Download, Method::GET, &path).for_irn(irn), parse_data)
             .await
     }
 
-    /// `POST /vat/postpayment`: sends a VAT report. The body of the answer is not specified, so a 2xx is a success
-    /// unless it says `ok: false`.
+    /// `POST /vat/postpayment`: sends a VAT report. A 2xx is a success unless the body says `ok: false`.
     pub async fn report(&self, report: &Value) -> Result<(), AuthorityFailure> {
         let request = AuthorityRequest::new(Operation::Report, Method::POST, "/vat/postpayment").body(report);
         self.send(request, |answer| (!says_not_ok(&answer)).then_some(())).await
     }
 
-    /// `GET /entity/{entity_id}`: returns the businesses of an entity. Fails with `NotFound` if no entity has this
-    /// id.
+    /// `GET /entity/{entity_id}`: returns the businesses of an entity. `NotFound` if no entity has this id.
     pub async fn entity(&self, id: &str) -> Result<Entity, AuthorityFailure> {
         let path = format!("/entity/{}", path_part(id)?);
         self.send(AuthorityRequest::new(Operation::Entity, Method::GET, &path), parse_data).await
@@ -178,8 +170,7 @@ impl Authority {
     }
 }
 
-/// Encodes text as one segment of a path. A text such as `..` cannot be a segment, and no IRN either, so the result is
-/// `NotFound` and no call is made.
+/// Encodes text as one segment of a path. Text such as `..` cannot be a segment: `NotFound`, and no call is made.
 fn path_part(text: &str) -> Result<String, AuthorityFailure> {
     path_segment(text).ok_or_else(|| AuthorityFailure::NotFound {
         message: "this is no invoice reference number".to_owned(),

@@ -1,6 +1,5 @@
 //! The client of the authority. Every call takes the same path: admission, HTTP exchange, classification, counters, log
-//! line. The client follows no redirects and uses no proxy. Headers with secrets are marked as sensitive, so that they
-//! do not appear in logs.
+//! line. The client follows no redirects and uses no proxy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,8 +29,7 @@ use crate::domain::kernel::clock::SharedClock;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept. Gateways keep it longer, so a call rarely uses a connection that the gateway
-/// has already closed.
+/// How long an unused connection is kept: shorter than gateways keep it, so a call rarely finds it closed.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// The timeout of a liveness check.
 const ALIVE_MAX: Duration = Duration::from_secs(5);
@@ -70,8 +68,7 @@ struct ClientInner {
 }
 
 impl Authority {
-    /// Builds a client. `base_url` is the authority's address without `/api/v1`. Fails if a setting cannot be used or
-    /// the system has no usable certificates.
+    /// Builds a client. `base_url` is the authority's address without `/api/v1`. Fails if a setting cannot be used.
     pub fn new(
         base_url: &Url,
         settings: &AuthoritySettings,
@@ -126,8 +123,7 @@ impl Authority {
         Err(CryptoError::OtherDocument)
     }
 
-    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. The request has no keys, and limits and
-    /// breakers do not apply to it.
+    /// Returns true if `GET /api` answers `{ "healthy": true }` within 5 s. No limit or breaker applies to the request.
     pub async fn alive(&self) -> bool {
         let wait = self.inner.timeout.min(ALIVE_MAX);
         let request = self.inner.http.get(format!("{}/api", self.inner.root)).timeout(wait);
@@ -179,8 +175,8 @@ impl Authority {
         result
     }
 
-    /// Makes a liveness check if many calls fail and perhaps only a few documents or accounts are the cause. The check
-    /// concerns no document and no account, so it shows whether the authority itself fails.
+    /// Makes a liveness check if many calls fail, perhaps only because of a few documents or accounts. The check
+    /// concerns none of them, so it shows whether the authority itself fails.
     async fn check_liveness_if_doubtful(&self, operation: Operation) {
         if self.inner.admission.should_check_liveness(operation) {
             let is_alive = self.alive().await;

@@ -1,5 +1,5 @@
-//! Computes the delays between tries. A delay is random, its upper bound doubles with each try, and it is never shorter
-//! than a Retry-After.
+//! Computes the delays between tries. The upper bound of the random delay doubles with each try. A delay is never
+//! shorter than a Retry-After.
 
 use std::time::Duration;
 
@@ -12,8 +12,7 @@ use crate::domain::kernel::jitter::up_to;
 /// An interval that was doubled this often has reached its maximum.
 const DOUBLINGS_MAX: u32 = 64;
 
-/// The delays between tries and the time after which to give up (`pipeline.retry_initial_ms`, `retry_max_s` and
-/// `give_up_after_s`).
+/// When to try again and when to give up (`pipeline.retry_initial_ms`, `retry_max_s` and `give_up_after_s`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The upper bound of the delay after the first failed try.
@@ -25,9 +24,9 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the delay after `attempts` failed tries, or `None` if the next try would start later than
-    /// `give_up_after`. `jitter`, a random u32, selects a delay up to the current interval. A `retry_after` is
-    /// lengthened by up to `initial`, so that calls that got the same one are not all repeated at the same time.
+    /// Returns the delay after `attempts` failed tries, or `None` if the next try would start after `give_up_after`.
+    /// `jitter` is a random number. A `retry_after` is lengthened by up to `initial`, so that calls with the same one
+    /// are not all repeated at the same time.
     pub fn delay(
         &self,
         attempts: u32,

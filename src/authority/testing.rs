@@ -36,8 +36,8 @@ pub(crate) enum Behaviour {
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
-/// A server that handles `workers` requests at a time, each for the time `work`. Further requests wait, or get a 429 if
-/// `rejects` is set.
+/// A server that handles `workers` requests at a time, each for the time `work`. Further requests wait; if `rejects` is
+/// set, they get a 429.
 #[derive(Debug, Clone)]
 pub(crate) struct BusyServer {
     workers: Arc<Semaphore>,
@@ -210,8 +210,7 @@ fn announced(head: &str) -> usize {
 /// The first 24 characters of the key that encrypts a test download.
 pub(crate) const PUBLIC_PART: &str = "abcdefghijklmnopqrstuvwx";
 
-/// Encrypts `plain` as a download that [`authority`] can decrypt. Returns the initialisation vector and the
-/// ciphertext.
+/// Encrypts `plain` so that [`authority`] can decrypt it. Returns the initialisation vector and the ciphertext.
 pub(crate) fn encrypted(plain: &[u8]) -> (String, Vec<u8>) {
     let key = format!("{PUBLIC_PART}0a1b2c3d");
     let key = EncryptingKey::cfb128(UnboundCipherKey::new(&AES_256, key.as_bytes()).unwrap()).unwrap();

@@ -1,5 +1,4 @@
-//! The shapes of the authority's data, with the authority's field names. An answer without a required field is
-//! unreadable; no default value takes its place.
+//! The authority's data, with the authority's field names. An answer without a required field is unreadable.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,8 +39,7 @@ pub struct Party {
     pub name: Option<String>,
     /// The authority's description of the access point, unchanged.
     pub access_point: Value,
-    /// False if the access point accepts no invoices at present. True also if the authority does not say, because an
-    /// attempt to transmit will show it.
+    /// False if the access point accepts no invoices at present. True if the authority does not say.
     pub online: bool,
 }
 

@@ -12,11 +12,10 @@ use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{AuthorityMode, Environment, Settings};
 
-/// The shortest API key or secret of the authority that production accepts, in characters. Anything shorter is taken
-/// for a placeholder.
+/// The shortest API key or secret of the authority that production accepts. Anything shorter is taken for a
+/// placeholder.
 const KEY_CHARS_MIN: usize = 8;
-/// The shortest notification token that production accepts, in characters. The token is part of a URL that outsiders
-/// may try to guess.
+/// The shortest notification token that production accepts. Outsiders may try to guess it, because it is part of a URL.
 const TOKEN_CHARS_MIN: usize = 16;
 
 pub(super) fn check(settings: &Settings) -> Result<(), ConfigFault> {
@@ -200,8 +199,7 @@ mod tests {
     use super::*;
     use crate::config::tests::{faults_of_environment, from_environment, production, variables};
 
-    /// Returns the faults of production settings that are valid, except that the variable `without` is missing and the
-    /// variable `with` is set.
+    /// Returns the faults of valid production settings in which the variable `without` is missing and `with` is set.
     fn faults_of_production(without: &str, with: Option<(&'static str, &'static str)>) -> String {
         let mut pairs = production();
         pairs.retain(|(name, _)| *name != without);

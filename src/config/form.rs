@@ -1,5 +1,5 @@
-//! Reads and writes values in the format of the settings file: empty text means that a value is absent, and a secret
-//! is shown as `***`.
+//! Reads and writes values of the settings file. Empty text means that a value is absent, and a secret is shown as
+//! `***`.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,6 +1,5 @@
-//! Merges the defaults, the settings file and the environment, in this order of precedence from low to high. Each
-//! value is checked before it overrides another. Variables are read as TOML, except those of text settings, so that a
-//! password of digits does not become a number.
+//! Merges the settings: the settings file overrides the defaults, and the environment overrides both. Each value is
+//! checked before it overrides another.
 
 use std::path::Path;
 
@@ -76,8 +75,7 @@ impl LayerChecks {
         all
     }
 
-    /// Returns the settings of this layer that are known and have allowed values. Records a fault for every other
-    /// setting.
+    /// Returns the known settings of this layer with allowed values. Records a fault for every other setting.
     fn layer(&mut self, layer: Table, origin: &SettingSource) -> Table {
         let mut admitted = Table::new();
         for (name, value) in layer {
@@ -146,8 +144,8 @@ impl LayerChecks {
     }
 }
 
-/// Returns the value of an environment variable: as it is if the setting is text, parsed as TOML otherwise. A variable
-/// that is not valid TOML stays text and is refused later, because it has the wrong type.
+/// Returns the value of an environment variable: as it is if the setting is text, else parsed as TOML. Text that is not
+/// valid TOML is refused later because of its type.
 fn variable(key: &str, text: String) -> Value {
     if limits::allowed_for(key).is_some_and(limits::Allowed::is_text) {
         return Value::String(text);

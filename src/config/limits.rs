@@ -42,8 +42,8 @@ pub(super) enum Allowed {
     Word(&'static [&'static str]),
     /// Text for which the function returns true. The second value describes the allowed text in error messages.
     Text(fn(&str) -> bool, &'static str),
-    /// A list of texts, which may be empty. The function must return true for each text. The second value describes the
-    /// allowed texts in error messages.
+    /// A list of texts, which may be empty. The function checks each text; the second value describes the allowed texts
+    /// in errors.
     Texts(fn(&str) -> bool, &'static str),
 }
 

@@ -1,5 +1,5 @@
-//! Secrets that a development machine creates for itself. Each secret is created once, in a file of `data_dir` that
-//! only the owner of the file can read. Later and concurrent starts use the same secrets.
+//! Secrets that a development machine creates for itself, once, in files of `data_dir` that only their owner can read.
+//! All later starts use the same secrets.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -19,8 +19,8 @@ use super::{AuthorityMode, Environment, Settings, limits};
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`. In development, also gives each secret that is not configured a random value, and stores the
-    /// value in a file of `data_dir` for later starts.
+    /// Creates `data_dir`. In development, also gives each missing secret a random value and stores it in a file of
+    /// `data_dir`.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.
@@ -50,8 +50,7 @@ impl Settings {
     }
 }
 
-/// Lets only the owner read the database and lock files that an earlier version of the program created. New files
-/// already get these permissions when they are created.
+/// Lets only the owner read the database and lock files. Files of an earlier version may be readable for others.
 fn restrict_to_owner(dir: &Path) {
     for name in ["einvoice.db", "einvoice.db-wal", "einvoice.db-shm", "serve.lock"] {
         let path = dir.join(name);
@@ -76,8 +75,8 @@ fn uuid(chance: [u8; 32]) -> String {
     uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
 }
 
-/// If a secret is not configured, reads it from a file in `dir`. Creates the file if it does not exist. The file's
-/// name is the last part of the setting's name, such as `encryption_key` for `secrets.encryption_key`.
+/// Reads a missing secret from a file in `dir`, which is created if needed. The file is named after the last part of
+/// the setting's name: `encryption_key` for `secrets.encryption_key`.
 fn fill(
     secret: &mut SecretString,
     key: &'static str,
@@ -102,8 +101,8 @@ fn fill(
     Ok(())
 }
 
-/// Returns the content of the file. If the file does not exist, creates it completely or not at all. If two processes
-/// create it at the same time, both use the first version.
+/// Returns the content of the file, which is created if needed, completely or not at all. If two processes create it at
+/// the same time, both use the first version.
 fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -1,5 +1,4 @@
-//! Detects keys and passwords that an attacker would try first, such as `changeme`. The checks cannot prove that a
-//! secret is random.
+//! Detects keys and passwords that an attacker would try first, such as `changeme`.
 
 /// A key of 32 random bytes practically always has at least this many different byte values.
 const DISTINCT_BYTES_MIN: usize = 10;
@@ -43,8 +42,7 @@ pub(super) fn is_patterned(key: &[u8]) -> bool {
     distinct(key) < DISTINCT_BYTES_MIN || is_sequence(key)
 }
 
-/// Returns true if a secret has few different characters, is a sequence, or consists of well-known words and too few
-/// digits.
+/// True if a secret has few different characters, is a sequence, or consists of well-known words and too few digits.
 pub(super) fn is_guessable(secret: &str) -> bool {
     if distinct(secret.as_bytes()) < DISTINCT_CHARS_MIN || is_sequence(secret.as_bytes()) {
         return true;
@@ -65,8 +63,8 @@ fn distinct(bytes: &[u8]) -> usize {
     seen.len()
 }
 
-/// Returns true if at least three quarters of the bytes are equal to the byte before or differ from it by one, as in
-/// `aabbcc` and `1234567890`.
+/// True if at least three quarters of the bytes equal the byte before or differ from it by one, as in `aabbcc` and
+/// `1234567890`.
 fn is_sequence(bytes: &[u8]) -> bool {
     let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
     let small = bytes.windows(2).filter(is_small).count();
@@ -74,8 +72,7 @@ fn is_sequence(bytes: &[u8]) -> bool {
 }
 
 fn is_made_of_words(letters: &str) -> bool {
-    // Each number is the length of a prefix of `letters` that consists of known words. The loop tries to add one more
-    // word to each prefix.
+    // Each number is the length of a prefix of `letters` that consists of known words. The loop adds one more word.
     let mut ends = vec![0];
     while let Some(end) = ends.pop() {
         if end == letters.len() {

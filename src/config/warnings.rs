@@ -1,5 +1,4 @@
-//! Warnings about settings that the program accepts although they are risky. `config check` shows the warnings, and
-//! `serve` logs them at each start.
+//! Warnings about risky settings. `config check` shows the warnings, and `serve` logs them at each start.
 
 use secrecy::ExposeSecret;
 

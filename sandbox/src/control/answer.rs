@@ -1,5 +1,4 @@
-//! Reads request bodies and writes answers of the control interface. A successful answer is the bare object; a failure
-//! is `{ error }`.
+//! Reads requests and writes answers of the control interface. A failure is answered with `{ error }`.
 
 use std::{future::Future, pin::Pin};
 

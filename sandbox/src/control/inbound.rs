@@ -1,7 +1,5 @@
-//! Creates an invoice from an invented supplier to any customer's tax number.
-//!
-//! The invoice is already signed and transmitted, as if another access point had sent it, and the registered access
-//! points are notified. The customer downloads and acknowledges it like any other invoice.
+//! Creates an invoice from an invented supplier to any customer's tax number. The invoice is already signed and
+//! transmitted, and the registered access points are notified.
 
 use actix_web::{HttpResponse, web::Data};
 use jiff::civil::Date;
@@ -40,8 +38,7 @@ pub(super) async fn plant(state: Data<State>, inbound: JsonBody<Inbound>) -> Htt
 }
 
 impl State {
-    /// Adds an invoice, already signed and transmitted, for the customer with the tax number `inbound.tin`. Returns its
-    /// IRN.
+    /// Adds a signed and transmitted invoice for the customer with the tax number `inbound.tin`. Returns its IRN.
     pub fn plant(&self, inbound: &Inbound) -> Result<String, String> {
         let today = clock::day(clock::now());
         let planted = self.ledger.open().invoice_count();

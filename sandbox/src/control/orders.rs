@@ -1,5 +1,4 @@
-//! Handlers of the control interface for faults, latencies, the dialect of the answers, and the seed of all random
-//! decisions.
+//! Handlers of the control interface: faults, latencies, dialect and random seed.
 
 use actix_web::{HttpResponse, web::Data};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
-//! The cipher of a downloaded document: AES-256 in mode CFB-128, without padding and without an authentication tag.
+//! Encrypts a downloaded document with AES-256 in mode CFB-128, without padding and without an authentication tag.
 //!
-//! The key is 24 random characters, sent along as `pub`, followed by the first eight characters of the caller's API
-//! key. So only the caller can decrypt the document. The initialisation vector is random too.
+//! The key is 24 random characters, sent along as `pub`, and the first eight characters of the caller's API key. So
+//! only the caller can decrypt the document.
 
 use aws_lc_rs::{
     cipher::{AES_256, EncryptingKey, UnboundCipherKey},
@@ -14,8 +14,7 @@ use base64::{
 };
 use serde_json::{Value, json};
 
-/// Encrypts the document. Returns `{ iv_hex, pub, data }`. Fails if the first group of `api_key` (up to the first
-/// hyphen) does not have eight characters.
+/// Encrypts the document. Fails if `api_key` does not have eight characters before its first hyphen.
 pub(crate) fn seal(document: &str, api_key: &str) -> Result<Value, Unspecified> {
     let mut half = [0; 18];
     rand::fill(&mut half)?;

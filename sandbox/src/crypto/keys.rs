@@ -1,7 +1,7 @@
 //! The key pair for QR codes, and the keys file that a taxpayer would download.
 //!
-//! The certificate is an arbitrary text that becomes part of every QR code. It is short, because RSA with 2048 bits
-//! encrypts at most 245 bytes. The key pair is generated only once per process, because this is slow.
+//! The certificate is an arbitrary short text: RSA with 2048 bits encrypts at most 245 bytes. The key pair is generated
+//! once per process, because this is slow.
 
 use std::sync::LazyLock;
 
@@ -26,8 +26,7 @@ struct Pair {
 }
 
 impl CryptoKeys {
-    /// Returns the keys file `{ public_key, certificate }`: base64 of the public key in PEM, and base64 of the
-    /// certificate.
+    /// Returns the keys file: the public key as PEM and the certificate, both in base64.
     pub(crate) fn file() -> Result<Value, String> {
         let pair = Self::pair()?;
         Ok(json!({

@@ -1,7 +1,6 @@
 //! Checks whether the authority would sign a document. The checks stop at the first fault.
 //!
-//! A fault names a value's path and the rule that the value breaks. Any classification code is accepted, even if it is
-//! not in the reference lists.
+//! The simulator accepts any classification code, even if it is not in the reference lists.
 
 mod check;
 mod lines;

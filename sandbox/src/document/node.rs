@@ -1,7 +1,5 @@
-//! A value in a document, with its path in the authority's notation.
-//!
-//! The authority's error messages show a path without underscores: `tax_total[0].tax_subtotal[0].tax_category.id`
-//! becomes `taxtotal[0].taxsubtotal[0].taxcategory.id`. A missing member is read as null.
+//! A value in a document, with its path as the authority's error messages show it: `tax_total[0].tax_subtotal[0]`
+//! becomes `taxtotal[0].taxsubtotal[0]`. A missing member is read as null.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,4 @@
-//! Checks supplier and customer: identity and address.
-//!
-//! A customer is required only if the invoice kind is B2B or B2G.
+//! Checks supplier and customer. A customer is required only in B2B and B2G invoices.
 
 use super::node::{Fault, Node};
 

@@ -1,7 +1,7 @@
-//! Faults that a person can type: a word that begins with `SBX`, inside an invoice number.
+//! Faults that a person can type: a word in an invoice number that begins with `SBX`.
 //!
-//! Most of these faults end after a few calls or seconds, so the invoice succeeds in the end. The failures of
-//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how a run gives up.
+//! SBXREJECT, SBXOFFLINE and SBXDOWN never end, so that a person can see how a run gives up. The other faults end after
+//! a few calls or seconds.
 
 use super::{Effect, FaultContext, FaultKind, FaultOrder};
 use crate::irn::Irn;
@@ -19,16 +19,15 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// A fault of the first calls of `sign` about the invoice: the number of calls, the fault, and the HTTP status if
-    /// it is not the usual one.
+    /// The first `sign` calls of the invoice fail: the number of calls, the fault, the HTTP status if not the usual
+    /// one.
     ToSigns(u32, FaultKind, Option<u16>),
     /// A fault of the first calls of `lookup` about the invoice: the number of calls and the fault.
     ToLookups(u32, FaultKind),
     Slow,
     Reject,
     Offline,
-    /// A fault of all calls, even about other invoices. It begins with the first `sign` of this invoice and lasts some
-    /// seconds.
+    /// All calls fail for some seconds, even about other invoices. The first `sign` of this invoice starts the fault.
     ToAll(FaultKind),
 }
 
@@ -123,8 +122,7 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 ];
 
 const SLOW_MS: u64 = 1500;
-/// How long a fault such as SBXOUTAGE lasts, in seconds, if no digits follow the word (SBXOUTAGE60 lasts 60 s).
-/// `FOR_S_MAX` is the longest time that digits can set.
+/// How many seconds a fault such as SBXOUTAGE lasts. Digits after the word set another time: SBXOUTAGE60 lasts 60 s.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 
@@ -140,8 +138,7 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     }
 }
 
-/// Returns the fault that this call starts for all invoices, such as an outage. Only the first `sign` of an invoice
-/// with such a word in its number starts one.
+/// Returns the fault for all invoices that this call starts. Only the first `sign` of an invoice can start one.
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };

@@ -1,7 +1,7 @@
-//! Faults that can be injected.
+//! Selects the fault of a call, if any; the request handler then carries it out.
 //!
 //! A fault comes from the control interface (`registry`) or from a word in an invoice number (`magic`). `draw` provides
-//! the random numbers. This module only selects the fault for a call; the request handler carries it out.
+//! the random numbers.
 
 mod draw;
 mod effect;

@@ -1,7 +1,6 @@
-//! The faults in force.
+//! The faults in force. If several faults apply to a call, the oldest is used.
 //!
-//! If several faults apply to a call, the one that was added first is used. A used-up or expired fault stays listed
-//! until it is cleared, so that a test can see how often it applied.
+//! A used-up or expired fault stays listed until it is cleared, so that a test can see how often it was used.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -47,8 +46,7 @@ impl Faults {
         Ok(id)
     }
 
-    /// Returns the effect of the first fault that applies to this call, and counts that the fault was used. Returns
-    /// `None` if no fault applies.
+    /// Returns the effect of the first fault that applies to this call, and counts the use of the fault.
     pub(crate) fn apply(&self, seed: u64, moment: &FaultContext) -> Option<Effect> {
         let mut faults = self.lock();
         let fault = faults.iter_mut().find(|fault| fault.fires(seed, moment))?;

@@ -1,7 +1,6 @@
 //! Latencies of calls without a fault, and limits of concurrent calls.
 //!
-//! A latency is random, with a given distribution (`spread`). When the limit of concurrent calls is reached, further
-//! calls wait (`registry`), so a call takes longer under load.
+//! A latency is random (`spread` has the distribution). Calls above the limit wait (`registry`), so they take longer.
 
 mod order;
 mod registry;

@@ -18,8 +18,8 @@ pub struct Uniform {
     pub max: u64,
 }
 
-/// A distribution of latencies in milliseconds. Half of the calls take at most `p50`, 90 % at most `p90`, 99 % at
-/// most `p99`. Times between two percentiles are interpolated linearly.
+/// A distribution of latencies in milliseconds: half of the calls take at most `p50`, 90 % at most `p90`, 99 % at most
+/// `p99`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentiles {
@@ -31,8 +31,8 @@ pub struct Percentiles {
     pub max: u64,
 }
 
-/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, the latency is for every operation
-/// that has none of its own; all these operations then share the limit of concurrent calls.
+/// The body of `POST /sandbox/latencies`. Without an `operation`, or with `"*"`, it is for all operations that have no
+/// latency of their own; these operations share one limit of concurrent calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOrder {

@@ -1,4 +1,4 @@
-//! The latencies in force: at most one for each operation, and at most one for all other operations.
+//! The latencies in force: at most one for each operation, and one for all other operations.
 //!
 //! If a latency is replaced or cleared, the calls that are already waiting keep the old latency and its limit.
 
@@ -73,8 +73,7 @@ impl Latencies {
         Some(ServiceSlot { ms, counts, _slot: slot })
     }
 
-    /// Returns the latency of this call in milliseconds, the semaphore that limits concurrent calls, and the counters
-    /// to update.
+    /// Returns the latency of this call in milliseconds, the semaphore of its limit, and the counters to update.
     fn find(
         &self,
         seed: u64,

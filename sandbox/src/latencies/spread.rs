@@ -1,12 +1,11 @@
-//! Distributions of latencies. A distribution is a list of points (share, time): this share of the calls takes at most
-//! this time. Between two points the time is interpolated linearly. Shares are in millionths, so no floats are needed.
+//! Distributions of latencies, as lists of points. Shares are in millionths of the calls, so no floats are needed.
 
 use super::order::Percentiles;
 
 const ALL: u64 = 1_000_000;
 
-/// The points (millionths of the calls, milliseconds), in ascending order. The first point is for 0 millionths of
-/// the calls, the last point for 1,000,000.
+/// Points (share, time) in ascending order: (900000, 80) says that 900,000 of a million calls take at most 80 ms. The
+/// first share is 0, the last 1,000,000.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spread(Vec<(u64, u64)>);
 

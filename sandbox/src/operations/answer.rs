@@ -1,5 +1,4 @@
-//! Helpers of the operations: the answer `{ ok: true }`, a check that the body is an object, and access to a signed
-//! invoice.
+//! Helpers of the operations.
 
 use serde_json::{Value, json};
 

@@ -10,8 +10,8 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Prefixes of entity ids for tests. `entity` answers 404 for `UNKNOWN`, a business with a wrong tax number for
-/// `CONTRADICTING`, and 503 for `SILENT`.
+/// Prefixes of entity ids for tests. `entity` answers 404 for `UNKNOWN`, 503 for `SILENT`, and a wrong tax number for
+/// `CONTRADICTING`.
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";

@@ -1,7 +1,5 @@
-//! The operations of the authority.
-//!
-//! An operation takes the call and the simulator's state, and returns data or a refusal. It never waits: notices,
-//! which are slow, are queued.
+//! The operations of the authority. An operation takes the call and the simulator's state, and returns data or a
+//! refusal. It never waits.
 
 mod answer;
 mod catalog;

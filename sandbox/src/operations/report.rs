@@ -1,5 +1,4 @@
-//! Accepts VAT reports. The reported invoice need not be signed, and numbers come as text. If an invoice is reported
-//! again, the new report replaces the old one.
+//! Accepts VAT reports. The invoice need not be signed. A new report replaces the old one of the same invoice.
 
 use super::answer::{OperationResult, body};
 use crate::call::Call;

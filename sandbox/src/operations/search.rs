@@ -1,6 +1,6 @@
 //! Finds the invoices of a business, and the invoices in transit.
 //!
-//! Page numbers begin at 1. As at the authority, an invalid page number or page size is replaced by its default.
+//! As at the authority, an invalid page number or page size is replaced by its default.
 
 use std::collections::HashMap;
 
@@ -57,8 +57,8 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
     query.get(name).and_then(|text| text.parse().ok()).filter(|number| *number > 0).unwrap_or(default)
 }
 
-/// Returns the transmitted invoices in order of signature: with `confirmed=true` the acknowledged ones, otherwise the
-/// others. `from` and `to` limit the time of signature; each is a day or an RFC 3339 time.
+/// Returns transmitted invoices in order of signature: with `confirmed=true` the acknowledged, otherwise the others.
+/// `from` and `to` limit the time of signature.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
     let (from, to) = (bound(call, "from")?, bound(call, "to")?);
@@ -85,8 +85,7 @@ fn in_transit(invoice: &Invoice) -> Value {
     })
 }
 
-/// Parses a day or an RFC 3339 time as a time range. A day becomes the range up to the start of the next day, a time
-/// becomes a range that starts and ends at this time.
+/// Parses a day or an RFC 3339 time as a time range. A time becomes a range that starts and ends at this time.
 fn bound(call: &Call, name: &str) -> Result<Option<(Timestamp, Timestamp)>, Refusal> {
     let Some(text) = call.query.get(name) else { return Ok(None) };
     let moment = text.parse::<Timestamp>().ok().map(|at| (at, at));

@@ -1,7 +1,7 @@
 //! Checks, signs and confirms a document.
 //!
-//! A signed invoice stays signed. A second signature of its IRN is refused with the message that a busy authority also
-//! sends, so the caller cannot tell the two apart.
+//! A second signature of an IRN is refused with the message that a busy authority also sends, so the caller cannot tell
+//! the two cases apart.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The exchange between access points: lookup, transmission and acknowledgement.
 //!
-//! An invoice can be transmitted once, if it is signed and the access points of both parties are online.
+//! An invoice can be transmitted once. It must be signed, and both access points must be online.
 
 use serde_json::{Value, json};
 

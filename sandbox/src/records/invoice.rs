@@ -1,7 +1,7 @@
 //! A signed invoice and its state transitions.
 //!
-//! The document never changes after the signature; the payment status and the transit state change only here. A
-//! transition that is not allowed changes nothing and returns the reason in the authority's words.
+//! The document never changes after the signature. A transition that is not allowed changes nothing and returns the
+//! reason in the authority's words.
 
 use jiff::{Timestamp, civil::Date};
 use serde::Serialize;

@@ -1,7 +1,5 @@
-//! The authority's ledger, behind one lock.
-//!
-//! The check and the change of a record happen under the same lock, so only one of two concurrent calls to sign an IRN
-//! succeeds. Nothing is ever removed.
+//! The authority's ledger, behind one lock, so only one of two concurrent calls to sign an IRN succeeds. Nothing is
+//! ever removed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -49,8 +47,7 @@ impl Ledger {
         self.order.iter().filter_map(|irn| self.invoices.get(irn))
     }
 
-    /// Replaces the previous report for this reference number. Counts the new report only if it differs from the
-    /// previous one.
+    /// Replaces the previous report for this IRN. Counts the new report only if it differs.
     pub(crate) fn report(&mut self, irn: &str, report: String) {
         let (kept, count) = self.reports.entry(irn.to_owned()).or_default();
         if *kept != report {
@@ -63,8 +60,7 @@ impl Ledger {
         self.reports.get(irn).map_or(0, |(_, count)| *count)
     }
 
-    /// Commits a signature. Returns false and changes nothing if an invoice with this reference number is already
-    /// signed.
+    /// Returns false and changes nothing if an invoice with this IRN is already signed.
     pub(crate) fn sign(&mut self, invoice: Invoice) -> bool {
         let irn = invoice.irn.clone();
         if self.invoices.contains_key(&irn) {

@@ -1,5 +1,4 @@
-//! The authority's records: the signed invoices by reference number, the businesses, the parties, and the number of
-//! calls about each invoice.
+//! The authority's records: signed invoices, businesses, parties, and the number of calls about each invoice.
 
 mod invoice;
 mod ledger;

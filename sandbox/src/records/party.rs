@@ -1,5 +1,5 @@
-//! Businesses by id and parties by tax number. A call that names an unknown business or party enrols it, so that the
-//! simulator works without setup. A party enrolled in this way is online.
+//! Businesses by id and parties by tax number. An unknown business or party is added at its first call, so that the
+//! simulator works without setup.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +23,9 @@ pub(crate) struct Business {
 /// The service id of a business: the middle segment of its IRNs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServiceId {
-    /// Set by the control interface when it enrolled the business. An IRN with another service id is refused.
+    /// Set over the control interface. Every IRN of the business must contain this service id.
     Enrolled(String),
-    /// Taken from the first IRN of the business. An IRN with another service id is accepted.
+    /// Seen in the first IRN of the business. Later IRNs may contain another service id.
     Seen(String),
 }
 
@@ -87,8 +87,7 @@ impl Ledger {
         })
     }
 
-    /// Returns the party with this tax number. Enrols an unknown party as online. Sets `name` if the party has no name
-    /// yet.
+    /// Returns the party with this tax number. Adds it as online if it is unknown. Sets `name` if the party has none.
     pub(crate) fn party(&mut self, tin: &str, name: &str) -> &mut Party {
         let enrol = || Party { tin: tin.to_owned(), name: name.to_owned(), online: true };
         let party = self.parties.entry(tin.to_owned()).or_insert_with(enrol);

@@ -1,5 +1,4 @@
-//! Counts the calls of each operation about each IRN. The count goes into the random number of a call, so that calls
-//! about other invoices do not change which calls about an invoice fail.
+//! Counts the calls of each operation about each IRN. The random numbers of faults depend on this count.
 
 use std::collections::HashMap;
 

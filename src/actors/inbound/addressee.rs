@@ -15,8 +15,8 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// The maximum number of notices processed concurrently. Each notice causes calls to the authority, so this limits what
-/// a flood of notices can do. The authority repeats a refused notice later.
+/// How many notices are processed at once, to limit the calls to the authority. The authority repeats a refused notice
+/// later.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
@@ -59,8 +59,7 @@ impl Inbound {
     }
 }
 
-/// The reason why a notice had no lasting effect. A repeated notice may succeed, except after `UnknownInvoice` and
-/// `Withheld`.
+/// Why a notice had no lasting effect. A repeated notice may succeed, except after `UnknownInvoice` and `Withheld`.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeError {
     #[error("nobody here sent or receives this invoice")]

@@ -48,8 +48,7 @@ impl From<Refusal> for InboxError {
 }
 
 impl Inbound {
-    /// Returns the document of an invoice in the taxpayer's inbox: from the authority if possible, else the stored
-    /// copy.
+    /// Returns the document of an invoice in the inbox: from the authority if possible, else the stored copy.
     pub async fn document(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<InboxDocument, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if let Ok(Some(document)) = timeout(LIVE_TIMEOUT, self.live(taxpayer, &invoice.irn)).await {
@@ -64,8 +63,8 @@ impl Inbound {
         Ok(InboxDocument { document, is_live: false })
     }
 
-    /// Acknowledges an invoice to the authority, then records the acknowledgement. If the process dies in between, the
-    /// caller repeats the request, and the authority accepts a repeated acknowledgement.
+    /// Acknowledges an invoice to the authority, then records the acknowledgement. A caller may repeat this after a
+    /// crash.
     pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
@@ -80,8 +79,8 @@ impl Inbound {
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 
-    /// Acknowledges an invoice to the authority. If the outcome is unknown, asks the authority whether the invoice is
-    /// acknowledged.
+    /// Acknowledges an invoice to the authority. If the outcome is unknown, asks the authority for the invoice's
+    /// status.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let unknown = match authority.acknowledge(irn.as_str()).await {

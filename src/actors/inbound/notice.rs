@@ -1,5 +1,5 @@
-//! Processes one notice about an invoice. If one of our taxpayers sent the invoice, its transmission status is updated.
-//! If one of our taxpayers is the buyer, the invoice is downloaded into the buyer's inbox.
+//! Processes one notice about an invoice. If a taxpayer of ours is the supplier, the transmission status is updated. If
+//! a taxpayer of ours is the buyer, the invoice is downloaded into the inbox.
 
 use std::time::Duration;
 
@@ -28,8 +28,7 @@ struct OutgoingInvoice {
     irn: Irn,
     /// The buyer's tax number; `None` if the invoice was not submitted through us.
     buyer_tin: Option<String>,
-    /// True if the transmission is fully recorded: the invoice counts as transmitted, and no transmit run stopped
-    /// before it recorded this.
+    /// True if the invoice counts as transmitted and no transmit run still has to record this.
     is_transmitted: bool,
     is_acknowledged: bool,
     /// True if we have called the authority to transmit the invoice and the outcome is not recorded yet.
@@ -53,15 +52,14 @@ impl Inbound {
         let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         match received {
-            // The sender's status is recorded, so the notice has succeeded. The poller tries the withheld invoice again
-            // later.
+            // The supplier's status is recorded, so the notice has succeeded. The poller tries the withheld invoice
+            // again later.
             Err(NoticeError::Withheld) => Ok(()),
             received => received,
         }
     }
 
-    /// Processes one line of the list of invoices in transit. The line has the transmission status, so the authority is
-    /// not asked.
+    /// Processes one line of the list of invoices in transit. The line contains the transmission status.
     pub(super) async fn take_from_list(&self, irn: &Irn, is_delivered: bool) -> Result<(), NoticeError> {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
@@ -95,8 +93,8 @@ impl Inbound {
         }))
     }
 
-    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted. An
-    /// acknowledged invoice has its final status, so the authority is not asked.
+    /// Asks the authority for the transmission status and records it, unless the invoice is acknowledged. Returns true
+    /// if it is transmitted.
     async fn follow(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
         if sent.is_acknowledged {
             return Ok(true);

@@ -1,5 +1,5 @@
-//! Polls the authority's list of invoices in transit, to find invoices about which no notice arrived. Only one replica
-//! polls at a time. A cursor in the database marks how far the list was read.
+//! Polls the authority's list of invoices in transit, to find invoices about which no notice arrived. A cursor in the
+//! database marks how far the list was read. Only one replica polls at a time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,8 +23,8 @@ use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
 const LANE: &str = "transit";
-/// Each poll starts this long before the cursor, because the list is ordered by day of signature: an invoice that was
-/// signed earlier and transmitted since the last poll stands before the cursor.
+/// Each poll starts this long before the cursor. The list is ordered by day of signature, so an invoice signed three
+/// days ago and transmitted today stands before the cursor.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The interval at which the poller checks whether a poll is due.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ pub struct TransitPoller {
     clock: SharedClock,
     schedule: PollSchedule,
     /// The lines that need no processing now, each with the time of the next try; `None` if the line is done. A lost
-    /// entry does no harm: the line is then processed again.
+    /// entry only means that the line is processed again.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
 }
 
@@ -143,8 +143,8 @@ impl TransitPoller {
         self.process(lease, self.unprocessed(lines, now), after).await
     }
 
-    /// Reads two lists: the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged
-    /// invoices signed since the day of `acknowledged`.
+    /// Reads the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged invoices
+    /// signed since the day of `acknowledged`.
     async fn read(
         &self,
         transit: Option<Timestamp>,
@@ -171,8 +171,8 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one. A line that fails is skipped and tried again in the next poll. After `FAILURES_MAX`
-    /// failures in succession, the poll ends.
+    /// Processes lines one by one. A failed line is tried again in the next poll. `FAILURES_MAX` failures in succession
+    /// end the poll.
     async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(POLL_LINES_MAX) {

@@ -1,8 +1,7 @@
 //! Permits limit the commands in flight, for each key and for the process.
 //!
-//! A permit travels in its command's envelope and is returned when the envelope is dropped. The capacity of an actix
-//! mailbox cannot be the limit, because actix adds one slot for each sender. Two keys with the same hash share their
-//! permits, which is harmless.
+//! A permit travels in its command's envelope and is returned when the envelope is dropped. Two keys with the same hash
+//! share their permits, which is harmless.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,8 +70,7 @@ impl Admission {
         self.0.keys.len()
     }
 
-    /// Issues a permit. Checks the limit of the key first: a sender that floods one key gets 429 (its own limit) and
-    /// not 503.
+    /// Issues a permit. Checks the limit of the key first: a sender that floods one key gets 429 and not 503.
     pub fn admit(&self, key: u64) -> Result<Permit, AdmissionRefusal> {
         let pool = &self.0;
         let retry_after = pool.limits.retry_after;

@@ -1,6 +1,5 @@
 //! The threads on which the actors run: one arbiter per core for commands, and one for background work. A key always
-//! maps to the same arbiter. The janitor has the background arbiter, so that it still runs when an actor blocks its
-//! thread.
+//! maps to the same arbiter. The background arbiter still runs when an actor blocks its thread.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
@@ -50,13 +49,12 @@ impl Arbiters {
         }
     }
 
-    /// Waits until all threads have ended, at most `JOIN_TIMEOUT`. Call `stop` first. Returns true if every thread
-    /// ended in time and without a panic.
+    /// Waits until all threads have ended, at most `JOIN_TIMEOUT`. Returns true if all ended in time and none panicked.
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // Joins on a plain thread, not in a blocking task of the runtime: at shutdown the runtime waits for such tasks,
-        // and would hang if an actor blocks its thread forever.
+        // Joins on a plain thread. The runtime would wait for a blocking task at shutdown, and hang if an actor blocks
+        // its thread.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());

@@ -1,9 +1,8 @@
 //! An actor that processes its commands in batches, one batch at a time.
 //!
-//! The `Worker` is moved into the future that processes a batch and is returned with the replies. So nothing else can
-//! touch the worker's state during a batch, and the state is dropped if the batch panics; the next batch then gets a
-//! new worker from `make`. The actor itself keeps the queue, forms the batches, sends the replies, records the
-//! heartbeat, and handles passivation and recovery.
+//! The `Worker` is moved into the future that processes a batch and comes back with the replies. If the batch panics,
+//! the worker is dropped and the next batch gets a new worker from `make`. The actor itself keeps the queue, the
+//! heartbeat and the restarts.
 
 use std::future::Future;
 
@@ -32,8 +31,8 @@ pub trait Worker: Sized + 'static {
         false
     }
 
-    /// Processes the commands of a batch in order and returns one reply for each. Must call `batch.committing()` right
-    /// before the commit: until then, a panic changes nothing, and the commands are tried again one by one.
+    /// Runs the commands in order and returns one reply for each. Must call `batch.committing()` right before the
+    /// commit: after an earlier panic nothing has changed, so the commands are tried again one by one.
     fn work(
         self,
         batch: CommandBatch<Self::Command>,
@@ -72,8 +71,8 @@ pub struct BatchActor<W: Worker> {
 impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {
-    /// Yields to the arbiter once and then takes the next batch. The yield lets the arbiter's other actors run and lets
-    /// commands that have just arrived join the batch.
+    /// Takes the next batch after one yield to the arbiter, so that other actors run and commands that have just
+    /// arrived join the batch.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if self.scheduled || !self.queue.is_due() {
             return;
@@ -85,8 +84,7 @@ impl<W: Worker> BatchActor<W> {
 
     fn run(&mut self, ctx: &mut Context<Self>) {
         self.scheduled = false;
-        // Creates the worker before it takes the batch, so that a panic in `make` does not count as a panic of the
-        // commands.
+        // Creates the worker first, so that a panic in `make` does not count as a panic of the commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.context.node.batch_started();

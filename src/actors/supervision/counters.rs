@@ -1,5 +1,5 @@
-//! Counters of supervision, one set per process. All only grow, except `queue_depth`. They have no label for the
-//! actor's name, because each taxpayer would add a label value.
+//! Counters of supervision, one set per process. All only grow, except `queue_depth`. There are none per actor, because
+//! each taxpayer would add one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -45,7 +45,7 @@ pub struct Counters {
     pub commands_quarantined: Counter,
     /// How often a command came back from its actor unstarted and was sent again.
     pub commands_resent: Counter,
-    /// Commands that came back unstarted at every try, so that `send` failed.
+    /// Commands that were given up: their actor returned them unstarted at every try.
     pub commands_stopped: Counter,
     /// Commands that were admitted and whose permit is not yet returned.
     pub queue_depth: Counter,

@@ -70,8 +70,8 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts the actor after a panic, or escalates if the restart budget is spent. Handles a panic during the
-    /// restart in the same way.
+    /// Restarts the actor after a panic, or escalates if the restart budget is spent. A panic during the restart counts
+    /// too.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
@@ -84,7 +84,7 @@ where
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }
-                // `restart` returns false if the last address was dropped: no message can arrive any more, so the actor
+                // `restart` returns false if the last address was dropped. No message can arrive any more, so the actor
                 // ends.
                 Ok(false) => return self.close(),
                 Err(again) => panic = again,
@@ -92,8 +92,7 @@ where
         }
     }
 
-    /// Fails the node before it closes the mailbox, so that a sender that finds the mailbox closed also sees the
-    /// failure.
+    /// Fails the node first, so that a sender that finds the mailbox closed also sees the failure.
     fn escalate(&mut self, panic: &CaughtPanic) {
         self.node.fails(&format!("panicked too often, last: {}", panic.text));
         self.close();

@@ -1,5 +1,4 @@
-//! An actor that runs periodic tasks on the background arbiter. If a task panics, the tasks after it are skipped in
-//! this round, and the janitor is restarted like any other actor.
+//! Runs periodic tasks on the background arbiter. If a task panics, the tasks after it are skipped in this round.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! One actor in the tree: its name, state, restarts and heartbeat.
 //!
-//! When an actor that was started on demand stops, its node leaves the tree. The node of a failed actor stays until the
-//! actor may start again. All clones of a `Node` refer to the same node.
+//! The node of a failed actor stays in the tree until the actor may start again. All clones of a `Node` refer to the
+//! same node.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

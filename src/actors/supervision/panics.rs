@@ -1,7 +1,6 @@
 //! Catches panics and returns them as values with their text and location.
 //!
-//! The caller of `catch` logs the panic itself, so the hook suppresses Rust's default report for it. Other panics are
-//! reported as usual.
+//! The caller of `catch` logs the panic itself, so the hook suppresses Rust's default report for it.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -28,8 +27,8 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     }
 }
 
-/// Suppresses Rust's default report of panics inside `catch`, whose callers log the panic themselves. Only the first
-/// call has an effect.
+/// Suppresses Rust's default report of panics inside `catch`, whose callers log them. Only the first call has an
+/// effect.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -44,8 +43,7 @@ pub fn install_hook() {
     });
 }
 
-/// Runs `work` and returns a panic as a value. After a panic, values that `work` borrowed may be changed halfway: the
-/// caller must drop or recover them.
+/// Runs `work` and returns a panic as a value. Values that `work` borrowed may be half changed: drop or recover them.
 pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, CaughtPanic> {
     let outer = GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));

@@ -1,7 +1,7 @@
 //! The limits and delays of restarts (`RestartPolicy`), and the recent panics of one actor (`RestartBudget`).
 //!
-//! The delay doubles with each panic inside the window. It is then reduced at random by up to a half, so that actors
-//! that panic for a common cause do not restart at the same moment.
+//! The delay doubles with each panic. Up to half of it is then subtracted at random, so that actors with a common cause
+//! do not restart at the same moment.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub struct RestartPolicy {
     /// The number of restarts that are allowed within `window`. One more panic within `window` escalates.
     pub restarts_max: usize,
     pub window: Duration,
-    /// Must exceed the permits of one key, so that commands are refused by admission and not by a full mailbox.
+    /// Must exceed the number of commands in flight that one actor may have, so that the mailbox is never full.
     pub mailbox_capacity: usize,
 }
 

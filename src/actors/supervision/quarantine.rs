@@ -1,5 +1,4 @@
-//! The list of commands that panicked twice, the newest last. The list is bounded, so a new record replaces the oldest.
-//! A record never holds the command's contents.
+//! The latest commands that panicked twice. The list is bounded, and a record never holds the command's contents.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

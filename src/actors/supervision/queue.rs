@@ -1,10 +1,8 @@
 //! The actor's own first-in, first-out queue of commands, which survives a restart.
 //!
-//! The worker gets the commands of a batch as shared references. The envelopes stay in the queue, so that a panic of
-//! the worker cannot drop them. One batch is in flight at a time. After a panic `recover` puts the commands of the
-//! batch back to the front of the queue as suspects, and each suspect then runs in a batch of its own. A suspect that
-//! panics again is quarantined; the other suspects are not affected. If the worker panicked during the commit, the
-//! outcome is unknown, so all commands of the batch are *interrupted*.
+//! The worker only borrows the commands of a batch, so a panic of the worker cannot lose them. After a panic, each
+//! command of the batch is a suspect and runs again in a batch of its own. A suspect that panics again is quarantined.
+//! If the worker panicked during the commit, the outcome is unknown, so all commands of the batch are *interrupted*.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -97,8 +95,8 @@ impl<C, R> WorkQueue<C, R> {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes up to `max` commands. A suspect (see `recover`) and a large command are each taken alone. Returns `None`
-    /// if a batch is in flight or no command waits.
+    /// Takes up to `max` commands; a suspect or a large command is taken alone. Returns `None` if a batch is in flight
+    /// or no command waits.
     pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;
@@ -114,8 +112,8 @@ impl<C, R> WorkQueue<C, R> {
         Some(CommandBatch { tasks, committing })
     }
 
-    /// Sends the replies of the batch in flight. A command without a reply gets the outcome *interrupted*. Returns the
-    /// number of commands without a reply.
+    /// Sends the replies of the batch in flight. A command without a reply is *interrupted*. Returns how many had no
+    /// reply.
     pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
         let mut replies: HashMap<_, _> = replies.into_iter().collect();
         let mut unanswered = 0;
@@ -130,8 +128,8 @@ impl<C, R> WorkQueue<C, R> {
         unanswered
     }
 
-    /// Handles a panic: each command of the batch in flight is put back as a suspect, quarantined, or answered as
-    /// interrupted. Calls `quarantined` for a quarantined command before its sender gets the outcome.
+    /// Handles a panic: each command in flight becomes a suspect, is quarantined, or is answered as interrupted. Calls
+    /// `quarantined` before the sender of a quarantined command gets the outcome.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
         let Some(batch) = self.in_flight.take() else { return recovery };

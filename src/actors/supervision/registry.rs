@@ -27,8 +27,7 @@ use super::tree::{NodeKind, Tree};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::ids::CommandId;
 
-/// The delays before a command that came back unstarted is sent again. If the command comes back after the last delay
-/// too, `send` fails.
+/// The delays before a command that came back unstarted is sent again. After the last delay `send` fails.
 const RESEND_WAITS_MS: [u64; 5] = [1, 2, 5, 20, 50];
 
 /// The number of extra mailbox slots, for messages that need no permit, such as `Passivate`.
@@ -58,8 +57,7 @@ impl From<AdmissionRefusal> for SendError {
     }
 }
 
-/// Asks an idle actor to stop. The actor refuses if a command was posted since. Its mailbox holds at most one such
-/// request.
+/// Asks an idle actor to stop. The actor refuses if a command was posted since this request was made.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Passivate {
@@ -225,8 +223,8 @@ where
         Err(SendError::Stopped)
     }
 
-    /// Posts the envelope to the actor of the key and starts the actor if there is none. If the actor has escalated,
-    /// the command goes back to the sender as *not started*.
+    /// Posts the envelope to the actor of the key, which is started if needed. If the actor has escalated, the command
+    /// goes back to the sender as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)
@@ -280,8 +278,8 @@ where
         self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
     }
 
-    /// Asks actors to stop: those that were not used for `idle_after`, and if more than `active_max` exist, the least
-    /// recently used. Returns the number of requests.
+    /// Asks actors to stop that were not used for `idle_after`, and the least recently used above `active_max`. Returns
+    /// the number of requests.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -294,8 +292,8 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes the actors that escalated at least `rest` ago, so that the next command for such a key starts a new
-    /// actor. Returns the number of removed actors.
+    /// Removes the actors that escalated at least `rest` ago, so that the next command of such a key starts a new
+    /// actor.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };
@@ -323,8 +321,7 @@ where
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until no command is in flight, but at most `timeout`. Returns false if commands were still in flight at
-    /// the timeout.
+    /// Waits until no command is in flight, at most `timeout`. Returns false at the timeout.
     pub async fn drain(&self, timeout: Duration) -> bool {
         let start = Instant::now();
         while self.admission.in_use() > 0 {
@@ -346,8 +343,8 @@ where
         self.mailbox.commands.connected()
     }
 
-    /// Posts the envelope before it counts it. In the other order, a `Passivate` with the new count could arrive before
-    /// the envelope and stop the actor. The caller must hold the lock of the map entry.
+    /// Posts the envelope first and counts it then. In the other order, a `Passivate` with the new count could arrive
+    /// first and stop the actor. The caller must hold the lock of the map entry.
     fn post(&self, envelope: Envelope<C, R>, moment: u64) {
         let sent = self.mailbox.commands.try_send(envelope);
         self.used_at.store(moment, Ordering::SeqCst);

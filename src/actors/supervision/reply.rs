@@ -1,8 +1,7 @@
 //! The envelope of a command, and the outcome that the sender gets.
 //!
-//! The sender gets exactly one outcome. If the envelope is dropped before work on the command started, the sender gets
-//! the command back and may send it again. If it is dropped later, the command is *interrupted*: the sender must look
-//! up its effect first.
+//! If the envelope is dropped before work on the command started, the sender gets the command back and may send it
+//! again. If it is dropped later, the command is *interrupted*: the sender must look up its effect first.
 
 use std::sync::Arc;
 
@@ -20,8 +19,7 @@ pub enum CommandOutcome<C, R> {
         command: C,
         permit: Permit,
     },
-    /// Work on the command started and its effect is unknown. The sender must look up its id before it sends the
-    /// command again.
+    /// Work on the command started, and its effect is unknown. Look up the command's id before sending it again.
     Interrupted,
     /// The command panicked twice and was quarantined. `reference` is the id of the command.
     Quarantined {
@@ -32,8 +30,7 @@ pub enum CommandOutcome<C, R> {
 /// The channel on which the sender waits for the outcome of its command.
 pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 
-/// A command in flight. The queue keeps the envelope while a batch runs the command, so a panic of the batch does not
-/// lose it.
+/// A command in flight. The queue keeps the envelope while a batch runs, so a panic of the batch does not lose it.
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
@@ -78,8 +75,8 @@ impl<C, R> Envelope<C, R> {
         self.is_started = true;
     }
 
-    /// Marks the command as not started, so that dropping the envelope returns it to the sender. Call this only if the
-    /// work on the command has left no trace.
+    /// Marks the command as not started, so that dropping the envelope returns it to the sender. Only for work without
+    /// a trace.
     pub fn mark_unstarted(&mut self) {
         self.is_started = false;
     }
@@ -110,8 +107,8 @@ impl<C, R> Envelope<C, R> {
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
         let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
-        // If the batch still holds the command, the command may be executing. `into_inner` then gives `None`, and the
-        // sender gets *interrupted*.
+        // If the batch still holds the command, `into_inner` gives `None`: the command may be executing and is
+        // *interrupted*.
         let command = if self.is_started { None } else { Arc::into_inner(command) };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }

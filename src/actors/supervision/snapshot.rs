@@ -1,5 +1,5 @@
-//! A snapshot of the tree for operators (`GET /ops/supervision`). Each group shows the number of its actors in each
-//! state, and lists its worst actors, at most `nodes_max`.
+//! A snapshot of the tree for operators (`GET /ops/supervision`). Each group shows how many actors are in each state,
+//! and its worst actors, at most `nodes_max`.
 
 use std::collections::BTreeMap;
 

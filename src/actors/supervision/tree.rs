@@ -1,7 +1,7 @@
 //! The tree of supervised actors: a root, one group per kind and arbiter, and the actors.
 //!
 //! The tree also holds the shared counters, the quarantine and the clock. While a failed actor is in the tree, the
-//! process is not ready. Passivated actors leave the tree.
+//! process is not ready.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +42,7 @@ impl NodeKind {
         }
     }
 
-    /// Returns true for actors that are started on demand and stop when idle. The node of such an actor is removed when
-    /// the actor stops.
+    /// True for actors that are started on demand and stop when idle. A stopped actor leaves the tree.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Taxpayer | Self::Pipeline | Self::Webhook)
     }

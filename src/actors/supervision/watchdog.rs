@@ -1,7 +1,5 @@
 //! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second. It cannot
 //! stop them, because a thread that does not yield cannot be killed.
-//!
-//! An actor stores the time at which a batch starts, and `scan` compares it with the current time.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -92,8 +90,7 @@ pub struct WatchdogScan {
     pub stuck: usize,
 }
 
-/// Computes and stores the level of each actor in the tree at the time `now`. `limits` returns the limits for a kind of
-/// actor. Returns the number of busy and of stuck actors.
+/// Computes and stores the level of each actor in the tree. `limits` returns the limits for a kind of actor.
 pub fn scan(tree: &Tree, limits: impl Fn(NodeKind) -> WatchdogLimits, now: Instant) -> WatchdogScan {
     let moment = tree.moment(now);
     let mut found = WatchdogScan::default();

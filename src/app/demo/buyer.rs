@@ -1,5 +1,4 @@
-//! The buyer's side of the demo. The buyer is a taxpayer of the same service: it finds the invoice in its inbox and
-//! acknowledges it.
+//! The buyer's side of the demo: a taxpayer of the same service finds the invoice in its inbox and acknowledges it.
 
 use std::time::{Duration, Instant};
 

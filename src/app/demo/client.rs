@@ -61,8 +61,7 @@ impl Client {
     }
 }
 
-/// Returns the text of a response to print: its member `message`, or `data` if `message` is not text, as in the
-/// response of Submit.
+/// Returns the text of a response to print: `message`, or `data` if `message` is not text.
 fn said(body: &Value) -> &str {
     let text = |field: &str| body.get(field).and_then(Value::as_str);
     text("message").or_else(|| text("data")).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! The steps of the demo. Each step sends requests and checks the responses. At the end the state of the authority
-//! and the received notifications are checked.
+//! The steps of the demo. Each step sends requests and checks the responses. The last steps check the state of the
+//! authority and the received notifications.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -116,8 +116,8 @@ impl Story {
         Ok(())
     }
 
-    /// Confirms the receipt once more as the supplier. The buyer has already acknowledged the invoice, so the
-    /// authority refuses the repetition, and the service must still answer 200.
+    /// Confirms the receipt once more as the supplier. The buyer has already acknowledged the invoice, so the authority
+    /// refuses; the service must still answer 200.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
         self.taxpayer(Route::new(Method::PATCH, &receipt), None, 200).await?;

@@ -13,20 +13,20 @@ use jiff::Timestamp;
 
 /// The limit when a process starts.
 const START: u32 = 16;
-/// So few concurrent calls cannot be what slows the authority down. Therefore slow or failed calls never lower the
-/// limit below this number; only an HTTP 429 does.
+/// So few concurrent calls cannot slow the authority down. Slow or failed calls never lower the limit below this
+/// number; only an HTTP 429 does.
 const UNLOADED_CALLS: u32 = 4;
 /// Outside a measurement, a mean response time is computed from at least this many successful calls.
 const SAMPLES_MIN: u32 = 16;
-/// A measurement computes the mean response time after this many successful calls. The number is small because a
-/// measurement allows only few concurrent calls.
+/// A measurement computes the mean response time after this many successful calls. The number is small because few
+/// calls run at the same time.
 const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
 /// After this many computed mean response times, the response time under little load is measured again.
 const MEASURE_EVERY: u32 = 64;
 /// A mean response time is too long if it exceeds twice the usual time by more than this, in microseconds. Without the
-/// margin, a usual time of a few milliseconds would often be exceeded by chance.
+/// margin, this would happen by chance if the usual time is a few milliseconds.
 const SLACK_US: u64 = 50_000;
 /// A longer Retry-After is cut to this time, during which no call of the operation is made.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
@@ -36,8 +36,7 @@ const PAUSE_MAX: Duration = Duration::from_mins(1);
 pub(crate) enum LoadSignal {
     /// The call succeeded and took this long.
     Succeeded(Duration),
-    /// The authority refused the request: a good answer, but too quick to show how long the authority works on a call.
-    /// So its response time is not used.
+    /// The authority refused the request: a good answer, but too quick to measure the authority's response time.
     Answered,
     /// The call says nothing about load.
     Neutral,
@@ -46,8 +45,7 @@ pub(crate) enum LoadSignal {
     Throttled(Option<Duration>),
 }
 
-/// A call that has started. `AdaptiveLimit::start` returns it, and the caller passes it to `settle` when the call
-/// ends.
+/// A call that has started. `AdaptiveLimit::start` returns it, and `settle` takes it when the call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallStart {
     epoch: u64,
@@ -67,11 +65,11 @@ pub(crate) struct AdaptiveLimit {
     max: u32,
     bound: u32,
     in_flight: u32,
-    /// Increases by one when the limit falls and when a measurement starts. A call that started in an earlier epoch
-    /// does not change the limit when it ends.
+    /// Increases by one when the limit falls and when a measurement starts. A call from an earlier epoch does not
+    /// change the limit.
     epoch: u64,
-    /// The good answers counted towards the next growth. `reached` is true if the calls nearly used up the limit during
-    /// this count; otherwise the limit does not grow when the count is full.
+    /// The good answers counted towards the next growth. The limit grows only if `reached` is true: the calls nearly
+    /// used up the limit during this count.
     good: u32,
     reached: bool,
     window: SampleWindow,
@@ -122,8 +120,8 @@ impl AdaptiveLimit {
         Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
     }
 
-    /// Returns the end of the pause that the authority asked for; `None` if there is no pause. An end further away than
-    /// the longest pause is ignored: the clock was set back since it was stored.
+    /// Returns the end of the pause that the authority asked for. An end further away than the longest pause is
+    /// ignored: the clock was set back since it was stored.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
         let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
         self.not_before.filter(|moment| now < *moment && *moment <= latest)
@@ -190,8 +188,8 @@ impl AdaptiveLimit {
         self.reached = false;
     }
 
-    /// Counts one answer if a measurement is running. After `MEASUREMENT_MAX` answers the measurement ends, even if no
-    /// call succeeded.
+    /// Counts one answer if a measurement is running. After `MEASUREMENT_MAX` answers, successful or not, the
+    /// measurement ends.
     fn measured(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;
@@ -220,8 +218,8 @@ impl AdaptiveLimit {
         self.apply_mean(mean, peak);
     }
 
-    /// Uses a new mean response time. Under little load (`peak` is at most `UNLOADED_CALLS`) it adjusts the usual time.
-    /// Under more load it lowers the limit if it is far above the usual time.
+    /// Uses a new mean response time. With at most `UNLOADED_CALLS` calls at a time (`peak`) it adjusts the usual time.
+    /// With more it lowers the limit if it is far above the usual time.
     fn apply_mean(&mut self, mean: u64, peak: u32) {
         if peak <= UNLOADED_CALLS {
             self.usual = Some(self.usual.map_or(mean, |usual| usual.midpoint(mean)));
@@ -243,8 +241,8 @@ impl AdaptiveLimit {
     }
 }
 
-/// Returns how many concurrent calls one account may make: about seven eighths of the capacity, so that an account
-/// whose calls hang leaves room for the others. A capacity below `UNLOADED_CALLS` is not divided.
+/// Returns how many concurrent calls one account may make: about seven eighths of `capacity`, so that other accounts
+/// can call while its calls hang. Below `UNLOADED_CALLS` it may make all.
 fn share(capacity: u32) -> u32 {
     if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
 }
@@ -486,8 +484,7 @@ mod tests {
         rejects: bool,
     }
 
-    /// Makes `calls` calls to the server without a pause. Returns the lowest and the highest limit during the second
-    /// half of the calls.
+    /// Makes `calls` calls to the server. Returns the lowest and the highest limit during the second half of the calls.
     fn simulate(server: &Server, limit: &mut AdaptiveLimit, calls: u32) -> (u32, u32) {
         let mut free = vec![0_u64; server.capacity];
         let mut running = BinaryHeap::new();

@@ -59,8 +59,8 @@ impl BreakerState {
 pub struct BreakerView {
     pub operation: Operation,
     pub state: BreakerState,
-    /// The callers whose calls the breaker would reject now. While a probe is due, this is `Nobody`, because the next
-    /// call becomes the probe.
+    /// The callers whose calls the breaker would reject now. It is `Nobody` when a probe is due: the next call becomes
+    /// the probe.
     pub held: HeldCallers,
     /// True if the breaker is open for everybody, because the authority itself seems to fail.
     pub is_outage: bool,
@@ -103,8 +103,7 @@ pub(crate) struct Breaker {
 }
 
 impl Breaker {
-    /// Returns how long this call must wait, or `None` if it may be made, normally or as a probe. Does not change the
-    /// breaker.
+    /// Returns how long this call must wait, or `None` if it may be made now. Does not change the breaker.
     pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
         let open = self.open.as_ref()?;
         if open.lets_pass(origin.account) {
@@ -116,7 +115,7 @@ impl Breaker {
         open.held(self.window.has_failed(origin, now), now)
     }
 
-    /// Decides whether a call is made, becomes a probe or must wait. The caller must pass the verdict of a probe to
+    /// Decides whether a call is made, becomes a probe or must wait. The caller must pass a probe's verdict to
     /// `settle`.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
         if let Some(wait) = self.held(origin, now) {
@@ -158,14 +157,14 @@ impl Breaker {
         }
     }
 
-    /// Records that a call waited too long in the queue. If no call was answered in the last 30 s, this counts as a
-    /// failed call, so that hanging calls that fill the limit open the breaker too. Returns true if the breaker opened.
+    /// Records that a call waited too long in the queue. It counts as failed if no call was answered in the last 30 s,
+    /// so that hanging calls open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.total(now).answered == 0 && self.fail(origin, now)
     }
 
-    /// Returns true if the caller should make a liveness check now: many calls failed, but a few accounts or documents
-    /// may be the cause. Returns true at most once every 5 s.
+    /// Returns true if the caller should make a liveness check now: many calls failed, perhaps because of a few
+    /// accounts or documents. Returns true at most once every 5 s.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
             || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())
@@ -219,8 +218,7 @@ impl Breaker {
         }
     }
 
-    /// Records a failed call. Returns true if this opened the breaker. A breaker that is open for everybody does not
-    /// change.
+    /// Records a failed call. Returns true if this opened the breaker.
     fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.record_failure(origin, now);
         let has_changed = !self.is_outage() && self.judge(now);

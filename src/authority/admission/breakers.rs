@@ -1,7 +1,6 @@
 //! The breakers of one client. All calls of the client share them, so each breaker has a lock.
 //!
-//! If a call is cancelled, its permit is dropped without a verdict, and the breaker does not count the call. After a
-//! cancelled probe, another call may become the probe.
+//! A cancelled call does not count. After a cancelled probe, another call may become the probe.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -128,8 +127,8 @@ impl Drop for BreakerPermit {
     }
 }
 
-/// Derives the breaker's verdict from the result of a call. A refusal is an answer, and so is the message that the
-/// customer's access point is offline. Throttling and ambiguous answers say nothing about the authority's health.
+/// Derives the breaker's verdict from the result of a call. A refusal is an answer. Throttling and ambiguous answers
+/// say nothing about the authority's health.
 fn verdict<T>(result: &Result<T, AuthorityFailure>) -> CallVerdict {
     match result {
         Ok(_) | Err(AuthorityFailure::Refused { .. } | AuthorityFailure::NotFound { .. }) => {

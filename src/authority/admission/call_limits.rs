@@ -1,8 +1,7 @@
-//! The adaptive limits of one client, which all its calls share. For each operation there are as many slots as its
-//! limit allows, and a queue for them.
+//! The adaptive limits of one client. Each operation has as many slots as its limit allows, and a queue for them.
 //!
-//! A slot is a guard, so it becomes free whenever its call ends or its caller gives up. One account may have only about
-//! seven eighths of the slots, so that other accounts can still call if its calls hang.
+//! A slot becomes free whenever its call ends or its caller gives up. One account may have about seven eighths of the
+//! slots, so that other accounts can call while its calls hang.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -143,8 +142,8 @@ impl LimitState {
         }
     }
 
-    /// Takes a free slot, unless the account has its full share. Queued calls are not overtaken unfairly: if a slot is
-    /// free, calls are queued only because their accounts have their full share.
+    /// Takes a free slot, unless the account has its full share. No queued call is overtaken: if a slot is free, calls
+    /// are queued only because their accounts have their full share.
     fn try_acquire(&mut self, account: CallerAccount) -> bool {
         let used = self.used_by.get(&account).copied().unwrap_or_default();
         if self.used >= self.limit.capacity() || used >= self.limit.share() {
@@ -154,8 +153,7 @@ impl LimitState {
         true
     }
 
-    /// Takes a free slot for the next queued call. Returns the call's account and the sender that hands over the
-    /// slot.
+    /// Takes a free slot for the next queued call. Returns the call's account and the sender for the slot.
     fn serve_next(&mut self) -> Option<(CallerAccount, Sender<AdmissionSlot>)> {
         if self.used >= self.limit.capacity() {
             return None;
@@ -168,8 +166,7 @@ impl LimitState {
         Some(next)
     }
 
-    /// Passes the signal of an ended call to the limit. Failures of only one account do not lower the limit, which is
-    /// for all.
+    /// Passes the signal of an ended call to the limit. Failures of only one account do not lower the limit of all.
     fn settle(&mut self, account: CallerAccount, call: CallStart, signal: LoadSignal, now: Timestamp) {
         let signal = match signal {
             LoadSignal::Overloaded if self.overload_source.on_overload(account, now) => LoadSignal::Neutral,
@@ -222,8 +219,8 @@ impl Drop for AdmissionSlot {
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
         for (account, sender) in served {
-            // If the queued call was cancelled, `send` returns the slot. Dropping it here frees the slot for the next
-            // queued call.
+            // If the queued call was cancelled, `send` returns the slot. Dropping the slot frees it for the next queued
+            // call.
             drop(sender.send(self.limits.new_slot(self.operation, account)));
         }
     }
@@ -235,9 +232,8 @@ impl Drop for QueuedCall {
     }
 }
 
-/// Returns what the result of a call says about the authority's load. "Busy" counts as overload only for reads: for
-/// other calls it may also mean duplicate, and a wave of duplicates after a restart must not throttle the calls that
-/// resolve them.
+/// Returns what the result of a call says about the authority's load. "Busy" counts as overload only for reads. For
+/// other calls it may mean duplicate, and many duplicates after a restart must not lower the limit.
 fn load_signal<T>(result: &Result<T, AuthorityFailure>, took: Duration) -> LoadSignal {
     let reason = match result {
         Ok(_) => return LoadSignal::Succeeded(took),

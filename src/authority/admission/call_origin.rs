@@ -1,5 +1,4 @@
-//! The account and the document of a call. Breakers and queues treat accounts separately, so that the calls of one
-//! account cannot block another account.
+//! The account and the document of a call. The calls of one account must not block another account.
 
 use crate::domain::access::caller::Caller;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};

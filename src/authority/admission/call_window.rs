@@ -1,7 +1,7 @@
-//! The calls of one operation within the last 30 s, counted by account. Methods take the time as an argument.
+//! The calls of one operation within the last 30 s, counted by account.
 //!
-//! The failures of an IRN count as one: a document that makes the authority fail says nothing about the authority's
-//! health, however often it is sent. The others are counted separately, as repetitions.
+//! All failures of an IRN count as one, because a document that makes the authority fail says nothing about the
+//! authority's health. Further failures of the IRN are repetitions.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,8 +12,7 @@ use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
 const WINDOW_S: i64 = 30;
 /// How long a failed IRN is remembered, in seconds.
 const FAILED_FOR_S: i64 = 600;
-/// The largest number of failed IRNs that are remembered. At this limit, a failure of any other IRN counts as a
-/// repetition.
+/// How many failed IRNs are remembered. At this limit, a failure of any other IRN counts as a repetition.
 const IRNS_MAX: usize = 10_000;
 
 /// The number of calls of one account, or of all accounts.
@@ -86,8 +85,7 @@ impl CallWindow {
         self.record(origin.account, counts, now);
     }
 
-    /// Returns true if a call about this document failed in the last ten minutes and no later call about it was
-    /// answered.
+    /// Returns true if a call about this document failed in the last ten minutes and no later call was answered.
     pub(crate) fn has_failed(&self, origin: &CallOrigin, now: Timestamp) -> bool {
         let failed = origin.irn.as_ref().and_then(|irn| self.failed_irns.get(irn));
         failed.is_some_and(|failed| is_within(FAILED_FOR_S, failed.last, now.as_second()))
@@ -143,8 +141,8 @@ impl CallWindow {
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Records a failure of an IRN. Returns true if it counts as a new failure, and false if it is a repetition: a
-    /// failure of this IRN was counted in the last 30 s, or there is no room to remember the IRN.
+    /// Records a failure of an IRN. Returns false if it is a repetition: this IRN failed in the last 30 s, or there is
+    /// no room to remember it.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
@@ -159,8 +157,8 @@ impl CallWindow {
     }
 }
 
-/// Returns true if `second` is one of the last `length` seconds. A second in the future was recorded before the clock
-/// was set back, so it does not count.
+/// Returns true if `second` is one of the last `length` seconds. A second in the future does not count: the clock was
+/// set back.
 fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }

@@ -1,5 +1,5 @@
-//! Decides which calls are made, and when. Each operation has a concurrency limit that adapts to the authority, a
-//! fair queue for that limit, and a circuit breaker. The state machines are pure and take the time as an argument.
+//! Decides which calls are made, and when. Each operation has a concurrency limit that adapts to the authority, a fair
+//! queue, and a circuit breaker.
 
 pub(super) mod adaptive_limit;
 pub(super) mod breaker;

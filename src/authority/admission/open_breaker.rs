@@ -1,8 +1,7 @@
-//! An open breaker: which callers it holds back, and which call is the next probe. Methods take the time as an
-//! argument.
+//! An open breaker: which callers it holds back, and which call is the next probe.
 //!
-//! Only one regular probe runs at a time, with a pause between probes. A call about a document that failed before must
-//! wait longer to become a probe. If only few accounts failed, the other accounts make additional, earlier probes.
+//! One regular probe runs at a time, with a pause after it. If only few accounts failed, the other accounts make
+//! additional, earlier probes.
 
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// A call about a document that has already failed must wait this much longer than other calls until it may become a
-/// probe, so that calls about other documents become probes first.
+/// A call about a document that has failed must wait this much longer until it may become a probe. So calls about other
+/// documents become probes first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
@@ -102,8 +101,8 @@ impl OpenBreaker {
         }
     }
 
-    /// Records the end of a call. If it was the regular probe, schedules the next one. If it failed, its account may no
-    /// longer make early probes.
+    /// Records the end of a call. Schedules the next regular probe after a regular probe. After a failure, the account
+    /// may no longer make early probes.
     pub(crate) fn probed(
         &mut self,
         account: CallerAccount,
@@ -142,8 +141,7 @@ impl OpenBreaker {
 }
 
 impl EarlyProbes {
-    /// Starts the early probes. Returns `None` if many accounts failed: the authority is then at fault, and early
-    /// probes would only add load.
+    /// Starts the early probes. Returns `None` if many accounts failed: early probes would then only add load.
     pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }
@@ -169,8 +167,8 @@ pub(crate) fn after(moment: Timestamp, wait: Duration) -> Timestamp {
     moment.checked_add(wait).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns the time until `then`, or `None` if `then` has passed. Also returns `None` if it is more than `longest`
-/// away: the clock was then set back, and no call must wait because of that.
+/// Returns the time until `then`; `None` if `then` has passed. Also `None` if it is more than `longest` away: the clock
+/// was set back, and no call must wait for that.
 pub(crate) fn wait(now: Timestamp, then: Timestamp, longest: Duration) -> Option<Duration> {
     let wait = Duration::try_from(then.duration_since(now)).ok()?;
     (!wait.is_zero() && wait <= longest).then_some(wait)

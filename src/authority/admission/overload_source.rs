@@ -1,5 +1,4 @@
-//! Decides whether failed calls show that the authority is overloaded, or only that something is wrong with the calls
-//! of one account. Methods take the time as an argument.
+//! Decides whether failed calls show that the authority is overloaded, or only that the calls of one account fail.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -20,16 +19,16 @@ impl OverloadSource {
         self.answered.record(account, now);
     }
 
-    /// Records the overload signal of a call. Returns true if only this account is affected: others are answered and
-    /// give no such signals.
+    /// Records the overload signal of a call. Returns true if only this account gives such signals and others are
+    /// answered.
     pub(crate) fn on_overload(&mut self, account: CallerAccount, now: Timestamp) -> bool {
         self.overloaded.record(account, now);
         self.answered.has_other(account, now) && !self.overloaded.has_other(account, now)
     }
 }
 
-/// The last two different accounts that were recorded, with their times. Two are enough to tell whether any account
-/// other than a given one was recorded recently.
+/// The last two different accounts that were recorded, with their times. At least one of the two is not a given
+/// account.
 #[derive(Debug, Default)]
 struct LatestAccounts {
     latest: Option<(CallerAccount, Timestamp)>,

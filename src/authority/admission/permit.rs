@@ -1,10 +1,9 @@
 //! Admits calls: a call needs a slot under its operation's limit first, and then the permission of the operation's
 //! breaker.
 //!
-//! The breaker decides last, after the wait for the slot, so that a probe is made at once, and a call that was queued
-//! before the breaker opened is not made. Queued calls fail at once when the breaker opens or the authority asks for a
-//! long pause. A finished call reports to the breaker before it frees its slot, so that the next call sees the
-//! breaker's new state. Slots and permissions are guards: dropping them returns them.
+//! The breaker decides after the wait for the slot, so a call that was queued before the breaker opened is not made.
+//! Queued calls fail at once when the breaker opens or the authority asks for a long pause. A finished call reports to
+//! the breaker before it frees its slot, so the next call sees the breaker's new state.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -43,8 +42,7 @@ pub(crate) struct CallPermit {
 }
 
 impl CallAdmission {
-    /// Admits at most `max_concurrent` concurrent calls of each operation. A call waits for its slot at most
-    /// `wait_max`.
+    /// Admits at most `max_concurrent` calls of each operation at a time. A call waits for its slot at most `wait_max`.
     pub(crate) fn new(max_concurrent: u32, wait_max: Duration, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
             breakers: Breakers::new(clock.clone()),
@@ -121,8 +119,8 @@ impl CallAdmission {
         }
     }
 
-    /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause. Fails if more
-    /// than `PAUSE_WAITED_MAX` is left, or if the breaker holds the call back.
+    /// Returns what is left of the pause that the authority asked for. Fails if this is more than `PAUSE_WAITED_MAX`,
+    /// or if the breaker holds the call back.
     fn check(&self, operation: Operation, origin: &CallOrigin) -> Result<Option<Duration>, AuthorityFailure> {
         if let Some(retry_after) = self.breakers.held(operation, origin) {
             return Err(AuthorityFailure::BreakerOpen { retry_after });

@@ -1,10 +1,9 @@
-//! The queue for slots of one operation. The account with the fewest slots is served first. Of accounts with equally
-//! many slots, the account that was served longest ago is served first. Within an account, the oldest waiter is
-//! served first.
+//! The queue for slots of one operation. The account with the fewest slots is served first; of several, the one that
+//! was served longest ago.
 //!
-//! The queue is bounded, per account and in total, because each waiting call holds a document in memory, and a call
-//! behind too many others would time out. If the queue is full, a call of an account with few waiters displaces the
-//! newest waiter of the account with the most.
+//! The queue is bounded, per account and in total, because each waiting call holds a document in memory and may time
+//! out. If the queue is full, a call of an account with few waiters displaces the newest waiter of the account with the
+//! most.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -49,8 +48,7 @@ impl<T> WaitQueue<T> {
         self.waiting
     }
 
-    /// Adds a waiter. If the queue is full, it may displace a waiter of another account. Returns `None` if the account
-    /// already has too many waiters or no other waiter can be displaced.
+    /// Adds a waiter. In a full queue it may displace a waiter of another account. Returns `None` if it is not added.
     pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<Joined<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
         if own >= WAITING_PER_ACCOUNT_MAX {
@@ -75,8 +73,8 @@ impl<T> WaitQueue<T> {
         self.removed(account);
     }
 
-    /// Removes and returns the waiter to serve next. `slots` returns the number of slots that an account has; `None` if
-    /// it may have no more, so that its waiters are passed over.
+    /// Removes and returns the waiter to serve next. `slots` returns how many slots an account has; `None` if the
+    /// account may have no more, so that its waiters are passed over.
     pub(crate) fn next(
         &mut self,
         slots: impl Fn(CallerAccount) -> Option<u32>,

@@ -1,4 +1,4 @@
-//! The authority's key file: an RSA public key and a certificate, with which QR codes are made.
+//! The authority's key file, used to make QR codes: an RSA public key and a certificate.
 //!
 //! The file has one of two forms: a PEM block with the certificate in base64 before or after it, or JSON `{
 //! "public_key": base64 of the PEM, "certificate": base64 }`.
@@ -104,8 +104,8 @@ fn pem_form(text: &str) -> Option<(String, String)> {
     Some((text[start..end].to_owned(), format!("{}{}", &text[..start], &text[end..])))
 }
 
-/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. A block `RSA PUBLIC KEY` has no algorithm
-/// identifier, so one is added.
+/// Returns the key of a PEM block as `SubjectPublicKeyInfo` in DER. Adds the algorithm identifier to an `RSA PUBLIC
+/// KEY`.
 fn spki(pem: &str) -> Result<Vec<u8>, CryptoError> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(without_blanks(&body)).map_err(|_| CryptoError::PublicKey)?;

@@ -1,5 +1,5 @@
 //! Makes the text of a QR code: the IRN, the time and the certificate, encrypted for the authority. Random padding
-//! makes each result different, so callers make the text once and store it.
+//! makes each result different, so callers store it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,8 +16,8 @@ struct PlainText<'a> {
 }
 
 impl CryptoKeys {
-    /// Returns the text of the printed QR code: `{"irn":"<irn>.<unix seconds>","certificate":"…"}`, encrypted with RSA
-    /// PKCS#1 v1.5, in base64.
+    /// Returns the text of the QR code: `{"irn":"<irn>.<unix seconds>","certificate":"…"}`, encrypted with RSA PKCS#1
+    /// v1.5, in base64.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
         let plain = PlainText { irn: &stamped, certificate: self.certificate() };

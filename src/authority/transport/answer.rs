@@ -1,8 +1,8 @@
-//! The envelope of the authority's answers, `{ code, data, message, error: { id, handler, details, public_message,
-//! errors[] } }`, and the choice of the sentence that is shown to callers.
+//! The envelope of the authority's answers, `{ code, data, message, error }`, and the choice of the sentence that is
+//! shown to callers.
 //!
-//! The reason for a failure may be in `message`, `error` (a string), or `public_message`, `details` or `errors` of
-//! `error`.
+//! The reason for a failure may be in `message`, in `error` (a string), or in `public_message`, `details` or `errors`
+//! of `error`.
 
 use serde_json::{Map, Value, json};
 
@@ -68,7 +68,7 @@ impl AuthorityAnswer {
         is_listed || self.candidates().iter().find_map(|text| field_path_in(text)).is_some_and(is_request)
     }
 
-    /// Returns true if the answer contains no text that could be a reason.
+    /// Returns true if the answer gives no reason.
     pub(crate) fn is_wordless(&self) -> bool {
         self.candidates().is_empty()
     }

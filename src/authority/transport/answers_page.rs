@@ -1,5 +1,5 @@
-//! Checks that the table of answers in `docs/operations.md` agrees with the tables of `classify`.
-//! `EINVOICE_WRITE_DOCS=1 cargo test --lib answers_page` rewrites it.
+//! Checks that the table of answers in `docs/operations.md` agrees with `classify`. `EINVOICE_WRITE_DOCS=1 cargo test
+//! --lib answers_page` rewrites the table.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). In each table the
-//! first matching row applies.
+//! Classifies an answer, or the lack of one, by three tables (`CLASSES`, `STATUSES`, `PHRASES`). The first matching row
+//! applies.
 //!
 //! If the answer cannot be read, the call may have taken effect, even with a status such as 400.
 
@@ -61,8 +61,7 @@ pub(crate) const STATUSES: [(u16, u16, AnswerClass); 8] = [
     (400, 499, AnswerClass::Refused),
 ];
 
-/// Words that change the meaning of an answer with one of these statuses, for one operation or for all (`None`). The
-/// words are in lower case.
+/// Words, in lower case, that change the meaning of an answer with one of these statuses; for all operations if `None`.
 pub(crate) struct AnswerPhrase {
     pub(crate) words: &'static str,
     pub(crate) operation: Option<Operation>,
@@ -71,7 +70,7 @@ pub(crate) struct AnswerPhrase {
 }
 
 /// The statuses of answers such as "try again later". The authority gives them when it is busy and also for a
-/// duplicate, so they are ambiguous, unless they name a field.
+/// duplicate. An answer that names a field is neither.
 const BUSY_STATUSES: &[u16] = &[400, 422];
 const fn busy(words: &'static str) -> AnswerPhrase {
     AnswerPhrase { words, operation: None, statuses: BUSY_STATUSES, meaning: AnswerClass::Ambiguous }

@@ -1,6 +1,6 @@
-//! One HTTP exchange: sends a request and returns the response, or the cause why there is none.
+//! Sends a request and returns the response, or the cause why there is none.
 //!
-//! The cause tells whether the authority may have received the request: if so, the call may have taken effect and must
+//! The cause tells whether the authority may have received the request. If so, the call may have taken effect and must
 //! not simply be repeated.
 
 use std::error::Error as _;
@@ -25,8 +25,7 @@ pub(crate) struct RawResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends the request and reads the whole response. The client enforces its timeout itself; `timeout` is only for the
-/// text of the error.
+/// Sends the request and reads the whole response. `timeout` is only for the text of the error; the client enforces it.
 pub(crate) async fn exchange(
     request: RequestBuilder,
     timeout: Duration,
@@ -67,8 +66,8 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     }
 }
 
-/// Returns true if the TLS handshake failed. The TLS library reports this as an I/O error `InvalidData` or
-/// `UnexpectedEof`, possibly wrapped in other errors.
+/// Returns true if the TLS handshake failed. The TLS library reports this as `InvalidData` or `UnexpectedEof`, possibly
+/// wrapped in other errors.
 fn is_handshake(error: &reqwest::Error) -> bool {
     fn tells(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)

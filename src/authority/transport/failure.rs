@@ -1,4 +1,4 @@
-//! The failures of a call, distinguished by what the caller may do next.
+//! The failures of a call.
 //!
 //! `Refused` and `NotFound` are final. After `Retryable` and `Throttled` nothing has changed, so the call may be
 //! repeated. `BreakerOpen`, `RateLimited` and `QueueFull` sent no request. After `Unknown` the call may have taken
@@ -34,8 +34,7 @@ pub enum AuthorityFailure {
     /// The authority asked for fewer calls of this operation, so the call was not made. Does not count as an attempt.
     #[error("calls of this kind are held back because the authority asks to be called less often{}", again_in(Some(*.retry_after)))]
     RateLimited { retry_after: Duration },
-    /// The operation's queue was full, or the call waited too long in it. The call was not made and does not count as
-    /// an attempt.
+    /// The queue was full, or the call waited too long in it. The call was not made and does not count as an attempt.
     #[error("more calls of this kind wait than the authority bears at a time{}", again_in(Some(*.retry_after)))]
     QueueFull { retry_after: Duration },
 }
@@ -84,8 +83,7 @@ pub enum CauseKind {
 }
 
 impl AuthorityFailure {
-    /// Returns how long the caller should wait: the authority's Retry-After, or the wait that our own limits or breaker
-    /// demand.
+    /// Returns how long to wait: the authority's Retry-After, or the wait that our limits or breaker demand.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } => *retry_after,

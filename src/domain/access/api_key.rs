@@ -1,5 +1,5 @@
-//! An API key as it is stored with its account: scope, expiry and last use. The text of a key is shown once, when
-//! the key is created, and it is never stored.
+//! An API key as it is stored with its account: scope, expiry and last use. The text of a key is shown once and never
+//! stored.
 
 use std::fmt;
 use std::time::Duration;
@@ -76,8 +76,7 @@ pub struct KeyHolder {
 }
 
 impl From<SecretString> for NewKey {
-    /// Creates a key without expiry that replaces all other keys of the account at once. The new key has the
-    /// scope of the newest replaced key.
+    /// Creates a key without expiry that replaces all other keys of the account at once.
     fn from(text: SecretString) -> Self {
         Self { text, terms: KeyTerms::default() }
     }
@@ -93,8 +92,8 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns the time at which a key that is replaced at `now` stops being valid: the end of the overlap, or the
-    /// expiry of the replaced key (`had`) if that is sooner.
+    /// Returns when a key that is replaced at `now` stops being valid: at the end of the overlap, or at its own expiry
+    /// (`had`) if that is sooner.
     pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))

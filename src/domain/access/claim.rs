@@ -1,6 +1,5 @@
-//! The idempotency claim of a request. If a caller sends several requests with the same `Idempotency-Key`, only one is
-//! processed. The fingerprint of a claim shows whether a later request with this key repeats the first request or
-//! differs from it.
+//! The idempotency claim of a request: of several requests with the same `Idempotency-Key`, only one is processed. The
+//! fingerprint shows whether a later request with this key is a repetition.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,16 +19,16 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Creates the claim of a caller to a key. `request` lists the parts that define the request, such as method, path
-    /// and body. Their order matters, because the fingerprint is a hash of the list.
+    /// Creates a caller's claim to a key. `request` lists the parts that define the request, such as method, path and
+    /// body, in a fixed order.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
     }
 }
 
-/// Returns the SHA-256 of the parts. The length of each part is hashed too, so that `["ab", "c"]` and `["a", "bc"]`
-/// give different hashes.
+/// Returns the SHA-256 of the parts. Their lengths are hashed too, so `["ab", "c"]` and `["a", "bc"]` give different
+/// hashes.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

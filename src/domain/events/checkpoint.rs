@@ -37,8 +37,7 @@ pub struct Checkpoint {
     pub heads: Vec<ChainHead>,
 }
 
-/// The number and the hash of the last line of a checkpoint file. The next line has the next number and contains this
-/// hash.
+/// The number and the hash of the last line of a checkpoint file. The next line contains this hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointChain {
     pub number: u64,

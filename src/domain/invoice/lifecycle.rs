@@ -14,8 +14,8 @@ pub enum Transition {
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid. `partly_paid` is true if another part was paid before. A draft refuses the first
-    /// part, but accepts later parts.
+    /// A part of the payable is paid. `partly_paid` is true if another part was paid before; only then may a draft be
+    /// paid in part.
     PayPart { partly_paid: bool },
     /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,

@@ -30,7 +30,7 @@ pub struct Revision {
     pub note: Option<String>,
     pub customer: CustomerDetails,
     pub lines: Vec<RevisedLine>,
-    /// The reference lists that give the percent of a tax category and the digits of a currency.
+    /// Gives the percent of a tax category and the number of decimal digits of a currency.
     pub catalog: Arc<Catalog>,
 }
 

@@ -158,8 +158,7 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
     amount.zip(parts).map(drop)
 }
 
-/// Returns the received fields that have no database column, with the payment status and with defaults for absent
-/// fields.
+/// Returns the fields that have no database column. Adds the payment status, and defaults for absent fields.
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
     let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();

@@ -33,7 +33,7 @@ pub(crate) struct Validation {
     pub(crate) document: Value,
 }
 
-/// The values from the body that `read` needs to build the authority's document.
+/// The values from the body that `read` needs to build the document for the authority.
 pub(crate) struct Named {
     irn: Irn,
     category: Option<Category>,

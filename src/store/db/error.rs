@@ -44,7 +44,7 @@ const LOCK_CONFLICTS: [&str; 2] = ["55P03", "40P01"];
 /// The SQLSTATE classes which mean that PostgreSQL rolled the transaction back: integrity violation, invalid
 /// transaction state and transaction rollback.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
-/// SQLite's code for a database that another connection has locked. A longer code has it in its lowest byte.
+/// SQLite's code for a locked database. An extended result code holds this basic code in its lowest byte.
 const SQLITE_BUSY: u32 = 5;
 
 /// Returns the error code that the database reported, if it reported one.

@@ -1,4 +1,4 @@
-//! Customers of a taxpayer. A command looks for a customer by number, and then by tax number.
+//! Customers of a taxpayer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -73,8 +73,7 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     assert_eq!(answered + busy, 50_000);
     assert!(busy > 1_000 && answered >= 64, "{busy} refused, {answered} answered");
     assert!(admitted_peak <= 64, "{admitted_peak} in flight");
-    // More than the 64 commands in flight may be in memory: some have just been answered, and some not yet been
-    // refused.
+    // More than 64 commands may be in memory: some have just been answered, and some are about to be refused.
     assert!(alive_peak <= 1_000, "{alive_peak} commands in memory");
     let counters = tree.counters().snapshot();
     assert_eq!((counters.commands_refused_key, counters.commands_answered), (busy, answered));

@@ -40,8 +40,7 @@ enum TestCommand {
 
 type Ledger = Arc<Mutex<Vec<u32>>>;
 
-/// Writes the numbers of its commands to the ledger. Replies with the count of numbers that this worker has written so
-/// far.
+/// Writes the numbers of its commands to the ledger. Replies with how many numbers this worker has written.
 struct TestWorker {
     ledger: Ledger,
     panicked: Arc<Mutex<Vec<u32>>>,

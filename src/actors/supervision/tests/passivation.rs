@@ -157,8 +157,7 @@ async fn commands_that_return_unstarted_are_sent_again_and_done_exactly_once() {
     });
     let replies = futures_util::future::join_all((0..5).map(|command| registry.send(&1, command))).await;
     assert_eq!(replies, (0..5).map(Ok).collect::<Vec<_>>());
-    // There may be more than five: a sender that gets its command back may post it to the same mailbox again before it
-    // closes.
+    // There may be more than five: a command that came back may be posted again before the mailbox closes.
     assert!(tree.counters().commands_resent.get() >= 5);
     assert_eq!(admission.in_use(), 0);
     let seen = seen.lock().unwrap();

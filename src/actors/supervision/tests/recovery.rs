@@ -83,8 +83,7 @@ async fn commands_that_arrive_during_a_batch_make_one_batch() {
     };
     let (_, replies) = futures_util::future::join(slow, poison).await;
     assert!(replies.iter().all(Result::is_ok));
-    // The three commands were one batch. Commands 1 and 2 had already run when command 3 panicked, so each command ran
-    // again, alone.
+    // Commands 1 and 2 had already run when command 3 panicked in the same batch, so each command ran again, alone.
     assert_eq!(harness.written(), [0, 1, 2, 1, 2, 3]);
 }
 
