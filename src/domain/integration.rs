@@ -1,5 +1,5 @@
-//! The integration settings of a taxpayer's ERP: the authentication of a webhook request, and the format of its
-//! body. `webhook::auth` and `webhook::format` apply these settings.
+//! The integration settings of a taxpayer's ERP: how a webhook request authenticates itself, and how its body is
+//! formatted.
 
 pub mod network;
 pub mod origin;
@@ -39,15 +39,12 @@ words! {
 pub struct Integration {
     pub erp_system: Option<String>,
     pub auth: Auth,
-    /// The origin of the URL for which the credentials were set. `None` if there are no credentials, or if they
-    /// were stored by a version that did not record origins.
+    /// The origin of the URL for which the credentials were set. Credentials that an old version stored have none.
     pub origin: Option<Origin>,
     pub format: Format,
-    /// Private networks that the taxpayer's endpoint may be in, in addition to the networks that the deployment
-    /// allows.
+    /// Private networks that the endpoint may be in, in addition to those that the deployment allows.
     pub allowed_networks: Vec<AllowedNetwork>,
-    /// This number increases with each change of the settings. Code that caches data derived from the settings
-    /// compares the number to detect that the data is outdated.
+    /// Increases with each change of the settings, so that caches of derived data can detect the change.
     pub version: i64,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -65,8 +62,8 @@ pub struct IntegrationSummary {
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
-/// The authentication of a webhook request. `S` is the type of a secret: `SecretText`, or `Option<SecretText>`
-/// where a caller may leave out a secret that is already stored.
+/// The authentication of a webhook request. The type `S` of a secret is `Option<SecretText>` where a caller may leave
+/// out a stored secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {
@@ -105,8 +102,8 @@ pub struct TokenClient<S = SecretText> {
     pub authentication: ClientAuthentication,
 }
 
-/// The format of the body of a webhook request. The fields of a variant hold the names that the body needs, such as the
-/// SOAP action.
+/// The format of a webhook request's body. A variant's fields hold the names that the body needs, such as the SOAP
+/// action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Format {
@@ -127,8 +124,7 @@ pub enum Format {
 }
 
 impl Integration {
-    /// True if a request to this URL may carry the credentials: the credentials were set for the origin of the
-    /// URL, or there are no credentials.
+    /// True if a request to this URL may carry the credentials: they were set for its origin, or there are none.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
         let is_bound = || self.origin.is_some() && self.origin == Origin::of(url);
         self.auth.kind() == AuthType::None || is_bound()
@@ -270,8 +266,8 @@ impl<S> TokenClient<S> {
 }
 
 impl Auth<Option<SecretText>> {
-    /// Fills in each missing secret from the stored settings, if these have the same type and the same token
-    /// origin. If a secret is still missing, returns the names of the missing fields.
+    /// Fills in missing secrets from stored settings with the same type and token origin. Fails with the names of the
+    /// secrets that are still missing.
     pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let is_same =
             |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();
@@ -296,8 +292,8 @@ impl Auth {
         }
     }
 
-    /// Replaces the refresh token `used` by the token `given` that the server issued for it. Returns `None` if the
-    /// stored refresh token is no longer `used`, so that an old answer does not overwrite a newer token.
+    /// Replaces the refresh token `used` by `given`. Returns `None` if the stored token is no longer `used`, so that an
+    /// old answer does not overwrite a newer token.
     pub fn renewed(&self, used: &SecretText, given: &SecretText) -> Option<Self> {
         match self {
             Self::OAuth2 { client, refresh_token } if refresh_token.is_same(used) => {

@@ -1,5 +1,5 @@
-//! An invoice and the draft that it is created from. A draft has passed every rule of its form. An invoice also has an
-//! id, a stored customer and a state. In both, `extras` holds fields that are stored but never returned to callers.
+//! An invoice and the draft that it is created from. A draft has passed every rule of its form. `extras` holds fields
+//! that are stored but never returned to callers.
 
 pub mod batch;
 pub mod invoice_ref;
@@ -47,16 +47,14 @@ pub struct Invoice {
     pub authority: AuthorityState,
     pub batch_no: Option<String>,
     pub extras: Map<String, Value>,
-    /// SHA-256 of the draft, in hexadecimal. It shows whether a create request with the same invoice number is
-    /// a repetition or has other content.
+    /// SHA-256 of the draft. It shows whether a create request with the same invoice number is a repetition.
     pub content_digest: String,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub edited_at: Option<Timestamp>,
 }
 
-/// The state of the invoice at the authority. The QR code is provisional while `signed` is false, and final
-/// afterwards.
+/// The state of the invoice at the authority. The QR code is provisional until `signed` is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorityState {
     pub status: AuthorityStatus,
@@ -94,8 +92,8 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Draft {
     pub invoice_no: String,
-    /// The IRN that the caller sent with Create Invoice (Full). If it is `None`, the IRN is built from the invoice
-    /// number, the service id and the date.
+    /// The IRN that the caller sent. If it is `None`, the IRN is built from the invoice number, the service id and the
+    /// date.
     pub irn: Option<Irn>,
     pub category: Category,
     pub invoice_type: String,
@@ -112,8 +110,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Returns the SHA-256 over all fields of the draft, in hexadecimal. `batch_no` is left out, so that an invoice
-    /// keeps its digest when it is sent again in another batch.
+    /// Returns the SHA-256 over all fields except `batch_no`, so that an invoice in another batch keeps its digest.
     pub fn digest(&self) -> String {
         // Serialization cannot fail: a draft holds only text, numbers, lists and maps with text keys.
         digest::of_document(&serde_json::to_value(self).unwrap_or_default())
@@ -168,8 +165,7 @@ impl Invoice {
         Ok(self)
     }
 
-    /// Applies a payment change. A full payment also moves the workflow status. Returns the invoice and the
-    /// posting for the payment ledger.
+    /// Applies a payment change. A full payment also moves the workflow status. Returns the posting for the ledger too.
     pub fn paid(self, notice: PaymentChange, now: Timestamp) -> Result<(Self, Posting), Refusal> {
         let step = match notice {
             PaymentChange::Pending | PaymentChange::Rejected => Transition::NotePayment,
@@ -182,13 +178,12 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records that the pipeline reached a stage. If a later stage was recorded before, the status keeps that later
-    /// stage: a report, for example, can come before the submission.
+    /// Records that the pipeline reached a stage. If a later stage was recorded before, the status keeps it: a report
+    /// can come before the submission.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));
-        // Keep the status that is further along: a receipt, for example, can arrive before the response to the
-        // transmission.
+        // Keep the status that is further along: a receipt can arrive before the response to the transmission.
         if status.progress() >= invoice.authority.status.progress() {
             invoice.authority.status = status;
         }

@@ -1,5 +1,5 @@
-//! Exact amounts. JSON numbers are parsed from their digits and never pass through a float. A value out of range
-//! is refused, and no value is rounded silently. Only `round_half_up` rounds.
+//! Exact amounts. JSON numbers are parsed from their digits and never pass through a float. Only `round_half_up`
+//! rounds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -102,8 +102,7 @@ impl Amount {
     }
 }
 
-/// Drops zeros at the end of a fraction that has more digits than allowed, since they do not change the value. A
-/// fraction within the limit keeps its zeros, as the caller sent them.
+/// Drops zeros at the end of a fraction that is longer than allowed. Other fractions keep their zeros, as sent.
 fn without_idle_zeros(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((_, fraction)) if fraction.len() > FRACTION_DIGITS_MAX as usize => {
@@ -123,8 +122,7 @@ fn exact(digits: &str) -> Result<Decimal, AmountFault> {
     })
 }
 
-/// Tells whether the text has too many digits or is not a number. The library `rust_decimal` reports the same error
-/// for both.
+/// Tells whether the text has too many digits or is no number: `rust_decimal` reports the same error for both.
 fn refuse_text(digits: &str) -> AmountFault {
     let unsigned = digits.trim_start_matches('-');
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -166,8 +164,7 @@ impl fmt::Display for Amount {
 impl FromStr for Amount {
     type Err = AmountFault;
 
-    /// Parses the output of `Display`. The limits of `Amount::parse` on the number of digits do not apply here,
-    /// because a sum can have more digits than an amount that a caller may send.
+    /// Parses the output of `Display`. A sum may have more digits than `Amount::parse` accepts from a caller.
     fn from_str(text: &str) -> Result<Self, AmountFault> {
         exact(text).map(Self)
     }

@@ -1,10 +1,9 @@
-//! Outages of the authority. One outage covers all operations, and all replicas of this service that observe it.
-//! An outage starts when the first breaker opens. It ends when each affected operation has been answered again and
-//! no operation has failed for a while. A restart closes all breakers, but it does not end an outage.
+//! Outages of the authority. One outage covers all operations, and all replicas of this service. An outage starts when
+//! the first breaker opens. It ends when each affected operation has been answered again and no operation has failed
+//! for a while.
 //!
-//! Observations carry timestamps, and the latest observation of each operation counts. The result therefore does
-//! not depend on which replica observes, on how often it observes, or on how long the replica runs. Failures
-//! before the end of the last outage do not start a new outage.
+//! Observations carry timestamps, and the latest observation of each operation counts. So it does not matter which
+//! replica observes, and how often.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -14,14 +13,13 @@ use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 
-/// The authority is probed if an affected operation has had no call for this long. The probe can come sooner once
-/// another affected operation has recovered (see `patience`).
+/// The authority is probed if an affected operation has had no call for this long; sooner once another affected
+/// operation has recovered (see `patience`).
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// The clocks of two replicas are assumed to differ by less than this. If a timestamp is further in the future, a
-/// clock was set back after it was recorded.
+/// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
+/// back.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// Failed notifications are retried for this long after the start or the end of the outage. A later notification
-/// would be useless.
+/// Failed notifications are retried for this long after the outage started or ended. A later one would be useless.
 const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 words! {
@@ -56,8 +54,8 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops the times of calls that are in the future. They were recorded before the clock was set back, so their
-    /// real time is unknown. Sets `held_since` to `now` if it is in the future.
+    /// Drops the times of calls that are in the future, because they were recorded before the clock was set back. A
+    /// `held_since` in the future becomes `now`.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -68,8 +66,7 @@ impl OperationCalls {
     }
 
     /// Returns the state of the operation; `None` if there was no call. An operation with a failed call is failing,
-    /// unless its breaker is closed and a call has succeeded since or less than `quiet` ago: a single failure is no
-    /// sign of an outage.
+    /// unless its breaker is closed and a call succeeded after the failure or within the last `quiet`.
     fn word(&self, now: Timestamp, quiet: SignedDuration) -> Option<OperationHealth> {
         let Some(failed) = self.failed_at else { return self.answered_at.map(OperationHealth::Answering) };
         let answered =
@@ -80,8 +77,7 @@ impl OperationCalls {
         }
     }
 
-    /// If the breaker is open and a call has failed since the last outage ended at `end`, returns the time at which
-    /// the breaker opened, and the operation.
+    /// Returns when the breaker opened, and the operation, if a call has failed since the last outage ended at `end`.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
         let (held_since, failed_at) = (self.held_since?, self.failed_at?);
         let affected =
@@ -176,8 +172,7 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Returns the open outage, updated by this observation. If none is open, returns a new outage if a breaker has
-    /// opened, and `None` if not.
+    /// Returns the open outage, updated by this observation, or a new outage if a breaker has opened.
     pub fn at(&self, last: Option<&Outage>) -> Option<Outage> {
         match last {
             Some(outage) if outage.is_open() => {
@@ -190,8 +185,8 @@ impl Observation<'_> {
         }
     }
 
-    /// True if the authority must be probed: affected operations have not recovered, and none of these operations has
-    /// had a recent call that could show whether it works again.
+    /// True if the authority must be probed: affected operations have not recovered, and none had a recent call that
+    /// could show whether it works again.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -238,8 +233,8 @@ impl Observation<'_> {
         outage
     }
 
-    /// Returns how long an operation may go without calls before the authority is probed. This is at most `quiet` once
-    /// one affected operation has recovered, so that a rarely used operation does not keep the outage open.
+    /// Returns how long an operation may go without calls before the authority is probed: at most `quiet` once another
+    /// affected operation has recovered, so that a rarely used operation does not keep the outage open.
     fn patience(&self, outage: &Outage) -> SignedDuration {
         let is_back = outage.affected.iter().any(|one| one.answered_at.is_some());
         if is_back { self.quiet.min(SILENT_FOR) } else { SILENT_FOR }
@@ -248,8 +243,8 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // A failure in the future was recorded before the clock was set back. `abs` makes a failure in the far future
-        // count as old, so that it does not keep the outage open.
+        // A failure in the future was recorded before the clock was set back. `abs` makes one in the far future count
+        // as old, so that it does not keep the outage open.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -263,8 +258,8 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Replaces each timestamp in the future with `now`. Such a timestamp was recorded before the clock was set back,
-    /// and it could delay the end of the outage.
+    /// Replaces each timestamp in the future with `now`: it was recorded before the clock was set back, and could delay
+    /// the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {
@@ -308,8 +303,8 @@ impl Outage {
         Some(OutageNotice { outage: self.id, edge, data })
     }
 
-    /// Records that a batch of taxpayers was notified. After the last batch, starts over with all taxpayers if one was
-    /// missed and the outage started or ended less than `NOTIFY_FOR` ago. If not, starts the notifications of the end.
+    /// Records that a batch of taxpayers was notified. After the last batch, starts over if a taxpayer was missed and
+    /// `NOTIFY_FOR` has not passed; otherwise goes on with the notifications of the end.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

@@ -1,6 +1,5 @@
-//! Customers and taxpayers. A customer belongs to one taxpayer. The customer of an invoice is looked up by customer
-//! number, and then by tax number. The stored data of the customer is used as it is; only a missing tax number is
-//! filled in from the invoice (spec.md, "Update Invoice").
+//! Customers and taxpayers. The customer of an invoice is looked up by customer number, and then by tax number. The
+//! stored data of the customer is used; only a missing tax number is filled in from the invoice.
 
 pub mod email;
 pub mod normal_form;
@@ -62,8 +61,8 @@ impl Customer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvoiceCustomer {
     pub id: CustomerId,
-    /// The customer number that the caller sent with this invoice. It can differ from the stored customer's number if
-    /// the customer was found by tax number.
+    /// The customer number sent with this invoice. It can differ from the stored number of a customer found by tax
+    /// number.
     pub external_customer_no: String,
     pub name: String,
     pub tin: Option<String>,
@@ -89,8 +88,7 @@ pub struct Taxpayer {
     pub updated_at: Timestamp,
 }
 
-/// The location of a taxpayer's business. A new taxpayer has no location, since Create Taxpayer does not ask for
-/// it.
+/// The location of a taxpayer's business. Create Taxpayer does not ask for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BusinessLocation {
     pub city: Option<String>,
@@ -99,8 +97,8 @@ pub struct BusinessLocation {
 }
 
 impl Taxpayer {
-    /// Checks that the taxpayer may create invoices: the subscription is active, the profile is complete, and the
-    /// taxpayer is verified if the policy requires it.
+    /// Checks that the subscription is active, the profile is complete, and the taxpayer is verified if the policy
+    /// requires it.
     pub fn may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {
             return Err(Refusal::SubscriptionInactive);
@@ -134,8 +132,7 @@ impl Taxpayer {
         .collect()
     }
 
-    /// Returns the API names of the fields that a complete business profile needs and that this profile lacks
-    /// (spec.md, "Taxpayer API").
+    /// Returns the API names of the fields that a complete profile needs and this one lacks (spec.md, "Taxpayer API").
     pub fn missing_profile_fields(&self) -> Vec<&'static str> {
         let absent = |field: &Option<String>| field.as_deref().is_none_or(str::is_empty);
         [

@@ -1,5 +1,5 @@
-//! Payments of an invoice. Each call that reports a payment adds one posting to the payment ledger. The total that
-//! was paid never exceeds the payable amount, and postings are never removed (docs/contract.md, "Payments").
+//! Payments of an invoice. Each call that reports a payment adds one posting to the payment ledger, which only grows.
+//! The total that was paid never exceeds the payable.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -94,8 +94,8 @@ impl Payment {
         }
     }
 
-    /// Returns the payment after the payable changed. The paid amount stays, so a full payment can become partial.
-    /// Fails if the new payable is below the paid amount.
+    /// Returns the payment with a new payable. A full payment can become partial. Fails if `payable` is below the paid
+    /// amount.
     pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(

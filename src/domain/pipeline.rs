@@ -1,5 +1,5 @@
-//! The plan of the authority pipeline: the steps of each operation, the effect of each step on the invoice, and
-//! the states of a run. The module `run` has the transitions of a run.
+//! The plan of the authority pipeline: the steps of each operation, the effect of each step on the invoice, and the
+//! states of a run.
 
 pub mod deadline;
 pub mod operator_action;
@@ -41,8 +41,8 @@ words! {
 }
 
 words! {
-    /// The state of a run. `Succeeded`, `Refused` and `Cancelled` are final until a caller requests the same
-    /// operation again or an operator retries the run.
+    /// The state of a run. `Succeeded`, `Refused` and `Cancelled` are final until a caller repeats the request or an
+    /// operator retries.
     RunState {
         Running = "running",
         Waiting = "waiting",
@@ -73,8 +73,8 @@ impl Operation {
         }
     }
 
-    /// True if the operation can be requested again after it succeeded. Only a payment update can: a payment that was
-    /// reported as paid can later be rejected. Every other operation succeeds only once for an IRN.
+    /// True if the operation can be requested again after it succeeded. A payment update can: a payment that was
+    /// reported as paid can later be rejected.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }

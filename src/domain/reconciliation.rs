@@ -189,8 +189,7 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
 }
 
 impl LocalRecord {
-    /// Collects our records of one IRN; `None` if there are none. For a paused run, the function `is_held` tells
-    /// whether an operator paused it.
+    /// Collects our records of one IRN; `None` if there are none. `is_held` tells whether an operator paused a run.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
         let standing = |run: &Run| RunSnapshot {
@@ -295,8 +294,8 @@ impl LocalRecord {
         Some(Difference { kind, repair })
     }
 
-    /// Returns the repair that records a transmission reported by the authority. Returns `None` if there is no invoice
-    /// or run to record it in, because then every reconciliation would repeat the repair.
+    /// Returns the repair that records a transmission reported by the authority. Returns `None` without an invoice or
+    /// run to record it in: every reconciliation would repeat the repair.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();
@@ -337,8 +336,7 @@ fn declared(run: &Run) -> PaymentStatus {
     status.unwrap_or(PaymentStatus::Pending)
 }
 
-/// Returns the rank of a payment status: the further the payment has come, the higher. `Paid` and `Rejected` have the
-/// same rank, because neither comes before the other.
+/// Returns the rank of a payment status. `Paid` and `Rejected` have the same, because neither comes before the other.
 fn progress(status: PaymentStatus) -> u8 {
     match status {
         PaymentStatus::Pending => 0,

@@ -1,5 +1,5 @@
-//! An invoice that a supplier sent to one of our taxpayers. It is stored by IRN in the taxpayer's inbox. Only the
-//! IRN, the supplier and the buyer are read from the document; other parts are not interpreted.
+//! An invoice that a supplier sent to one of our taxpayers. It is stored by IRN in the taxpayer's inbox. Only the IRN,
+//! the supplier and the buyer are read from the document.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 
-/// The maximum number of characters in an IRN: 255 for the invoice number, 8 for the service id, 8 for the date, and 2
-/// hyphens.
+/// The longest IRN in characters: 255 for the invoice number, 8 for the service id, 8 for the date, and 2 hyphens.
 const IRN_CHARS_MAX: usize = 273;
 /// The maximum number of characters that are kept of a name or tax number in a document.
 const PARTY_CHARS_MAX: usize = 255;
@@ -45,8 +44,7 @@ pub struct OtherInvoice {
 }
 
 impl SupplierDocument {
-    /// Parses the document that the authority returned for the IRN `asked`. Fails if the document does not have
-    /// this IRN.
+    /// Parses the document that the authority returned for the IRN `asked`. Fails if the document has another IRN.
     pub fn of(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
         let named = document.get("irn").and_then(Value::as_str).and_then(readable_irn);
         let irn = named.filter(|irn| irn.key() == asked.key());
@@ -84,8 +82,7 @@ pub fn readable_irn(text: &str) -> Option<Irn> {
     fits.then(|| Irn::parse(text).ok())?
 }
 
-/// Returns a text field of a party, trimmed, without control characters and cut to `PARTY_CHARS_MAX`; `None` if it
-/// is blank or absent.
+/// Returns a text field of a party, trimmed and cut to `PARTY_CHARS_MAX`; `None` if it is blank or absent.
 fn text(document: &Value, party: &str, name: &str) -> Option<String> {
     let sent = document.get(party)?.get(name)?.as_str()?;
     let line: String = sent.chars().filter(|letter| !letter.is_control()).take(PARTY_CHARS_MAX).collect();

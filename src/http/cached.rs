@@ -1,5 +1,5 @@
 //! A cached value with a lifetime. If several callers need a new value at the same time, one of them loads it and the
-//! other callers wait for the result.
+//! others wait.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,5 @@
 //! One entry of the table of endpoints: a path with its handlers, its policy and its documentation. A method without a
-//! handler is refused with 405 and `Allow`. Every handler needs documentation to compile, except those of pages for
-//! people.
+//! handler gets 405 and `Allow`.
 
 use std::rc::Rc;
 
@@ -174,8 +173,8 @@ impl Path {
         })
     }
 
-    /// Returns the sort key of the path. A fixed segment sorts before a parameter, so that `/invoices/full` is matched
-    /// before `/invoices/{id}`.
+    /// Returns the sort key of the path. A fixed segment sorts before a parameter: `/invoices/full` before
+    /// `/invoices/{id}`.
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }

@@ -1,6 +1,5 @@
 //! Readiness: the process is ready if the database accepts a write and no actor has given up. If the authority is
-//! unreachable or single actors are stuck, the process is only degraded, since it still accepts invoices. Results are
-//! cached for a few seconds, so that readiness probes are cheap.
+//! unreachable or single actors are stuck, the process is only degraded. Results are cached for a few seconds.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -20,7 +19,7 @@ const DATABASE_WAIT: Duration = Duration::from_secs(6);
 /// Timeout of the authority probe.
 const AUTHORITY_WAIT: Duration = Duration::from_secs(1);
 /// The process is not ready if at least this many taxpayers' actors, and at least half of the active ones, are stuck. A
-/// few stuck actors may be due to the data of their taxpayers, but if so many are stuck, the process is at fault.
+/// few stuck actors may be due to the data of their taxpayers.
 const STUCK_MAX: usize = 8;
 
 /// The cached results of the probes of the database and of the authority.

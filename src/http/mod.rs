@@ -60,8 +60,7 @@ pub use middleware::request_context::request_context;
 use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
 
-/// The endpoints, grouped by the parts of the API. Each part lists its own endpoints with handler, policy and
-/// documentation.
+/// The endpoints, grouped by the parts of the API.
 #[rustfmt::skip]
 fn parts() -> [Part; 5] {
     let part = |name, purpose, endpoints| Part { name, purpose, endpoints };

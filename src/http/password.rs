@@ -1,5 +1,5 @@
-//! Password hashes: Argon2id in the PHC string format, which includes the cost. Hashing is expensive on purpose, so
-//! the number of running and waiting hashes is limited. The default password of the deployment is hashed only once.
+//! Password hashes: Argon2id in the PHC string format. Hashing is expensive on purpose, so the number of running and
+//! waiting hashes is limited. The deployment's default password is hashed only once.
 
 use argon2::Argon2;
 use argon2::password_hash::{Error, PasswordHasher};
@@ -37,8 +37,8 @@ impl Passwords {
         Self { default, default_hash: OnceCell::new(), admitted, working }
     }
 
-    /// Hashes a password on a blocking thread. Without a password, returns the hash of the deployment's default
-    /// password, which must be changed. If too many hashes wait already, the error asks the caller to retry.
+    /// Hashes a password on a blocking thread. Without a password, returns the hash of the default password, which must
+    /// be changed. If too many hashes wait, the error asks the caller to retry.
     pub(crate) async fn keep(&self, password: Option<SecretString>) -> Result<KeptPassword, ApiError> {
         let Some(password) = password else {
             let hash = self.default_hash.get_or_try_init(|| self.hashed(self.default.clone())).await?;
@@ -62,8 +62,7 @@ impl Passwords {
     }
 }
 
-/// Hashes a password at the library's default cost (19 MiB, two passes), which OWASP recommends. This takes about 20
-/// ms.
+/// Hashes a password at the cost that OWASP recommends (19 MiB, two passes; about 20 ms).
 pub(crate) fn hash(password: &SecretString) -> Result<String, Error> {
     let hash = Argon2::default().hash_password(password.expose_secret().as_bytes())?;
     Ok(hash.to_string())

@@ -1,6 +1,6 @@
-//! Calls every path of the endpoint table with every kind of key, on objects of another tenant. A key without the
-//! right to a path must be refused with the path's error, and no key may read or change another tenant's data. The
-//! cases are generated from the table, so they include every new path. A path that no rule covers fails the test.
+//! Calls every path of the endpoint table with every kind of key, on objects of another tenant. A key without the right
+//! to a path must be refused, and no key may read or change another tenant's data. A path that no rule covers fails the
+//! test.
 
 use actix_web::App;
 use actix_web::dev::{Service, ServiceResponse};
@@ -207,8 +207,7 @@ impl Foreign {
             .any(|name| pattern.contains(name))
     }
 
-    /// Checks that the other tenant can read its own objects. Without this check, an object that does not exist would
-    /// look like an object that is hidden.
+    /// Checks that the other tenant can read its own objects. Otherwise a missing object would look like a hidden one.
     async fn is_seen_by_itself(&self, ask: &impl AsyncFn(Asked) -> Seen) {
         for (path, key) in [
             (format!("{INVOICES}/{}", self.invoice), self.taxpayer_key.as_str()),
@@ -236,8 +235,7 @@ impl Foreign {
     }
 }
 
-/// Describes a response that is wrong: its status breaks the path's rule for this key, or it shows data of the other
-/// tenant to a key that is not an operator's.
+/// Describes a response that is wrong: it breaks the path's rule for this key, or it shows data of the other tenant.
 fn fault(path: &Path, method: &Method, key: &Key, seen: &Seen) -> Option<String> {
     let pattern = path.pattern;
     let rule = rule(pattern);
@@ -315,7 +313,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let (mut faults, mut count) = (Vec::new(), 0);
         for key in keys(&test_app, &ask).await {
             for path in table() {
-                // An operator's key may change the data of every tenant, so on operators' paths it is tested only with
+                // An operator's key may change the data of every tenant, so operators' paths are tested only with
                 // reads.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
                 for method in path.allowed.iter().filter(|method| !is_theirs || READS.contains(method)) {

@@ -1,5 +1,4 @@
-//! The state that all handlers share: the handles of the store, the actors and the authority, and the settings of the
-//! API. Each process has one such state.
+//! The state that all handlers of a process share: the store, the actors, the authority, and the settings of the API.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,22 +83,20 @@ pub struct ApiSettings {
     pub notification_token: SecretString,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
-    /// The address of the separate listener for `/ops` and `/metrics`; `None` if there is no such listener
-    /// (setting `http.ops_bind`).
+    /// The address of the separate listener for `/ops` and `/metrics`, if any (setting `http.ops_bind`).
     pub ops_address: Option<SocketAddr>,
     /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).
     pub trusted_proxies: TrustedProxies,
 }
 
 impl ApiState {
-    /// Returns the present day in UTC or in the authority's time zone, whichever is later. A date counts
-    /// as future only if it is after this day.
+    /// Returns the present day in UTC or in the authority's time zone, whichever is later. Only a later date is in the
+    /// future.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }
 
-    /// Returns the policy for this taxpayer's webhook URLs. It allows the networks of the deployment and those of the
-    /// taxpayer.
+    /// Returns the policy for this taxpayer's webhook URLs: the networks of the deployment and those of the taxpayer.
     pub(crate) async fn urls_of(&self, taxpayer: TaxpayerId) -> Result<AddressPolicy, StoreError> {
         let own = integrations::networks_owned_by(self.store.reader(), taxpayer).await?;
         Ok(self.webhook_urls.with(&own))

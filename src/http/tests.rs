@@ -159,8 +159,8 @@ async fn of_two_keys_none_is_taken() {
     }
 }
 
-/// All test requests arrive at 127.0.0.1:8080. The apps differ in the listener for operators: it has another address,
-/// it has this address, or there is none.
+/// All test requests arrive at 127.0.0.1:8080. The listener for operators has another address, this address, or does
+/// not exist.
 #[actix_web::test]
 async fn operators_paths_answer_on_their_listener_alone() {
     let elsewhere = start_app_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;

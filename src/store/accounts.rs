@@ -1,5 +1,4 @@
-//! Accounts: integrators, who act for taxpayers, and operators, who run the service. Taxpayers and API keys
-//! have submodules of their own.
+//! Accounts: integrators, who act for taxpayers, and operators, who run the service.
 
 pub mod api_key_row;
 pub mod contact_row;
@@ -23,8 +22,7 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
-/// Adds an integrator with its first key. Only the command line does this, and the first start, which adds demo
-/// accounts.
+/// Adds an integrator with its first key, for the command line and for the demo accounts.
 pub async fn add_integrator(
     store: &Store,
     name: &str,
@@ -88,8 +86,7 @@ impl KeyChange {
     }
 }
 
-/// Adds a new key to an integrator or an operator and records this in the audit trail. Returns `None` if the
-/// account does not exist.
+/// Adds a new key to an integrator or an operator. Returns `None` if the account does not exist.
 pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Result<Option<()>, StoreError> {
     let tx = store.begin().await?;
     if !lock(&tx, change.owner).await? {
@@ -102,9 +99,8 @@ pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Resul
     Ok(Some(()))
 }
 
-/// Revokes all keys of an integrator or an operator and records this in the audit trail. With
-/// `includes_taxpayers` it also revokes the keys of the taxpayers that the integrator onboarded. Returns `None`
-/// if the account does not exist.
+/// Revokes all keys of an integrator or an operator; with `includes_taxpayers` also those of the integrator's
+/// taxpayers. Returns `None` if the account does not exist.
 pub async fn revoke_keys(
     store: &Store,
     change: KeyChange,

@@ -1,5 +1,4 @@
-//! The event log. Events are appended in the transaction of the change that they report, and read in the order
-//! of their sequence. There is one log for each taxpayer, without gaps.
+//! The event log of each taxpayer, without gaps. Events are appended in the transaction of the change that they report.
 
 pub mod checkpoint_file;
 pub mod event_row;
@@ -38,8 +37,7 @@ pub async fn head(connection: &impl ConnectionTrait, taxpayer: TaxpayerId) -> Re
     Ok(last.map_or_else(LogHead::default, |event| LogHead { sequence: event.sequence, hash: event.hash }))
 }
 
-/// Returns the sequence and the hash of the last event of each taxpayer's log. Taxpayers without events are
-/// left out.
+/// Returns the sequence and the hash of the last event of each log. Taxpayers without events are left out.
 pub async fn heads(
     connection: &impl ConnectionTrait,
     taxpayers: &[TaxpayerId],
@@ -50,8 +48,7 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// Loads, for each chain head in `wanted`, the stored hash of the event with that sequence. Taxpayers without that
-/// event are left out.
+/// Loads the stored hash of the event with the sequence of each chain head in `wanted`. Missing events are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -107,8 +104,8 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Loads one page of the feed: up to `limit` events after a sequence, fewer if the events are large. Also returns
-/// whether there are more events.
+/// Loads one page of the feed: up to `limit` events after a sequence, fewer if they are large. Also returns whether
+/// there are more.
 pub async fn part_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -131,8 +128,7 @@ pub async fn part_owned_by(
     Ok((events, wanted < sizes.len()))
 }
 
-/// Returns how many of the first events fit on one page. At least one, because otherwise a reader could never get past
-/// an event that is larger than a page.
+/// Returns how many of the first events fit on one page; at least one, so that no reader stops at a large event.
 fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     let sums = sizes.scan(0_i64, |sum, size| {
         *sum = sum.saturating_add(size);
@@ -142,8 +138,8 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position in the log to a sequence. A time becomes the sequence of the first event at or after this time,
-/// or `i64::MAX` if there is no such event.
+/// Converts a position in the log to a sequence. A time becomes the sequence of the first event at or after it, or
+/// `i64::MAX`.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -170,8 +166,8 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns those IRNs of `spellings` that have an event of this kind. The comparison is exact, so the caller must list
-/// every spelling of an IRN that may be stored.
+/// Returns those IRNs of `spellings` that have an event of this kind. List every spelling, because the comparison is
+/// exact.
 pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,
@@ -194,8 +190,7 @@ pub async fn irns_with(
     Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// True if one of these commands has written an event, which shows that its commit happened although the answer was
-/// lost.
+/// True if one of these commands has written an event: its commit happened although the answer was lost.
 pub async fn any_of_commands(
     tx: &Transaction,
     taxpayer: TaxpayerId,

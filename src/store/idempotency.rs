@@ -1,6 +1,6 @@
 //! Idempotency keys of processed requests. A key is stored in the same transaction as the request's change, so a
-//! request that crashed leaves no key. Of two requests with the same key, the table's primary key lets only the first
-//! store it. An expired row counts as absent.
+//! request that crashed leaves no key. The table's primary key admits one request with a key. An expired row counts as
+//! absent.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -125,8 +125,7 @@ fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     })
 }
 
-/// Stores the key of a request that needed no command of a taxpayer. Does nothing if another request has already
-/// stored this key.
+/// Stores the key of a request that needed no command of a taxpayer, unless the key is stored already.
 pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[&entry], now).await {
@@ -136,8 +135,7 @@ pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Resul
     }
 }
 
-/// True if one of these commands stored one of the claimed keys, which shows that its commit happened although the
-/// answer was lost.
+/// True if one of these commands stored one of the claimed keys: its commit happened although the answer was lost.
 pub(crate) async fn any_of_commands(
     tx: &Transaction,
     claims: &[&IdempotencyClaim],

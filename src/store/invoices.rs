@@ -34,8 +34,7 @@ pub struct InvoiceNames {
 }
 
 impl InvoiceNames {
-    /// Adds an identifier that a request gives as `unique_no`. Returns `None` if the text cannot be an identifier of
-    /// this kind.
+    /// Adds an identifier that a request gives as `unique_no`. Returns `None` if the text is not of this kind.
     pub fn add(&mut self, kind: UniqueNoType, text: &str) -> Option<()> {
         match kind {
             UniqueNoType::PortalId => self.ids.push(text.parse().ok()?),

@@ -14,8 +14,7 @@ use crate::store::db::vault::{KEY_LEN, Vault};
 
 static SKIPPED: Once = Once::new();
 
-/// A database for one test. Dropping this value removes the SQLite file; a PostgreSQL database stays on its
-/// server.
+/// A database for one test. Dropping it removes the SQLite file; a PostgreSQL database stays.
 pub(crate) struct TestStore {
     pub(crate) store: Store,
     pub(crate) url: String,

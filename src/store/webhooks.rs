@@ -1,5 +1,4 @@
-//! Webhook endpoints and their signing secrets. Secrets are stored sealed and opened only to sign a delivery.
-//! The submodules hold deliveries, replays and ERP integrations.
+//! Webhook endpoints and their signing secrets, which are stored sealed and opened only to sign a delivery.
 
 pub mod attempt_row;
 pub mod crashed_deliveries;
@@ -35,8 +34,7 @@ use crate::store::db::sql::{Aliased, Join, SqlOnce};
 use crate::store::db::vault::Vault;
 use crate::store::webhooks::webhook_row::{Column, Entity, Model};
 
-/// The maximum number of replaced secrets that still sign. Each adds a signature to a request header, whose size is
-/// limited.
+/// How many replaced secrets still sign. Each adds a signature to a request header, whose size is limited.
 const OVERLAPPING_MAX: usize = 10;
 
 pub async fn owned_by(
@@ -163,8 +161,7 @@ pub async fn set_failure_streak(
     Ok(())
 }
 
-/// Writes the current state of an endpoint. A new endpoint gets `first_secret`. Enabling an endpoint clears its
-/// failure streak.
+/// Writes the state of an endpoint. A new endpoint gets `first_secret`. Enabling an endpoint clears its failure streak.
 pub async fn save(
     store: &Store,
     tx: &Transaction,
@@ -219,8 +216,7 @@ fn previous(row: &Model, now: Timestamp) -> Result<Vec<ReplacedSecret>, StoreErr
     Ok(previous)
 }
 
-/// Seals each replaced secret in `list` again with the current key. Returns `None` if all are sealed with this key
-/// already.
+/// Seals each replaced secret again with the current key. Returns `None` if all are sealed with it already.
 pub(super) fn reseal_previous(
     vault: &Vault,
     taxpayer: &str,
@@ -247,8 +243,7 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. Secrets that were replaced earlier sign no longer than they would
-/// have.
+/// Replaces the signing secret and the public key. Earlier replaced secrets still expire when they would have.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

@@ -136,8 +136,8 @@ impl AttemptOutcome {
         Some(sentence)
     }
 
-    /// Derives the outcome from a response. `aborts` is true if a header asks us not to send the message again; after a
-    /// 2xx this does not matter, because the receiver has accepted the message.
+    /// Derives the outcome from a response. `aborts` is true if a header asks us not to send the message again; it has
+    /// no effect after a 2xx.
     pub(super) fn from_response(status: u16, aborts: bool) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -164,8 +164,8 @@ impl AttemptOutcome {
     }
 }
 
-/// Returns true if the error comes from TLS, which reports a fault as `InvalidData` and a cut handshake as
-/// `UnexpectedEof`. The error may be inside another `io::Error`, so `get_ref` is followed.
+/// Returns true if the error comes from TLS: `InvalidData`, or `UnexpectedEof` in a handshake, perhaps inside another
+/// `io::Error`.
 fn is_tls_fault(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)

@@ -1,5 +1,4 @@
-//! Explains to the owner of a dead letter why the delivery was given up and how to fix it. A failure that this version
-//! of the program does not know is shown by its name alone.
+//! Explains to the owner of a dead letter why the delivery was given up and how to fix it.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guidance {

@@ -1,5 +1,5 @@
-//! The retry schedule (`webhooks.retry_schedule_s`): the delay before each attempt. A delivery becomes a dead letter if
-//! its last attempt fails.
+//! The retry schedule (`webhooks.retry_schedule_s`): the delay before each attempt. After the last attempt a delivery
+//! is a dead letter.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -25,8 +25,8 @@ impl RetrySchedule {
         Cow::Owned(Self(delays.collect()))
     }
 
-    /// Returns the delay before the next attempt, or `None` if no attempt is left. `jitter`, a random u32, lengthens
-    /// the delay by up to a tenth. If `retry_after` (at most 24 h) is longer, it is used instead.
+    /// Returns the delay before the next attempt, or `None` if no attempt is left. The random number `jitter` lengthens
+    /// it by up to a tenth. A longer `retry_after` (at most 24 h) is used instead.
     pub fn next(&self, attempts_made: usize, retry_after: Option<Duration>, jitter: u32) -> Option<Duration> {
         let delay = *self.0.get(attempts_made)?;
         let jittered = delay.saturating_add(up_to(delay / 10, jitter));

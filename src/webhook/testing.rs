@@ -47,8 +47,7 @@ impl TestReceiver {
         Self { address, connections }
     }
 
-    /// Starts a server that answers with this status, these headers and this body. Each line of `headers` ends with
-    /// CRLF.
+    /// Starts a server with this answer. Each line of `headers` ends with CRLF.
     pub(super) async fn answering(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         let head =

@@ -1,6 +1,5 @@
-//! A delivery is one event to be sent to one endpoint. An endpoint gets each event at least once, and gets the
-//! events of one IRN in order. A delivery that has used all its attempts is a dead letter and does not block later
-//! events (docs/contract.md, "Delivery of webhooks").
+//! A delivery is one event to be sent to one endpoint. An endpoint gets each event at least once, and the events of one
+//! IRN in order. A dead letter has used all its attempts and does not block later events.
 
 use jiff::Timestamp;
 
@@ -18,18 +17,16 @@ pub struct Delivery {
     pub taxpayer_id: TaxpayerId,
     pub event_id: EventId,
     pub sequence: i64,
-    /// The IRN of the event, or the event id if the event has no IRN. Deliveries with the same key are sent in
-    /// order.
+    /// The IRN of the event, or the event id if there is none. Deliveries with the same key are sent in order.
     pub order_key: String,
     pub state: DeliveryState,
     /// The number of attempts made so far.
     pub attempts: u32,
-    /// The value of `attempts` at the last replay. The retry schedule starts again at a replay, so it counts only
-    /// later attempts.
+    /// The value of `attempts` at the last replay. A replay starts the retry schedule again, so only later attempts
+    /// count.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// The number of times that the process crashed while an attempt was in flight. The cause may have been another
-    /// delivery.
+    /// How often the process crashed during an attempt. The cause may have been another delivery.
     pub crashes: u32,
 }
 
@@ -50,8 +47,8 @@ impl Delivery {
         }
     }
 
-    /// True if this delivery may have crashed a process. Such a delivery is attempted only while no other delivery
-    /// is in flight at its endpoint.
+    /// True if this delivery may have crashed a process. It is attempted while no other delivery of its endpoint is in
+    /// flight.
     pub fn goes_alone(&self) -> bool {
         self.crashes > 0
     }
@@ -79,8 +76,7 @@ pub struct DeliveryAttempt {
     pub response: String,
 }
 
-/// The duration of each phase of an attempt, in milliseconds. `connect_ms`, for example, is `None` if a connection was
-/// reused.
+/// How long each phase of an attempt took, in milliseconds. A phase that did not happen is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhaseDurations {
     pub dns_ms: Option<i64>,
@@ -90,8 +86,8 @@ pub struct PhaseDurations {
 }
 
 words! {
-    /// The kind of the secret that signs notifications: a secret shared with the receiver, or a key pair whose
-    /// private key never leaves this service.
+    /// What signs notifications: a secret shared with the receiver, or a key pair whose private key stays in this
+    /// service.
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 
@@ -105,8 +101,7 @@ pub struct Endpoint {
     pub enabled_events: Vec<String>,
     pub is_active: bool,
     pub disabled_reason: Option<String>,
-    /// The sequence of the newest event when the endpoint was last disabled; `None` if it was never disabled. The
-    /// replay of missed events starts after it.
+    /// The newest event's sequence when the endpoint was last disabled. The replay of missed events starts after it.
     pub disabled_after: Option<i64>,
     /// The public key that verifies signatures made with the newest secret; `None` if this secret is not a key pair.
     pub public_key: Option<String>,
@@ -151,8 +146,7 @@ impl Endpoint {
         EventKind::ALL.iter().copied().filter(|kind| self.names(*kind)).collect()
     }
 
-    /// Returns the API names of the settings that differ from `before`. A new endpoint has no `before`; then the
-    /// settings that have a value are returned.
+    /// Returns the API names of the settings that differ from `before`; for a new endpoint, of those that have a value.
     pub fn changed_since(&self, before: Option<&Self>) -> Vec<&'static str> {
         let blank = || {
             let (url, enabled_events) = (String::new(), Vec::new());

@@ -1,7 +1,8 @@
-//! The health of an endpoint as a circuit breaker. If all attempts have failed for some time, the endpoint is
-//! parked: its due deliveries wait, and from time to time one of them is sent as a probe. The first success
-//! closes the circuit. If all attempts have failed for days, the endpoint is disabled. Deliveries keep their
-//! own retry schedules.
+//! The health of an endpoint as a circuit breaker.
+//!
+//! If all attempts have failed for some time, the endpoint is parked: its due deliveries wait, and from time to time
+//! one is sent as a probe. The first success closes the circuit. If all attempts have failed for days, the endpoint is
+//! disabled.
 
 use std::time::Duration;
 
@@ -14,16 +15,14 @@ use crate::domain::kernel::jitter::upper_half;
 const FAILURES_MIN: u32 = 5;
 /// The wait before the first probe. The wait doubles with each failed probe.
 const PARK_MIN: Duration = Duration::from_secs(5);
-/// The maximum wait that an endpoint can request in its response. If the endpoint requests more, this wait
-/// applies.
+/// The longest wait that an endpoint can request in its response. A longer one is shortened to this.
 const ASKED_MAX: Duration = Duration::from_hours(24);
-/// A failure that comes longer than this after the previous one starts a new streak. It exceeds the longest wait of
-/// the default retry schedule, so that waiting for a retry does not end a streak.
+/// A failure that comes longer than this after the previous one starts a new streak. It exceeds the longest wait of the
+/// default retry schedule, so a wait for a retry does not end a streak.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
-/// The limits of the circuit breaker. An endpoint is parked after it has failed for `open_after` without a
-/// success, and disabled after it has failed for `disable_after` without a success. The wait before a probe is
-/// at most `probe_interval_max`, unless the endpoint requests a longer wait.
+/// An endpoint without a success is parked after failures for `open_after`, and disabled after failures for
+/// `disable_after`. The wait before a probe is at most `probe_interval_max`, unless the endpoint requests more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
     pub open_after: Duration,
@@ -32,8 +31,8 @@ pub struct CircuitPolicy {
 }
 
 impl Default for CircuitPolicy {
-    /// An endpoint is parked after one minute of failures and disabled after five days. The wait before a probe
-    /// is at most five minutes.
+    /// Parks after one minute of failures and disables after five days. The wait before a probe is at most five
+    /// minutes.
     fn default() -> Self {
         Self {
             open_after: Duration::from_mins(1),
@@ -65,8 +64,8 @@ pub enum CircuitState {
     Parked(Timestamp),
 }
 
-/// One failed attempt. `asked` is the wait that the endpoint requested. `jitter` is a random number: the wait before
-/// the next probe is between half (0) and all (`u32::MAX`) of the computed wait.
+/// One failed attempt. `asked` is the wait that the endpoint requested. `jitter` is a random number that shortens the
+/// wait before the next probe by up to half.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,
@@ -95,7 +94,7 @@ impl FailureStreak {
     }
 
     /// Corrects the streak if the clock was set back: moves `since` back by the same time, so that the streak keeps its
-    /// length, and ends a wait for a probe.
+    /// length.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {
@@ -109,8 +108,8 @@ impl FailureStreak {
         upper_half(whole, jitter)
     }
 
-    /// If the last failure parked the endpoint for the first time in this streak, returns the number of failures and
-    /// the end of the wait. `before` is the streak before that failure.
+    /// Returns the number of failures and the end of the wait if the last failure parked the endpoint for the first
+    /// time in this streak. `before` is the streak before that failure.
     pub fn newly_parked(&self, before: Option<&Self>) -> Option<(u32, Timestamp)> {
         let was_parked = before.is_some_and(|old| old.since == self.since && old.was_parked());
         self.parked_until.filter(|_| !was_parked).map(|until| (self.failures, until))

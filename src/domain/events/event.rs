@@ -1,6 +1,5 @@
-//! The event log of a taxpayer. Sequence numbers have no gaps, and each event is hashed together with the hash of
-//! the event before it. The feed, the webhooks and the audit read the same events. An event gets its number and
-//! its hash when it is appended to the log, and it never changes afterwards.
+//! The event log of a taxpayer. Sequence numbers have no gaps, and each event is hashed together with the hash of the
+//! event before it. An appended event never changes.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -113,8 +112,7 @@ impl LogHead {
 }
 
 impl Event {
-    /// Returns the SHA-256, in hexadecimal, over the previous hash and the fields of the event, each on its own
-    /// line.
+    /// Returns the SHA-256 in hexadecimal over the previous hash and the event's fields, one on each line.
     fn hash_after(&self, previous: &str) -> String {
         let text = format!(
             "{previous}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
@@ -129,8 +127,8 @@ impl Event {
         hex::encode(Sha256::digest(text))
     }
 
-    /// Returns the JSON text that webhooks send for the event (docs/contract.md, "Delivery of webhooks"). It
-    /// contains the hash of the event, so that a receiver that stores the hashes can detect a rewritten log.
+    /// Returns the JSON text that webhooks send for the event. It contains the event's hash, so that a receiver that
+    /// stores the hashes can detect a rewritten log.
     pub fn notification(&self) -> String {
         // The event of a test notification is not in a log and has no hash.
         let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };

@@ -1,5 +1,5 @@
-//! A replay delivers events of the log once more, in batches. Its position in the log is stored after each batch,
-//! so that the replay continues after a crash.
+//! A replay delivers events of the log once more, in batches. It continues after a crash, because its position in the
+//! log is stored after each batch.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -8,8 +8,8 @@ use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::TaxpayerId;
 
 words! {
-    /// The events of the range that a replay delivers. `Failed`: events whose delivery is a dead letter. `Missing`:
-    /// enabled events without a delivery. `All`: every event that is enabled or has a delivery.
+    /// `Failed`: events whose delivery is a dead letter. `Missing`: enabled events without a delivery. `All`: every
+    /// event that is enabled or has a delivery.
     ReplayScope { Failed = "failed", Missing = "missing", All = "all" }
 }
 
@@ -119,9 +119,8 @@ impl Replay {
         self.state == ReplayState::Running
     }
 
-    /// True if this replay still delivers the whole `range`, so that a request for this range starts no second replay.
-    /// A replay that began at the start of the range counts although it has advanced since: the request is a
-    /// repetition.
+    /// True if this replay delivers the whole `range`, so that a request for this range starts no second replay. A
+    /// replay that has advanced since its start counts too: the request is a repetition.
     pub fn covers(&self, range: ReplayRange, head: i64) -> bool {
         let begins = self.after == range.after || self.position <= range.after;
         self.scope == range.scope && begins && range.until.min(head) <= self.until

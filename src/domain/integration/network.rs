@@ -7,9 +7,8 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// Networks of link-local addresses, including IPv4 link-local addresses that are written as IPv6 addresses.
-/// Link-local addresses expose the local network of the machine and, in most clouds, the credentials of the
-/// machine.
+/// Link-local networks, also IPv4 ones written as IPv6. They expose the machine's local network and, in most clouds,
+/// the machine's credentials.
 const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10)),
@@ -17,8 +16,8 @@ const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xa9fe, 0), 112)),
 ];
 
-/// Addresses of cloud metadata services outside the link-local range: of Alibaba, Azure and Oracle over IPv4, and
-/// of AWS, Google and Oracle over IPv6.
+/// Metadata services outside the link-local range: of Alibaba, Azure and Oracle over IPv4, of AWS, Google and Oracle
+/// over IPv6.
 const METADATA: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -28,8 +27,7 @@ const METADATA: [IpAddr; 6] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
 ];
 
-/// A network that webhooks may call, at one port or at any port: `10.1.2.0/24:8443`, `[fd00::/8]:8443`,
-/// `10.1.2.0/24`.
+/// A network that webhooks may call, at one port or any: `10.1.2.0/24:8443`, `[fd00::/8]:8443`, `10.1.2.0/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllowedNetwork {
@@ -69,8 +67,7 @@ pub fn is_never_called(address: IpAddr) -> bool {
     is_one(address) || embedded(address).is_some_and(|inner| is_one(inner.into()))
 }
 
-/// Returns the IPv4 address within an IPv6 address that is IPv4-mapped, IPv4-compatible, translated (RFC 6052) or
-/// 6to4.
+/// Returns the IPv4 address within an IPv6 address: IPv4-mapped, IPv4-compatible, translated (RFC 6052) or 6to4.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let from = |high: u16, low: u16| {
@@ -87,8 +84,8 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// True for a network that nobody may allow: it overlaps the link-local range, or it is a single metadata address. A
-/// wider network that contains a metadata address may be allowed; calls to that address stay blocked.
+/// True if nobody may allow this network: it overlaps the link-local range, or it is a single metadata address. In a
+/// wider network, calls to the metadata address stay blocked.
 fn is_refused(network: IpNet) -> bool {
     let overlaps = |other: &IpNet| other.contains(&network) || network.contains(other);
     let is_host = network.prefix_len() == network.max_prefix_len();

@@ -1,6 +1,5 @@
-//! A batch is a list of invoices that a caller sends in one request. Each invoice is validated on its own, and one
-//! invalid invoice does not affect the others. All valid invoices and the results of all items are written in one
-//! transaction (spec.md, "Create Invoices (Bulk)").
+//! A batch is a list of invoices that a caller sends in one request. Each invoice is validated on its own. All valid
+//! invoices and the results of all items are written in one transaction.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,12 @@
-//! The invoice reference number (IRN): `{invoice_no}-{service_id}-{YYYYMMDD}`. It is parsed from the right, since
-//! an invoice number may contain hyphens. Service ids are compared without regard to case, but an IRN keeps the
-//! spelling in which it was sent.
+//! The invoice reference number (IRN): `{invoice_no}-{service_id}-{YYYYMMDD}`. It is parsed from the right, since an
+//! invoice number may contain hyphens. The case of the service id is ignored, but kept.
 
 use std::fmt;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// The number of characters in a service id. The authority assigns each taxpayer a service id of hexadecimal
-/// characters.
+/// The number of characters in a service id, which the authority assigns to each taxpayer.
 pub const SERVICE_ID_LEN: usize = 8;
 
 /// A well-formed invoice reference number.
@@ -64,8 +62,8 @@ impl Irn {
         self.service_id().eq_ignore_ascii_case(service_id)
     }
 
-    /// Returns the IRN with its service id in upper case. Two IRNs that differ only in the case of the service id
-    /// have the same key.
+    /// Returns the IRN with its service id in upper case, so that IRNs which differ only in this case have the same
+    /// key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
         if let Some(part) = key.get_mut(self.service_at..self.service_at + SERVICE_ID_LEN) {

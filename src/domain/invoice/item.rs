@@ -1,6 +1,5 @@
-//! The catalog of the items that a taxpayer sells. It is filled from the lines of all invoices. An update of an
-//! invoice can refer to an item instead of repeating its fields. An item is identified by its number or, if it has
-//! no number, by its name and type. A stored item does not change, except that a missing category is filled in.
+//! The catalog of the items that a taxpayer sells, filled from the lines of all invoices. An item is identified by its
+//! number or, if it has none, by its name and type. Only a missing category of a stored item is filled in.
 
 use std::collections::HashMap;
 
@@ -39,8 +38,7 @@ impl Item {
         self.product_category.is_some() || self.service_category.is_some()
     }
 
-    /// If the item has no category, copies the category of a line of the same type. Returns true if the item
-    /// changed.
+    /// Copies the category of a line of the same type if the item has none. Returns true if the item changed.
     pub fn fill_category(&mut self, line: &Line) -> bool {
         if self.has_category() || self.item_type != line.item_type {
             return false;
@@ -64,8 +62,7 @@ impl Items {
         self.known.get(&id)
     }
 
-    /// Finds the item of a line by the line's item id. If the line has no item id, the item number is used. If
-    /// it has neither, its name and type are used.
+    /// Finds a line's item by the first of these that the line has: item id, item number, name and type.
     pub fn of_line(&self, line: &Line) -> Option<&Item> {
         let id = match (line.item_id, &line.item_no) {
             (Some(id), _) => id,
@@ -75,8 +72,7 @@ impl Items {
         self.get(id)
     }
 
-    /// Adds an item. If several items have the same name and type, a search by name and type finds the one that
-    /// was added first.
+    /// Adds an item. Of several items with the same name and type, a search finds the one that was added first.
     pub fn put(&mut self, item: Item) {
         if let Some(no) = &item.item_no {
             self.numbers.insert(no.clone(), item.id);

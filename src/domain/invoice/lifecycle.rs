@@ -1,5 +1,5 @@
-//! The lifecycle of an invoice: every state, every transition and every refusal (spec.md, "States and
-//! transitions"; docs/contract.md, "Statuses"). A transition returns the next state or a refusal.
+//! The lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions";
+//! docs/contract.md, "Statuses").
 
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
@@ -114,8 +114,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// Moves the status forward to `stage`. A status that is already at this stage or a later one stays as it is. A
-    /// cancelled invoice is refused.
+    /// Moves the status forward to `stage`, or keeps a later one. Refuses a cancelled invoice.
     fn reach(self, stage: Stage) -> Result<Self, Refusal> {
         if self == Cancelled {
             return Err(Refusal::InvalidTransition { from: self, to: "go through the pipeline" });
@@ -144,8 +143,8 @@ mod tests {
         ("reach reported", Transition::Reach(Stage::Reported)),
     ];
 
-    /// The snapshot shows the result of each transition from each state: the next state, `=` if the state stays, or
-    /// `x:` and the reason of a refusal.
+    /// The snapshot shows the result of each transition from each state: the next state, `=` for the same state, or
+    /// `x:` and the reason of the refusal.
     #[test]
     fn every_state_times_every_move() {
         let mut table = String::new();

@@ -1,6 +1,5 @@
 //! Update Invoice (spec.md) replaces the customer, the lines and some details of an invoice. Number, IRN, date and
-//! currency do not change. The payable is computed from the new lines. Stored totals of the old lines are dropped,
-//! and all other stored fields stay.
+//! currency do not change. The payable is computed from the new lines.
 
 use std::sync::Arc;
 
@@ -34,8 +33,7 @@ pub struct Revision {
     pub catalog: Arc<Catalog>,
 }
 
-/// A line of an update. It refers to a catalog item by `item_id`, or it describes the item itself. Without `item_id`,
-/// name, type and tax category are always present.
+/// A line of an update. It refers to a catalog item by `item_id`, or it has at least name, type and tax category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedLine {
     pub item_id: Option<ItemId>,
@@ -54,7 +52,7 @@ pub struct RevisedLine {
 }
 
 impl Revision {
-    /// Fills in the missing fields of each line from its catalog item. Returns the faults of all lines if any line is
+    /// Fills in the missing fields of each line from its catalog item. Returns the faults of all lines if any is
     /// faulty.
     pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
         let mut faults = Faults::default();
@@ -87,8 +85,7 @@ impl LineFault {
 }
 
 impl RevisedLine {
-    /// Returns the line with its missing fields taken from the item. A field that the line states takes precedence
-    /// over the item's field.
+    /// Returns the line. Fields that the line does not state are taken from the item.
     fn complete(&self, items: &Items) -> Result<Line, LineFault> {
         let item = self.item(items)?;
         let said = |own: &Option<String>, of_item: Option<&String>| own.clone().or_else(|| of_item.cloned());
@@ -133,8 +130,7 @@ impl RevisedLine {
         }
     }
 
-    /// Refuses a line whose type differs from its item's type, a product line with a service category, and a service
-    /// line with a product category.
+    /// Refuses a line with another type than its item, and a product or service line with a category of the other kind.
     fn refuse_other(&self, item: Option<&Item>, item_type: ItemType) -> Result<(), LineFault> {
         if item.is_some_and(|item| item.item_type != item_type) {
             return Err(LineFault::new("item_type", FieldRule::must_be("item_type", "the type of the item")));
@@ -167,8 +163,7 @@ pub struct RevisedParts {
     pub payment: Payment,
 }
 
-/// The stored fields that an update removes: fields that every update sends again, and totals of the old lines, which
-/// no longer apply.
+/// The stored fields that an update removes: those that every update sends again, and totals of the old lines.
 const REPLACED: [&str; 7] = [
     "accounting_customer_party",
     "invoice_type_code",

@@ -1,5 +1,4 @@
-//! The timeline of one invoice: events, calls to the authority and delivery attempts, ordered by time
-//! (docs/contract.md, "Added paths").
+//! The timeline of one invoice: events, calls to the authority and delivery attempts, ordered by time.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -36,8 +35,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Builds a timeline from the newest entries of each log. Entries with the same time keep the order in which
-    /// they are passed.
+    /// Builds a timeline. Entries with the same time keep the order in which they are passed.
     pub fn of(mut entries: Vec<TimelineEntry>) -> Self {
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);

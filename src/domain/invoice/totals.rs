@@ -1,6 +1,5 @@
-//! Computes the payable of an invoice if the caller did not send it. The amount of a line is quantity × unit price
-//! minus the discounts, and at least zero. Tax is added at the percent of the line's tax category. Only the sum of all
-//! lines is rounded: half up, to the digits of the currency.
+//! Computes the payable of an invoice if the caller did not send it: the sum of quantity × unit price minus discounts
+//! of each line (at least zero), plus tax. Only the sum is rounded: half up, to the digits of the currency.
 
 use crate::domain::invoice::Line;
 use crate::domain::money::Amount;

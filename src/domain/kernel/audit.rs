@@ -1,5 +1,5 @@
-//! The audit: security changes and operator actions, each with the actor behind it. An entry is written in the
-//! same transaction as the change, and never modified.
+//! The audit: security changes and operator actions, each with its actor. An entry is written in the same transaction
+//! as the change, and never modified.
 
 use jiff::Timestamp;
 
@@ -90,8 +90,7 @@ pub struct AuditEntry {
 }
 
 impl AuditEntry {
-    /// Creates an entry without taxpayer, states and reason. If the actor is an integrator, the integrator may
-    /// read the entry.
+    /// Creates an entry without taxpayer, states and reason. An integrator may read its own entries.
     pub fn new(actor: Actor, action: AuditAction, subject: &impl ToString, at: Timestamp) -> Self {
         Self {
             id: clock::new_id(),

@@ -1,5 +1,4 @@
-//! Time and randomness are passed as arguments. Tests pass a fixed clock and a seeded generator; the program
-//! passes the clock and the generator of the system.
+//! Time and randomness are passed as arguments, so that tests can pass a fixed clock and a seeded generator.
 
 use std::sync::Arc;
 

@@ -1,8 +1,7 @@
-//! Enumerations of the contract. Each value is parsed in any case and shown in its canonical case. There are three
-//! types of payment status, because different calls accept different values (spec.md, "States and transitions").
+//! Enumerations of the contract. Values are parsed in any case. There are three types of payment status, because
+//! different calls accept different values (spec.md, "States and transitions").
 
-/// Declares an enum whose values are written as words. The type has `ALL`, `as_str`, `allowed`, and a `parse` that
-/// ignores case.
+/// Declares an enum whose values are words, with `ALL`, `as_str`, `allowed` and a `parse` that ignores case.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -62,8 +61,8 @@ words! {
 }
 
 words! {
-    /// The workflow state of an invoice. Only the pipeline sets `Validated`, `Submitted`, `Transmitted` and
-    /// `Reported`, and these four states lock the invoice against edits.
+    /// The workflow state of an invoice. Only the pipeline sets `Validated`, `Submitted`, `Transmitted` and `Reported`:
+    /// an invoice in these states cannot be edited.
     WorkflowStatus {
         Draft = "draft",
         Approved = "approved",
@@ -82,8 +81,7 @@ words! {
 }
 
 words! {
-    /// The payment status in the taxpayer API. Callers may send it in lower case, and responses show it in upper
-    /// case.
+    /// The payment status in the taxpayer API: accepted in any case, returned in upper case.
     PaymentStatus { Pending = "PENDING", Paid = "PAID", Rejected = "REJECTED", Partial = "PARTIAL" }
 }
 
@@ -155,8 +153,8 @@ words! {
 }
 
 impl AuthorityStatus {
-    /// Returns a rank that grows as the invoice advances at the authority. The rank is 0 for a status such as rejected
-    /// or failed, which does not show how far the invoice has come.
+    /// Returns a rank that grows as the invoice advances at the authority. The rank of rejected or failed is 0, because
+    /// these do not show how far the invoice has come.
     pub fn progress(self) -> u8 {
         match self {
             Self::Pending | Self::Queued | Self::Rejected | Self::Failed => 0,

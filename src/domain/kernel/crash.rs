@@ -1,7 +1,6 @@
-//! Crash accounting. Supervision cannot stop a defect such as a stack overflow or exhausted memory: one piece of
-//! work can crash every process that starts it. Each crash is counted for the work that was in flight. Work with
-//! one crash is isolated from other work. Work with two crashes is quarantined: it runs again only when an
-//! operator releases it.
+//! Crash accounting. One piece of work, for example with a stack overflow, can crash every process that starts it. Each
+//! crash is counted for the work that was in flight. After one crash the work is isolated from other work. After two it
+//! is quarantined until an operator releases it.
 
 /// Work is quarantined after this number of crashes.
 pub const CRASHES_MAX: u32 = 2;
@@ -14,8 +13,8 @@ pub fn is_quarantined(crashes: u32) -> bool {
     crashes >= CRASHES_MAX
 }
 
-/// Returns the crash count of work that an operator has released. The count is one below `CRASHES_MAX` at most, so one
-/// more crash quarantines the work again.
+/// Returns the crash count of released work: at most one below `CRASHES_MAX`, so that one more crash quarantines it
+/// again.
 pub fn released(crashes: u32) -> u32 {
     crashes.min(CRASHES_MAX - 1)
 }

@@ -1,5 +1,4 @@
-//! Digests of documents. Two documents with equal fields have the same digest. The spelling of numbers and the
-//! order of keys do not count.
+//! Digests of documents. The spelling of numbers and the order of keys do not change a digest.
 
 use rust_decimal::Decimal;
 use serde_json::{Number, Value};
@@ -10,8 +9,7 @@ pub fn of_document(document: &Value) -> String {
     hex::encode(Sha256::digest(plain(document).to_string()))
 }
 
-/// Returns the document with each number in its canonical spelling: 1075.0, 1.075e3 and 1075 become equal. The
-/// keys need no sorting, since a `serde_json` map keeps them sorted.
+/// Returns the document with each number in its canonical spelling: 1075.0, 1.075e3 and 1075 become equal.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(one_spelling(number)),

@@ -1,5 +1,5 @@
-//! Faults of request fields. A form reports all faults of a request at once. Each fault has the path of a field in
-//! the caller's names, the stable id of a rule, and a message.
+//! Faults of request fields. A form reports all faults of a request at once. Each fault has the path of a field, the
+//! stable id of a rule, and a message.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,8 +64,7 @@ pub fn json_pointer(path: &str) -> String {
     format!("/{}", path.replace('~', "~0").replace('/', "~1").replace('.', "/"))
 }
 
-/// The maximum number of faults that are kept for one request. More faults are only counted, so that a small body
-/// cannot cause a large response.
+/// How many faults of one request are kept. More are only counted, so that a small body cannot cause a large response.
 pub const FAULTS_MAX: usize = 1_000;
 
 /// The faults found in one request, in the order of the fields.
@@ -101,8 +100,7 @@ impl Faults {
         self.kept.is_empty()
     }
 
-    /// True if the list is full, so that further faults are only counted. Code that validates a long list can stop
-    /// early if this is true.
+    /// True if the list is full: further faults are only counted, so the validation of a long list can stop.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize
     }
@@ -112,8 +110,7 @@ impl Faults {
         self.kept.iter()
     }
 
-    /// Returns the message of the first fault, followed by the number of further faults, such as `(and 2 more
-    /// errors)`.
+    /// Returns the first fault's message and the number of further faults, such as `(and 2 more errors)`.
     pub fn summary(&self) -> String {
         let first = self.kept.first().map_or_else(|| "The request is invalid.".to_owned(), Fault::to_string);
         match (self.kept.len() + self.rest as usize).saturating_sub(1) {

@@ -1,13 +1,12 @@
-//! The rules that a field can break. Each rule has a stable id, a sentence that tells the caller what to change,
-//! and the value that the field should have. All three derive from the same data.
+//! The rules that a field can break. Each rule has a stable id, a sentence that tells the caller what to change, and
+//! the value that the field should have.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::domain::money::Amount;
 
-/// A rule that a field can break. `Display` writes the rest of a message that begins with `The … field `, such as `is
-/// required`, without the full stop.
+/// A rule that a field can break. `Display` writes the words after the field's name in a message, such as `is required`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldRule {
     Required,

@@ -1,5 +1,5 @@
-//! Identifiers. Numeric ids are portal ids, which the store assigns. They stay below 2^53, so that JavaScript
-//! clients read them exactly.
+//! Identifiers. Numeric ids are assigned by the store. They stay below 2^53, so that JavaScript clients read them
+//! exactly.
 
 use std::fmt;
 
@@ -34,16 +34,15 @@ number_id! {
     ItemId,
 }
 
-/// The id of a command. A command that is sent again has the same id. The events that a command caused carry its
-/// id, so that the outcome of the command can be looked up.
+/// The id of a command. A repeated command has the same id. The events of a command carry this id, so that its outcome
+/// can be looked up.
 pub type CommandId = Uuid;
 pub type RunId = Uuid;
 pub type OutageId = Uuid;
 /// The id of an event in the log. Each delivery of the event sends this id in the header `webhook-id`.
 pub type EventId = Uuid;
 
-/// Parses an id of decimal digits. A leading zero is refused, so that each id has only one spelling, and 0 is not an
-/// id.
+/// Parses a positive id of decimal digits without a leading zero, so that each id has only one spelling.
 pub fn parse_number(text: &str) -> Option<i64> {
     let is_plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok())?

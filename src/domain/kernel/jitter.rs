@@ -1,7 +1,6 @@
 //! Random delays, so that callers that were delayed by the same event do not all return at once.
 //!
-//! The caller passes a random number `jitter` from the whole range of `u32`: 0 gives the shortest delay, `u32::MAX`
-//! the longest.
+//! Of the random number `jitter`, 0 gives the shortest delay and `u32::MAX` the longest.
 
 use std::time::Duration;
 

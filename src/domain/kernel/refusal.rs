@@ -1,5 +1,5 @@
-//! The reasons for refusing a command or a query. Each message is written for the caller. The HTTP layer maps each
-//! reason to a status and an error code (docs/contract.md, "Errors").
+//! The reasons for refusing a command or a query. Each message is written for the caller. docs/contract.md, "Errors",
+//! has the status and the error code of each.
 
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::{Fault, Faults};

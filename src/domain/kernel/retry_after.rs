@@ -1,5 +1,4 @@
-//! The Retry-After header (RFC 9110, section 10.2.3), in responses of other servers and in our own responses. This
-//! module sets no upper bound for a wait; the code that waits must set one.
+//! The Retry-After header (RFC 9110, section 10.2.3) of responses. The code that waits must limit the wait.
 
 use std::time::Duration;
 
@@ -14,9 +13,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Parses the value of Retry-After: a number of seconds, or a date. The wait until a date is counted from the
-    /// response's Date header, if there is one, so that a wrong clock here does not matter. Returns `None` for an
-    /// invalid value.
+    /// Parses Retry-After: a number of seconds, or a date. The wait until a date is counted from the response's Date
+    /// header, if there is one, so that a wrong clock here does not matter.
     pub fn parse(text: &str, date: Option<&str>) -> Option<Self> {
         let text = text.trim();
         if !text.is_empty() && text.bytes().all(|letter| letter.is_ascii_digit()) {

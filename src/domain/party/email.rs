@@ -1,5 +1,4 @@
-//! The rule for email addresses in requests and on the command line. Addresses as people usually write them are
-//! accepted. Quoted local parts and comments (RFC 5322) are refused.
+//! The rule for email addresses: as people usually write them, without quoted local parts and comments (RFC 5322).
 
 /// The maximum number of characters in an address.
 const CHARS_MAX: usize = 255;

@@ -1,6 +1,5 @@
-//! Normal forms of texts. Two texts that people consider equal have the same normal form. Tax numbers are written
-//! with blanks, dashes, dots and slashes, and may contain invisible characters. Two spellings of one tax number
-//! must never become two taxpayers.
+//! Normal forms of texts. Two texts that people consider equal have the same normal form. Tax numbers contain blanks,
+//! dashes, dots, slashes and invisible characters. Two spellings of one tax number must never become two taxpayers.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -8,11 +7,9 @@ use unicode_normalization::char::is_combining_mark;
 /// Characters that Unicode classifies as letters although they are invisible.
 const FILLERS: [char; 2] = ['\u{115F}', '\u{1160}'];
 
-/// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), so that searches ignore case and
-/// encoding.
+/// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
 pub fn folded(text: &str) -> String {
-    // Convert to upper case first: this makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other
-    // sigma.
+    // Upper case first makes "ß" equal "SS", and the sigma at the end of a Greek word equal any other sigma.
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 

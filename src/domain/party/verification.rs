@@ -22,8 +22,7 @@ words! {
 }
 
 words! {
-    /// The setting `accounts.verification`. `Require` allows invoices only for verified taxpayers; `Warn` allows
-    /// them for all taxpayers.
+    /// The setting `accounts.verification`: `Require` allows invoices only for verified taxpayers, `Warn` for all.
     VerificationPolicy { Warn = "warn", Require = "require" }
 }
 
@@ -44,8 +43,7 @@ pub struct ListedBusiness<'a> {
 }
 
 impl Verification {
-    /// Looks up the taxpayer's business id in the authority's list and compares the tax number there with the
-    /// taxpayer's.
+    /// Looks up the business id in the authority's list and compares the tax number there with the taxpayer's.
     pub fn compare<'a>(
         business_id: &str,
         tin: &str,
@@ -59,9 +57,8 @@ impl Verification {
         }
     }
 
-    /// Returns the new state after a check with the result `found`; `None` if the state does not change. No check
-    /// makes a verified taxpayer unverified. If the authority did not answer, an unverified taxpayer keeps the earlier
-    /// reason.
+    /// Returns the new state after a check with the result `found`; `None` if the state does not change. A verified
+    /// taxpayer stays verified. If the authority did not answer, the earlier reason stays.
     pub fn after(self, found: Self) -> Option<Self> {
         let is_silence = found == Self::Unverified(UnverifiedReason::NoAnswer);
         let stays = match self {
@@ -80,8 +77,7 @@ impl Verification {
         }
     }
 
-    /// Returns the source of the confirmation, or the reason why the taxpayer is unverified; `None` while the
-    /// check is pending.
+    /// Returns the source of the confirmation, or why the taxpayer is unverified; `None` while the check is pending.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             Self::Pending => None,

@@ -1,6 +1,6 @@
-//! The legal deadline for an invoice to reach the authority: the time of issue plus a duration that depends on the
-//! category of the invoice (`deadlines.*`). The runs of a taxpayer are processed in the order of their deadlines,
-//! and callers see the deadline. An invoice that has missed its deadline is still sent.
+//! The legal deadline for an invoice to reach the authority: the time of issue plus a duration of the invoice's
+//! category (`deadlines.*`). The runs of a taxpayer are processed in the order of their deadlines. An invoice that has
+//! missed its deadline is still sent.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ pub struct DeadlinePolicy {
 
 impl DeadlinePolicy {
     /// Returns the deadline of a document that is submitted at `now`. The category in the document takes precedence
-    /// over `category`; without either, the shortest duration applies. The duration starts at the time of issue, or at
-    /// `now` if the time of issue is missing, invalid or in the future.
+    /// over `category`; without either, the shortest duration applies. A time of issue that is missing, invalid or in
+    /// the future counts as `now`.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let stated = text("invoice_kind").and_then(Category::parse);

@@ -1,20 +1,17 @@
-//! How the outcome of a call became known. `ResolvedBy::after` combines the results of all steps into one
-//! result for the run.
+//! How the outcome of a call became known, and how that of a run follows from its steps.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};
 
 words! {
-    /// How an outcome became known: from the answer to the call, from a later query (`confirm`, or a search if
-    /// `confirm` gave no answer), or by comparing the authority's copy of the document with the document that
-    /// was sent.
+    /// How an outcome became known: from the answer to the call, from a later query, or by comparing the authority's
+    /// copy of the document with the document that was sent.
     ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 
 impl ResolvedBy {
-    /// Returns how the outcome of the run became known. `self` is the value of the latest `step`, `before` the value of
-    /// the earlier steps. Any other value wins over `Answer`. Of two other values, `self` wins only if `step` has an
-    /// effect.
+    /// Combines `self`, the value of the latest `step`, with `before`, the value of the earlier steps. Any other value
+    /// wins over `Answer`. Of two other values, `self` wins only if `step` has an effect.
     #[must_use]
     pub fn after(self, before: Option<Self>, step: Step) -> Self {
         match before {

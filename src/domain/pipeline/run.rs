@@ -1,5 +1,5 @@
-//! A run takes one document through the steps of an operation. It records the completed steps, the intent to call
-//! the next step, and the outcome. After any transition another process can continue the run.
+//! A run takes one document through the steps of an operation. It records the completed steps, the intent to call the
+//! next step, and the outcome, so another process can continue it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -28,15 +28,15 @@ pub struct Run {
     /// SHA-256 of the document, in hexadecimal (`RunRequest::digest`).
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step whose call began and whose outcome is not recorded. Before the step is called again, the authority is
-    /// asked for that outcome.
+    /// A step whose call began and whose outcome is not recorded. Ask the authority for the outcome before the next
+    /// call.
     pub intent: Option<Step>,
     /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
     /// The number of process crashes during the present step. Other work of the process may have caused them.
     pub crashes: u32,
-    /// The time at which the present step began to fail. Time that the run spends in a queue does not count as
-    /// failing: the value is moved forward by that time.
+    /// When the present step began to fail. It is moved forward by the time in a queue, which does not count as
+    /// failing.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     /// The legal deadline for the invoice to reach the authority.
@@ -110,8 +110,8 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Returns the SHA-256 of the document, in hexadecimal. The numbers of a report are JSON strings, but they are
-    /// hashed as numbers, so that `"5"` and `"5.00"` give the same digest.
+    /// Returns the SHA-256 of the document. The numbers of a report are JSON strings, but `"5"` and `"5.00"` give the
+    /// same digest.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
             return digest::of_document(&self.document);
@@ -172,9 +172,8 @@ impl Run {
         self.operation.next(&self.done)
     }
 
-    /// True if the document can still be replaced: no step with an effect has an unknown outcome, and none has
-    /// succeeded. A payment update that is over can be replaced even after success, because a payment status may change
-    /// again.
+    /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
+    /// payment update that is over can always be replaced, because a payment status may change again.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
@@ -188,8 +187,8 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a caller that waits for the run gets a response now: the run has ended or is paused, or it has to wait
-    /// and is not a submission.
+    /// True if a caller that waits for the run gets a response now: the run has ended or is paused, or it is waiting
+    /// and is no submission.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
@@ -197,8 +196,7 @@ impl Run {
         }
     }
 
-    /// Makes the run continue now instead of at its scheduled time. Momentary steps (`Step::is_momentary`) are
-    /// repeated.
+    /// Makes the run continue now. Momentary steps (`Step::is_momentary`) are repeated.
     #[must_use]
     pub fn due_now(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
@@ -211,8 +209,7 @@ impl Run {
         }
     }
 
-    /// Makes a run continue that was waiting, paused, refused or cancelled. The time for retries starts anew, and a
-    /// quarantined run is released.
+    /// Makes a run continue. The time for retries starts anew, and a quarantined run is released.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
@@ -235,8 +232,8 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. If an earlier step still has an unknown outcome, a momentary step
-    /// (`Step::is_momentary`) does not replace its intent, so that the outcome is queried afterwards.
+    /// Records the intent to call a step. A momentary step (`Step::is_momentary`) does not replace the intent of an
+    /// earlier step with an unknown outcome, so that the outcome is still queried.
     #[must_use]
     pub fn intending(self, step: Step, now: Timestamp) -> Self {
         let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
@@ -246,7 +243,7 @@ impl Run {
     }
 
     /// Moves `since`, the start of failing, forward by the time from `next_attempt_at` to `now`. In this time the run
-    /// was in a queue or its calls were blocked, which does not count as failing.
+    /// was in a queue or its calls were blocked.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
@@ -286,8 +283,8 @@ impl Run {
         self
     }
 
-    /// Ends the run with success, because the authority reports that the invoice was transmitted. All steps then count
-    /// as done, even those that were never called.
+    /// Ends the run with success, because the authority reports that the invoice was transmitted. All steps count as
+    /// done.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
@@ -310,8 +307,7 @@ impl Run {
         self.done.push(step);
         self.intent = self.intent.filter(|intent| *intent != step);
         if step.is_momentary() {
-            // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt at
-            // that step.
+            // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt.
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;
@@ -331,8 +327,8 @@ impl Run {
         self.crashes = 0;
     }
 
-    /// Makes the run wait until `until`. The intent is kept: if a call with an effect got no clear answer, the outcome
-    /// must be queried before the step is called again.
+    /// Makes the run wait. The intent is kept: if its outcome is unknown, it must be queried before the step is called
+    /// again.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);
@@ -350,8 +346,7 @@ impl Run {
         self
     }
 
-    /// Ends the run without success: the invoice was cancelled before the authority validated it, or an operator
-    /// cancelled the run.
+    /// Ends the run: the invoice was cancelled before the authority validated it, or an operator cancelled the run.
     #[must_use]
     pub fn cancelled(mut self, now: Timestamp) -> Self {
         self.end(RunState::Cancelled);

@@ -1,6 +1,5 @@
 //! Compares the authority's signed copy of an invoice with the document that was sent. Only the fields that were sent
-//! are compared, because the authority may add fields, reorder them, and spell numbers differently. Absent, null and
-//! empty values are equal. The order of a list matters only if the list is very long.
+//! are compared. Absent, null and empty values are equal. The order of a list matters only if the list is very long.
 
 use jiff::civil::Date;
 use serde_json::{Map, Number, Value};
@@ -16,8 +15,7 @@ pub const SIGNED_OTHERWISE: &str = "the authority has signed another document un
 const CHANGING: &str = "payment_status";
 /// Names of the identifiers that are compared without regard to case.
 const CASELESS: [&str; 2] = ["business_id", "irn"];
-/// The maximum length of a list that is compared without regard to order. For a longer list this would take too long,
-/// because each entry may have to be compared with each other entry.
+/// The longest list that is compared without regard to order. Each entry may have to be compared with each other entry.
 const SEARCHED_MAX: usize = 256;
 /// The number of characters in `YYYY-MM-DD`. A time after the date is ignored.
 const DATE_LEN: usize = 10;
@@ -33,8 +31,8 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// Compares the dates that the authority reports with the dates of the document. Returns false if a date differs, and
-/// `None` if an issue date is missing or malformed. A missing or malformed due date is ignored.
+/// Compares the authority's dates with those of the document. Returns `None` if an issue date is missing or malformed.
+/// Ignores such a due date.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
@@ -99,8 +97,8 @@ fn reduced(copy: &Value, sent: &Value) -> Value {
     }
 }
 
-/// Puts the entries of `copy` into the order of `sent`, so that the lists can be compared entry by entry. An entry of
-/// `sent` without an equal in `copy` is paired with the first unused entry, so that the comparison finds a difference.
+/// Puts the entries of `copy` into the order of `sent`. An entry of `sent` without an equal is paired with the first
+/// unused entry, so that the comparison finds a difference.
 fn paired(copy: &[Value], sent: &[Value]) -> Value {
     let mut left: Vec<&Value> = copy.iter().collect();
     let mut entries = Vec::with_capacity(sent.len());

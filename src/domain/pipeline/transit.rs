@@ -1,5 +1,5 @@
-//! The transmission state of an invoice according to our records. Notices, lists and search results from the
-//! authority are compared with this state, so that each change is recorded only once.
+//! The transmission state of an invoice according to our records. News from the authority is compared with this state,
+//! so that each change is recorded only once.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Stage;

@@ -68,8 +68,7 @@ pub struct Reconciliation {
     pub ended_at: Option<Timestamp>,
 }
 
-/// The results of a reconciliation. `repaired` and `listed` count findings, and an invoice can have two findings.
-/// The other fields count invoices.
+/// The results of a reconciliation. `repaired` and `listed` count findings, the other fields count invoices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReconciliationCounts {
     pub compared: u32,
@@ -118,8 +117,7 @@ impl Reconciliation {
         Self { state: ReconciliationState::Done, counts, ended_at: Some(now), ..self }
     }
 
-    /// Records that an error interrupted the reconciliation. The reconciliation is retried unless the error is
-    /// final or `ATTEMPTS_MAX` attempts were made.
+    /// Records that an error interrupted the reconciliation. A final error or attempt `ATTEMPTS_MAX` ends it.
     #[must_use]
     pub fn broken_off(self, error: String, is_final: bool, now: Timestamp) -> Self {
         let state = if is_final || self.attempts >= ATTEMPTS_MAX {
@@ -146,8 +144,8 @@ pub fn recent_days(today: Date, days: u32) -> Vec<Date> {
     (0..days.max(1)).filter_map(|back| today.checked_sub(i64::from(back).days()).ok()).collect()
 }
 
-/// True if the timer must compare a day now: at intervals of `every` until the day ends at `end`, and once more after
-/// `end`. `last` is the start of the last completed comparison.
+/// True if a day must be compared now: at intervals of `every` until the day ends at `end`, and once more after `end`.
+/// `last` is the start of the last completed comparison.
 pub fn is_due(end: Timestamp, last: Option<Timestamp>, every: Duration, now: Timestamp) -> bool {
     match last {
         None => true,

@@ -1,6 +1,5 @@
 //! A snapshot of the authority's reference lists, which the forms use to check codes. A check never calls the
-//! authority. A list that was never fetched is empty, and an empty list accepts every value (docs/contract.md,
-//! "How bodies are read").
+//! authority. A list that was never fetched is empty and accepts every value.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -38,8 +37,7 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the fields of a list item, such as its name, whose values callers may send instead of the code. Items
-    /// of some lists have only descriptions and therefore no such field.
+    /// Returns the fields of a list item, such as its name, whose values callers may send instead of the code.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::InvoiceTypes | Self::PaymentMeans | Self::TaxCategories => &["value"],
@@ -50,8 +48,7 @@ impl ReferenceList {
         }
     }
 
-    /// Returns the terms under which the search for a misspelt code finds this item. Items of lists without names have
-    /// none.
+    /// Returns the terms under which the search for a misspelt code finds this item. Items without names have none.
     fn words(self, code: &str, item: &Value) -> Vec<CatalogTerm> {
         let word = |text: &str, is_code| CatalogTerm { folded: folded(text), code: code.to_owned(), is_code };
         let named = self.names().iter().filter_map(|name| item.get(*name).and_then(Value::as_str));
@@ -121,8 +118,8 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the tax category with this percent. If there are several, prefers codes that end in `_VAT`, and then
-    /// the alphabetically first code.
+    /// Returns the tax category with this percent. Of several, prefers a code that ends in `_VAT`, then the
+    /// alphabetically first.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());
@@ -161,8 +158,7 @@ pub fn folded(text: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the percent of a tax category item. The authority sends numbers or texts, and some texts end with a
-/// percent sign.
+/// Returns the percent of a tax category: a number or a text, which may end with a percent sign.
 fn percent(item: &Value) -> Option<Amount> {
     match item.get("percent")? {
         Value::Number(number) => Amount::parse(&number.to_string()).ok(),

@@ -1,7 +1,7 @@
-//! Guesses the code that a caller meant by a text that is not a code. The text can be a code in another spelling,
-//! the name of an item, or a code or name with typos. There is no guess if two codes are about equally near, since
-//! a wrong guess changes the meaning of an invoice. A text with digits is never treated as a typo, since a code
-//! with one digit changed is often another valid code.
+//! Guesses the code that a caller meant by a text that is not a code: another spelling, the name of an item, or a typo.
+//!
+//! There is no guess if two codes are about equally near, since a wrong guess changes the meaning of an invoice. A text
+//! with digits is never treated as a typo, since another code may differ in one digit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,10 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// For a text of at least this many letters, there is no guess if the second nearest code has at most one typo more
-/// than the nearest.
+/// For a text with this many letters or more, there is no guess if another code needs at most one typo more.
 const MARGIN_LETTERS_MIN: usize = 5;
 
-/// Words whose lengths differ by more bytes than this are not compared, because they are more than three typos apart. A
-/// letter has at most four bytes.
+/// Words whose lengths differ by more bytes than this are more than three typos apart: a letter has at most four bytes.
 const BYTES_APART_MAX: usize = 12;
 
 /// The kind of similarity between a text and a code.
@@ -39,8 +37,7 @@ pub struct CodeMatch {
     pub likeness: MatchKind,
 }
 
-/// Finds the one code of the list that a misspelt text stands for. Returns `None` if no code or several codes are near
-/// enough, or if the text is a valid code and needs no correction.
+/// Finds the one code of the list that a misspelt text stands for. Returns `None` for a valid code.
 pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<CodeMatch> {
     let is_listed = catalog.has(list, text) == Some(true);
     if is_listed || text.len() > TEXT_BYTES_MAX {
@@ -56,8 +53,7 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
     only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
 }
 
-/// Finds the code to which the text has the fewest typos. Returns `None` if these are too many, or if another code is
-/// about as near.
+/// Finds the code to which the text has the fewest typos. Returns `None` if another code is about as near.
 fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatch> {
     let letters = wanted.chars().count();
     if letters < slip_letters_min(list) || has_digit(wanted) {
@@ -72,8 +68,8 @@ fn slip(catalog: &Catalog, list: ReferenceList, wanted: &str) -> Option<CodeMatc
     only(&near.map(|(code, _)| code).collect(), MatchKind::Slip)
 }
 
-/// Returns the minimum number of letters for the correction of typos. Many short words, above all units, differ by one
-/// letter only, so a guess would often be wrong. Currency codes are corrected because they are often mistyped.
+/// Returns how many letters a text needs for the correction of typos. Many short words differ by one letter only, so a
+/// guess would often be wrong. Currency codes are corrected because they are often mistyped.
 fn slip_letters_min(list: ReferenceList) -> usize {
     match list {
         ReferenceList::Currencies => 3,
@@ -84,8 +80,7 @@ fn slip_letters_min(list: ReferenceList) -> usize {
 
 /// Returns, for each code, the number of typos between the text and the nearest term of the code.
 fn distances<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> BTreeMap<&'c str, usize> {
-    // In the other lists only the names are compared. Their codes are consecutive, so a valid code looks like a typo of
-    // the next.
+    // The codes of the other lists are consecutive, so a valid code looks like a typo of the next.
     let codes_may_slip = matches!(list, ReferenceList::Currencies | ReferenceList::TaxCategories);
     let mut distances = BTreeMap::new();
     for word in catalog.words(list).filter(|word| codes_may_slip || !word.is_code) {

@@ -1,5 +1,5 @@
-//! Parses a day that is not written `YYYY-MM-DD`, if the text can be read in only one way. `03/04/2026` is
-//! refused, since it can be the third of April or the fourth of March.
+//! Parses a day in other forms than `YYYY-MM-DD`, if the text has only one meaning. `03/04/2026` is refused: it can be
+//! the third of April or the fourth of March.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
@@ -24,8 +24,8 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Returns the day that a text means; `None` if it can mean several days or none. A timestamp is accepted only if it
-/// is on the same day in its own time zone and in `zone`.
+/// Returns the day that a text means; `None` if it can mean several days or none. A timestamp must be on the same day
+/// in its own time zone and in `zone`.
 pub fn read(text: &str, zone: Offset) -> Option<Date> {
     let text = text.trim();
     if text.len() > TEXT_BYTES_MAX {
@@ -74,8 +74,8 @@ fn apart(text: &str) -> Option<Date> {
     }
 }
 
-/// Parses a day and a month in either order, and a year. A number above 12 is the day. If both numbers can be the
-/// month, returns `None`, unless they are equal.
+/// Parses a day and a month in either order, and a year. A number above 12 is the day. Returns `None` if both numbers
+/// can be the month and they differ.
 fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     let day_first = day(year, second, first);
     let month_first = day(year, first, second);
@@ -85,8 +85,7 @@ fn by_size(first: &str, second: &str, year: &str) -> Option<Date> {
     }
 }
 
-/// Returns the number of a month. The text is the English name of the month or an abbreviation, such as `jan` or
-/// `sept`.
+/// Returns the number of a month from its English name or an abbreviation, such as `jan` or `sept`.
 fn month(text: &str) -> Option<&'static str> {
     const NUMBERS: [&str; 12] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"];
     let text = text.trim_end_matches('.').to_ascii_lowercase();

@@ -1,6 +1,6 @@
-//! `/authority`: notices that the authority sends about invoices. A notice is not signed: the token in the path
-//! authorizes it, and it only makes this service ask the authority about the invoice. The authority repeats a notice
-//! until it gets a 200, so a 200 is sent only after everything that follows from the notice is stored.
+//! `/authority`: notices that the authority sends about invoices. The token in the path authorizes a notice, and a
+//! notice only makes this service ask the authority. The authority repeats a notice until it gets a 200, so everything
+//! that follows from the notice is stored first.
 
 use actix_web::web;
 use secrecy::{ExposeSecret, SecretString};
@@ -42,8 +42,8 @@ async fn notifications(
     Ok(ApiResponse::ok("Notification received successfully", view).warn(&form.warnings))
 }
 
-/// Refuses every token except the configured one. If no token is configured, refuses every call. A caller with a wrong
-/// token learns nothing: it gets the 404 of an unknown path, and the comparison takes the same time for every token.
+/// Refuses every token except the configured one. A caller with a wrong token learns nothing: it gets the 404 of an
+/// unknown path, and the comparison takes the same time for every token.
 fn check_token(given: &str, token: &SecretString) -> Result<(), ApiError> {
     let token = token.expose_secret();
     let is_same = Sha256::digest(given).as_slice().ct_eq(Sha256::digest(token).as_slice());

@@ -1,5 +1,5 @@
 //! `/v1/core`: option lists, and the authority's reference lists. A reference list is fetched live and returned
-//! unmodified; it is never stored. The forms check codes against a separate snapshot of the lists.
+//! unmodified. The forms check codes against a separate snapshot.
 
 use std::future::{Ready, ready};
 
@@ -38,8 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /v1/core/commons/invoice-categories: needs no key. The specification lists "Blank", but no write accepts this
-/// category.
+/// GET /v1/core/commons/invoice-categories: needs no key. "Blank" is listed, but no write accepts it.
 fn invoice_categories() -> Ready<ApiResponse> {
     let choices = ["Blank", "B2B", "B2C", "B2G"].map(|name| Choice::new(name, name));
     let data = InvoiceCategories { invoice_categories: choices.into() };
@@ -56,8 +55,7 @@ async fn enums(state: web::Data<ApiState>, _: Caller) -> Result<ApiResponse, Api
     Ok(ApiResponse::ok("Enums retrieved successfully", data))
 }
 
-/// Returns the option with this value. The label is usually the value in upper case, with spaces instead of
-/// underscores.
+/// Returns the option with this value. The label is usually the value in upper case with spaces for underscores.
 fn choice(value: &str) -> Choice {
     let label = match value {
         "custom" => "BESPOKE".to_owned(),
@@ -80,8 +78,7 @@ async fn resources(
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
 }
 
-/// Returns the error for a failed fetch. The caller's request is valid, so a refusal or a 404 of the authority becomes
-/// a temporary failure.
+/// Returns the error for a failed fetch. The caller's request is valid, so even a refusal becomes a temporary failure.
 fn unavailable(failure: AuthorityFailure) -> ApiError {
     match failure {
         AuthorityFailure::Refused { status, .. } => {

@@ -1,6 +1,6 @@
-//! The endpoints and their handlers. Each part of the API has a folder. Each file in the folder holds related
-//! operations, and its function `endpoints` lists their paths. A handler extracts the request, checks it, sends one
-//! command or runs one query, and returns one view. Business rules are not here; they are in the domain and the actors.
+//! The endpoints and their handlers. Each part of the API has a folder, and the function `endpoints` of each file lists
+//! its paths. A handler extracts the request, sends one command or runs one query, and returns one view. Business rules
+//! are in the domain and the actors.
 
 pub(super) mod app;
 pub(super) mod authority;

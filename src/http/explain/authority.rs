@@ -1,5 +1,5 @@
-//! Explains why the authority refused a document, from the sentences of the refusal. A sentence with a known meaning is
-//! explained by field, rule and expected value. Any other sentence is repeated unchanged.
+//! Explains why the authority refused a document. A sentence with a known meaning is explained by field, rule and
+//! expected value. Any other sentence is repeated unchanged.
 
 use serde_json::Value;
 
@@ -53,8 +53,8 @@ const SENTENCES: &[SentencePattern] = &[
 /// A refusal that this service writes itself. Its explanation does not name the authority as the source.
 const OURS: &str = "the invoice names no customer to transmit it to";
 
-/// Explains a refusal. The text is split at line ends and semicolons. If every part is about a field, each part gets an
-/// explanation; otherwise the whole text gets one.
+/// Explains a refusal. If each part between line ends and semicolons is about a field, each gets an explanation;
+/// otherwise the whole text gets one.
 pub(crate) fn explained(words: &str, document: &Value) -> Vec<Explanation> {
     let words = words.trim();
     let parts: Option<Vec<_>> =
@@ -69,8 +69,8 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     let path = callers_path(name, document)?;
     let what = translated(what.trim_end_matches('.'), document);
     let found = meaning(&what);
-    // The first word may be an ordinary word that is also the name of a field, such as `reference`. It counts as a
-    // field name only if a known phrase or a colon follows it.
+    // The first word may be an ordinary word and the name of a field, such as `reference`. Only a known phrase or a
+    // colon after it makes it a field name.
     if found.is_none() && !name.contains('.') && !said.starts_with(&format!("{name}:")) {
         return None;
     }
@@ -85,8 +85,7 @@ fn about_field(said: &str, document: &Value) -> Option<Explanation> {
     })
 }
 
-/// Converts the caller's path of a field to the path in the document that was sent to the authority. The two differ
-/// only for `invoice_category`.
+/// Converts the caller's path of a field to the path in the authority's document. Only `invoice_category` differs.
 fn authoritys<'p>(path: &'p str, document: &Value) -> &'p str {
     let is_renamed = path == "invoice_category" && document.get(path).is_none();
     if is_renamed { "invoice_kind" } else { path }
@@ -100,16 +99,15 @@ fn message(path: &str, what: &str) -> String {
     if is_verb { format!("The {path} field {what}.") } else { format!("The {path} field: {what}.") }
 }
 
-/// Splits a sentence such as `taxtotal[0].taxamount must be a number` into the path and the rest. A colon after the
-/// path is dropped.
+/// Splits a sentence such as `taxtotal[0].taxamount must be a number` into the path and the rest, without a colon.
 fn of_path(said: &str) -> Option<(&str, &str)> {
     let (name, what) = said.split_once(' ')?;
     let name = name.trim_end_matches(':').trim_matches(['"', '\'', '`']);
     Some((name, what.trim()))
 }
 
-/// Splits a message of Go's validator into the path and a sentence for the violated tag. An example of a message is
-/// `Key: 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
+/// Splits a message of Go's validator into the path and a sentence for the violated tag: `Key:
+/// 'InvoiceRequest.Invoice.IRN' Error:Field validation for 'IRN' failed on the 'required' tag`.
 fn of_validator(said: &str) -> Option<(&str, &str)> {
     let (name, rest) = said.strip_prefix("Key: '")?.split_once('\'')?;
     let (_, tag) = rest.split_once("failed on the '")?;

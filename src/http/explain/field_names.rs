@@ -1,5 +1,5 @@
-//! Translates the authority's field names to the caller's, for example `taxtotal` to `tax_total`. The caller's name is
-//! taken from the refused document, or from the forms if the document lacks the field.
+//! Translates the authority's field names to the caller's, for example `taxtotal` to `tax_total`. A field that the
+//! refused document lacks is looked up in the forms.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -13,8 +13,7 @@ use crate::http::forms::transmit;
 use crate::http::forms::validation;
 use crate::http::forms::vat_report;
 
-/// The name of the category field in the authority's documents and in requests of callers. The two names of any other
-/// field differ only in case and underscores.
+/// The category field's name in the authority's documents and in requests of callers.
 const KIND: (&str, &str) = ("invoicekind", "invoice_category");
 
 /// All field names in the forms of `/v1/app`.
@@ -55,8 +54,8 @@ impl Names {
     }
 }
 
-/// Translates a path of the authority to the caller's dotted path: `taxtotal[0].taxamount` becomes
-/// `tax_total.0.tax_amount`. Returns `None` if the text is not a path or the field is unknown.
+/// Translates a path of the authority to the caller's: `taxtotal[0].taxamount` becomes `tax_total.0.tax_amount`.
+/// Returns `None` if the text is not a path or the field is unknown.
 pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
     let said = said.to_ascii_lowercase();
     let mut segments = said.split('.').peekable();
@@ -95,8 +94,8 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field and, if the object `here` has the field, its value. Returns `None` if neither
-/// `here` nor a form has the field.
+/// Returns the caller's name of a field and, if the object `here` has the field, its value. `None` if no form has it
+/// either.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);

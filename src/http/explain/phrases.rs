@@ -1,6 +1,5 @@
 //! Finds the violated rule and the expected value in a sentence: `must be a number` violates the rule `type` and
-//! expects `a number`. The tables list phrases of the authority and of common validators, in which `*` stands for any
-//! text. The first phrase that matches is used.
+//! expects `a number`. In a phrase of the tables `*` stands for any text. The first phrase that matches is used.
 
 /// The meaning of a sentence: the violated rule and the expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,8 +8,7 @@ pub(super) struct Meaning {
     pub(super) expected: String,
 }
 
-/// A phrase, the id of the violated rule, and the expected value. A `*` in the expected value is replaced by the text
-/// that the `*` of the phrase matched.
+/// A phrase, the id of the violated rule, and the expected value, in which `*` stands for the text at the phrase's `*`.
 type Row = (&'static str, &'static str, &'static str);
 
 const PRESENCE: &[Row] = &[
@@ -124,8 +122,7 @@ const SIZES: &[Row] = &[
 
 const TABLES: [&[Row]; 6] = [PRESENCE, CHOICES, LENGTHS, FORMATS, TYPES, SIZES];
 
-/// The authority checks documents with Go's validator, which names a violated rule by a tag. This table gives a
-/// sentence for each tag.
+/// The authority uses Go's validator, which names a violated rule by a tag. Each tag has a sentence here.
 const TAGS: [(&str, &str); 13] = [
     ("required", "is required"),
     ("oneof", "must be one of the values that the authority knows"),
@@ -152,8 +149,7 @@ pub(super) fn meaning(what: &str) -> Option<Meaning> {
     TABLES.iter().flat_map(|table| table.iter()).find_map(row)
 }
 
-/// Returns the expected value that a sentence names. If no known phrase matches the sentence, returns the text after
-/// `must be`.
+/// Returns the expected value that a sentence names: from a known phrase, else the text after `must be`.
 pub(super) fn expected(what: &str) -> Option<String> {
     let what = what.trim().trim_end_matches('.');
     let found = meaning(what).map(|meaning| meaning.expected);
@@ -165,8 +161,8 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// Matches a text with a phrase, and returns the text at the first `*`. The case of the words before the first `*` is
-/// ignored. A second `*` may only be at the end of the phrase.
+/// Matches a text with a phrase, and returns the text at the first `*`. A second `*` may only be at the end of the
+/// phrase.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

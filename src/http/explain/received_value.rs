@@ -1,5 +1,5 @@
-//! Prepares a received value for display in an explanation. Long values are cut, because the caller only has to
-//! recognize the value. The values of fields that may hold a secret are hidden.
+//! Prepares a received value for display in an explanation: cuts long values, and hides the values of fields that may
+//! hold a secret.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Finds the taxpayer that a call on the access point surface acts for. A taxpayer's key acts for that taxpayer. A call
-//! with an integrator's key names the taxpayer by the first of these that is valid: the business id, the IRN's service
-//! id, `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
+//! Finds the taxpayer that a call on the access point surface acts for. A taxpayer's key acts for that taxpayer. An
+//! integrator's call names the taxpayer by the first of these that is valid: the business id, the IRN's service id,
+//! `integrator_service_id`, `agent_tin`, the header `x-taxpayer-id`.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -36,8 +36,7 @@ impl FromRequest for TaxpayerHint {
     }
 }
 
-/// Returns the taxpayer whose service id is in the IRN. Fails with "invoice not found" if the caller may not act for
-/// that taxpayer.
+/// Returns the taxpayer whose service id is in the IRN. "Invoice not found" if the caller may not act for it.
 pub(crate) async fn for_irn(state: &ApiState, caller: Caller, irn: &Irn) -> Result<Taxpayer, ApiError> {
     let found = match caller {
         Caller::Taxpayer(id) => own(state, id).await?,
@@ -68,7 +67,7 @@ pub(crate) async fn for_body(
 }
 
 /// Refuses a taxpayer that the authority has not confirmed, unless the settings allow it. Otherwise anyone could
-/// register with the service id of another taxpayer, since the authority does not check who uses it.
+/// register with the service id of another taxpayer.
 fn verified(state: &ApiState, taxpayer: Taxpayer) -> Result<Taxpayer, ApiError> {
     taxpayer.check_verified(state.settings.verification)?;
     Ok(taxpayer)
@@ -93,8 +92,8 @@ async fn named(
     }
 }
 
-/// Returns true if a call with a taxpayer's key has the service id of another taxpayer in `integrator_service_id`. An
-/// integrator's call is not checked, because the service id may be the integrator's own.
+/// Returns true if a call with a taxpayer's key names another taxpayer in `integrator_service_id`. In an integrator's
+/// call, this may be the integrator's own id, so it is not checked.
 pub(crate) async fn names_another(
     state: &ApiState,
     caller: Caller,

@@ -1,5 +1,5 @@
-//! Authentication: finds the account of the `x-api-key`, or refuses the request. The key is looked up at every request,
-//! so that a rotated key is refused at once.
+//! Finds the account of the `x-api-key`, or refuses the request. The key is looked up at every request, so that a
+//! rotated key is refused at once.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;
@@ -32,8 +32,8 @@ const ACCESS_POINT: Surface =
     Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
 
 impl Surface {
-    /// Returns the surface to which a path belongs, by the prefix of the path. Returns `None` if the path needs no key,
-    /// or if its handler checks the key itself.
+    /// Returns the surface of a path by its prefix; `None` if the path needs no key or its handler checks the key
+    /// itself.
     pub(crate) fn of(pattern: &str) -> Option<Self> {
         const SURFACES: [(&str, Surface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),
@@ -46,14 +46,12 @@ impl Surface {
         surface.map(|(_, surface)| *surface)
     }
 
-    /// Returns the error codes for a request without a key and for a request with a key that this surface does not
-    /// accept.
+    /// Returns the error codes for a missing key and for a key that this surface does not accept.
     pub(crate) fn refusals(self) -> [ErrorCode; 2] {
         [ErrorCode::Unauthenticated, self.otherwise]
     }
 
-    /// Returns the account of the request's key. Refuses a key of a kind that this surface does not accept, and a write
-    /// with a read-only key.
+    /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
         let Some(account) = account else { return Err(failed(request, self.otherwise)) };
@@ -116,8 +114,7 @@ async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NoKey {
     Missing,
-    /// The request has two keys. Neither is used, because a proxy may have checked one of them while this service would
-    /// use the other one.
+    /// The request has two keys. A proxy may have checked one of them, so this service uses neither.
     Twice,
     /// The key is not ASCII.
     Garbled,
@@ -162,8 +159,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
     );
 }
 
-/// Returns the error for a request whose key is missing or not accepted. After too many failures from the client's
-/// address, returns the error of the rate limit instead.
+/// Returns the error for a missing or refused key, or for too many failures from the client's address.
 fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);
@@ -182,8 +178,7 @@ fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     }
 }
 
-/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts the account of the key into
-/// a `$caller`.
+/// Makes `$caller` an extractor: `$surface` checks the request's key, then `$make` converts its account.
 macro_rules! caller {
     ($caller:ty, $surface:expr, $make:expr) => {
         impl FromRequest for $caller {

@@ -1,5 +1,5 @@
-//! Reads the body of a request as JSON, within limits of size and time. Memory is reserved before the first byte is
-//! read, first for the text and then for the parsed values. Dropping the text or the values releases their memory.
+//! Reads the body of a request as JSON, within limits of size and time. Memory is reserved before it is used, first for
+//! the text and then for the parsed values.
 
 use std::future::{Ready, ready};
 use std::ops::Deref;
@@ -19,8 +19,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
-/// The bytes that are reserved at first for a body without `Content-Length`. The reservation is doubled each time the
-/// body outgrows it.
+/// The bytes that are reserved at first for a body of unknown length. The reservation doubles as needed.
 const ROOM_AT_FIRST: usize = 64 * 1024;
 
 /// A body that has not been parsed yet.
@@ -34,8 +33,7 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// The body was read before the handler ran, to compare it with the body of an earlier request with the same
-    /// idempotency key.
+    /// The body was read early, to compare it with the body of an earlier request with the same idempotency key.
     Read(BodyText),
 }
 
@@ -98,8 +96,7 @@ impl ContentHeaders {
     }
 }
 
-/// Returns true for `application/json` and any other type with JSON syntax, if the charset is UTF-8 (RFC 8259,
-/// section 8.1).
+/// Returns true for any type with JSON syntax and the charset UTF-8 (RFC 8259, section 8.1).
 fn names_json(content_type: &str) -> bool {
     let mut parts = content_type.split(';');
     let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -145,8 +142,7 @@ impl Body {
         self.in_time().await
     }
 
-    /// Reads the whole body within the timeout. The timeout covers the whole body, so a slow trickle of bytes does
-    /// not extend it.
+    /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off.
     async fn in_time(self) -> Result<BodyText, ApiError> {
         let limit = self.state.settings.body_timeout;
         match self.source {
@@ -195,8 +191,7 @@ impl BodyText {
         Ok(JsonObject { members, _room: Some(room) })
     }
 
-    /// Runs `read` on the text. Then drops the text and `room`, the permit for the memory of the values that `read` has
-    /// parsed.
+    /// Runs `read` on the text. Then drops the text and `room`, the permit for the memory of the parsed values.
     pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
         let result = read(&self.bytes);
         drop(room);

@@ -1,6 +1,6 @@
 //! Reads a body as a JSON object and reports forbidden keys. A duplicate key is forbidden, because a proxy and this
-//! service may each use a different one of its values. A reserved key begins with a private token of the JSON library,
-//! which reads an object with such a key as a number or as JSON text.
+//! service may use different values of it. A reserved key is forbidden, because the JSON library would read its object
+//! as a number or as JSON text.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,7 @@ const ITEMS: &str = "invoices";
 #[derive(Debug)]
 pub(crate) struct BatchBody {
     pub(crate) object: Map<String, Value>,
-    /// The faults for forbidden keys within items, by the index of the item. The paths of the faults are relative to
-    /// the item.
+    /// The faults for forbidden keys within items, by the index of the item. Their paths are relative to the item.
     pub(crate) key_faults: BTreeMap<usize, Faults>,
 }
 
@@ -88,8 +87,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. A response may contain the fault's path as a key, so for a reserved key the
-/// path ends at the object that has the key.
+/// Returns the fault for a forbidden key. The path of a reserved key ends at the object that has the key, so that no
+/// response contains it.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };
@@ -216,8 +215,7 @@ mod tests {
         ] {
             assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
         }
-        // The batch has more items than allowed, each with a fault. Only the faults of the first `INVOICES_MAX` items
-        // are stored.
+        // The batch has more items than allowed, each with a fault. Only those of the first `INVOICES_MAX` items are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
         let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
         assert_eq!(body.key_faults.len(), INVOICES_MAX);

@@ -1,20 +1,17 @@
-//! Converts the body of Submit or Validate to the authority's document. The document keeps the received fields except
-//! unknown and empty ones.
+//! Converts the body of Submit or Validate to the authority's document, without unknown and empty fields.
 
 use serde_json::{Map, Value, json};
 
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::http::forms::normalized::as_sent;
 
-/// Paths of the country fields. Callers may send a country code in any case, but the authority accepts capital letters
-/// only.
+/// Paths of the country fields. The authority accepts country codes in capital letters only.
 const COUNTRIES: [&str; 2] = [
     "/accounting_supplier_party/postal_address/country",
     "/accounting_customer_party/postal_address/country",
 ];
 
-/// Returns the document for the authority. `unknown` holds the paths of the received fields that the form does not
-/// know; these fields are removed.
+/// Returns the document for the authority, without the fields at the paths `unknown`.
 pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = as_sent(body.clone(), unknown);
     for country in COUNTRIES {
@@ -25,8 +22,7 @@ pub(crate) fn sent(body: &Map<String, Value>, unknown: &[Vec<String>]) -> Value 
     document
 }
 
-/// Renames `invoice_category` to the authority's `invoice_kind`, and sets `payment_status` to the authority's word for
-/// it.
+/// Renames `invoice_category` to `invoice_kind`, and sets `payment_status` to the authority's word for it.
 pub(crate) fn rename(
     fields: &mut Map<String, Value>,
     category: Option<Category>,

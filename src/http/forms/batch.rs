@@ -1,6 +1,5 @@
-//! Create Invoices (Bulk) (spec.md). Each invoice has the fields of Create Invoice (Standard) and is read independently
-//! of the other invoices. Two rules differ from Create Invoice (Standard): the customer's tax number is always
-//! optional, and a quantity is at least 1.
+//! Create Invoices (Bulk) (spec.md). Each invoice is read independently as in Create Invoice (Standard), except that
+//! the customer's tax number is always optional and a quantity is at least 1.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +13,7 @@ use crate::http::forms::standard_invoice;
 
 /// The maximum number of invoices whose warnings are shown. Further invoices with warnings are only counted.
 const WARNED_MAX: usize = 10;
-/// The maximum length of one invoice's warnings, in characters. It is low because the warnings of all shown invoices
-/// must fit in the response headers.
+/// The longest warnings of one invoice, in characters. The warnings of all invoices must fit in the response headers.
 const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
@@ -34,8 +32,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     Some(candidates)
 }
 
-/// Refuses the items with a duplicate or reserved key. If an item has two `invoice_no` keys, its invoice number is
-/// ambiguous and is dropped.
+/// Refuses the items with a duplicate or reserved key. With two `invoice_no` keys, the invoice number is dropped.
 pub(crate) fn fail_items(candidates: &mut [Candidate], key_faults: BTreeMap<usize, Faults>) {
     for (index, faults) in key_faults {
         if let Some(candidate) = candidates.get_mut(index) {

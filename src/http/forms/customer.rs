@@ -8,8 +8,7 @@ use crate::http::forms::reader::Reader;
 /// The minimum length of the description of a customer's business, in characters.
 pub(crate) const DESCRIPTION_MIN: usize = 5;
 
-/// Reads a customer. If the invoice category is for a business or a government body, a tax number and a description are
-/// required.
+/// Reads a customer. A business or a government body needs a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     read_with(reader, category, category.is_some_and(Category::needs_tin))
 }

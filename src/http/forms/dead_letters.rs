@@ -1,5 +1,4 @@
-//! Reads an operator's request to replay the dead letters of a taxpayer: the log position to start from, and the
-//! reason.
+//! Reads a request to replay the dead letters of a taxpayer: the log position to start from, and the reason.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::kernel::ids::TaxpayerId;

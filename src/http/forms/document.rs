@@ -65,8 +65,7 @@ pub(crate) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
     Some(totals)
 }
 
-/// Reads the lines of a document, each with the form `line`. Reports a fault if their amounts do not add up to the
-/// stated total.
+/// Reads the lines of a document. Reports a fault if their amounts do not add up to the stated total.
 pub(crate) fn lines(
     reader: &mut Reader<'_>,
     totals: Option<Totals>,

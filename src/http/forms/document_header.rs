@@ -18,8 +18,8 @@ pub(crate) struct Dates {
     pub(crate) due: Option<Date>,
 }
 
-/// Reads the dates. The issue date is always required. If `all_required` is set (Validate), the due date and the tax
-/// point date are required too; in Submit they are optional.
+/// Reads the dates. The issue date is always required; with `all_required` (Validate) also the due date and the tax
+/// point date.
 pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     let issued = reader.required("issue_date").date();
     let due = reader.required_if(all_required, "due_date").date();
@@ -48,8 +48,7 @@ pub(crate) fn texts(reader: &mut Reader<'_>) {
     reader.optional("payment_terms_note").long_text(0, LONG_TEXT_MAX);
 }
 
-/// The authority's invoice type codes of documents that the buyer issues instead of the supplier: self billed,
-/// self-billed credit note and self-billed invoice.
+/// Invoice type codes of documents that the buyer issues: self billed, self-billed credit note and self-billed invoice.
 const SELF_BILLED_CODES: [&str; 3] = ["385", "393", "394"];
 
 /// Returns true if the taxpayer that submits a document of this type is the buyer, not the supplier.

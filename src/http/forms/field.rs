@@ -1,5 +1,5 @@
-//! Reads one field of a body. There is one method for each value type. A method returns the value, or reports a fault
-//! and returns `None`.
+//! Reads one field of a body. There is a method for each value type, which returns the value, or reports a fault and
+//! returns `None`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -88,8 +88,7 @@ impl<'f> Field<'f> {
         self.described(shape).checked(|text| matches_pattern(pattern, text).map(|()| text.to_owned()))
     }
 
-    /// Reads a text that `check` accepts, or else reports the rule that `check` returns. `rule` and `what` describe the
-    /// text in the API document.
+    /// Reads a text that `check` accepts. `rule` and `what` describe the text in the API document.
     pub(crate) fn checked_by(
         self,
         rule: &'static str,
@@ -111,8 +110,7 @@ impl<'f> Field<'f> {
         LogPosition::parse(&text).or_else(|| field.broken(FieldRule::must_be("format", LOG_POSITION)))
     }
 
-    /// Reads one of a fixed set of words, in upper or lower case. `allowed` describes the set in the error message and
-    /// in the API document.
+    /// Reads one of a fixed set of words in any case. `allowed` describes the set for callers.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.described(|| FieldType::Word(allowed())).checked(|text| text_checks::word(text, parse, allowed))
     }
@@ -233,8 +231,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads a list of 1 to `max` objects. `form` reads each object independently: a fault in one item does not affect
-    /// the other items.
+    /// Reads a list of 1 to `max` objects. A fault in one object does not affect the others.
     pub(crate) fn objects_each<T>(
         self,
         max: usize,
@@ -302,7 +299,7 @@ impl<'f> Field<'f> {
     }
 
     /// Reads the items of a list with `read`. Goes on after an invalid item, so that the caller sees the faults of all
-    /// items, until the report is full.
+    /// items.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
             return self.broken(FieldRule::Type("an array"));
@@ -350,8 +347,8 @@ impl<'f> Field<'f> {
         self.or_required(self.value.filter(|value| !is_blank(value)))
     }
 
-    /// Returns the value of a field that is not a text. A blank text in a required field is reported as a missing
-    /// value, and in an optional field as a value of the wrong type.
+    /// Returns the value of a field that is not a text. A blank text counts as missing if the field is required, and
+    /// otherwise as a value of the wrong type.
     fn given(&self) -> Option<&'f Value> {
         self.or_required(self.value.filter(|value| !self.is_required || !is_blank(value)))
     }

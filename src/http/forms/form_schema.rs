@@ -1,5 +1,5 @@
-//! Derives the schema of a form by running the form on an empty object. Each field that the form requests is recorded,
-//! so the API document always agrees with the form's checks.
+//! Derives the schema of a form by running the form on an empty object. So the API document always agrees with the
+//! form.
 
 use std::cell::RefCell;
 
@@ -39,14 +39,12 @@ pub(crate) enum FieldType {
     },
     Email,
     Date,
-    /// A text with a special format, which `what` describes in words. Any other text violates the rule with the id
-    /// `rule`.
+    /// A text with a special format, which `what` describes. Any other text violates the rule `rule`.
     Formatted {
         rule: &'static str,
         what: String,
     },
-    /// A text of the form that `pattern` shows; each 9 stands for one digit. If `list` is set, the text must be on that
-    /// list.
+    /// A text like `pattern`, in which each 9 stands for one digit. If `list` is set, the text must be on that list.
     Pattern {
         pattern: &'static str,
         list: Option<ReferenceList>,
@@ -104,8 +102,7 @@ impl SchemaRecorder {
 }
 
 impl Property {
-    /// Returns the ids of the rules that this field can violate on its own. Rules that compare the field with other
-    /// fields are not included.
+    /// Returns the ids of the rules that this field can violate without regard to other fields.
     pub(crate) fn rules(&self) -> Vec<&'static str> {
         let required = (self.presence != Presence::Optional).then_some("required");
         let own = self.shape.rules();

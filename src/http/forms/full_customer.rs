@@ -14,8 +14,7 @@ const POSTAL_ZONE_MAX: usize = 50;
 /// The allowed length of a telephone number, in characters. Any characters are allowed.
 const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 
-/// Reads a customer. A tax number and a description are required if the invoice category is for a business or a
-/// government body.
+/// Reads a customer. A business or a government body needs a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
     let no = reader.required("customer_no").text(TEXT_MAX);

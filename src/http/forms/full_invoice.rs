@@ -1,5 +1,4 @@
 //! Create Invoice (Full) (spec.md). The caller states the totals, which must agree with each other and with the lines.
-//! Fields without a database column are stored as JSON in the draft's `extras`.
 
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
@@ -104,8 +103,8 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Reports a fault if the IRN carries another service id than the taxpayer's. Only warns if the IRN has another invoice
-/// number or date than the body.
+/// Reports a fault if the IRN has another service id than the taxpayer's. Warns if it has another number or date than
+/// the body.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,

@@ -1,5 +1,5 @@
-//! Reads a line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). The item's type, product or service,
-//! determines which category field and which code field the line needs.
+//! Reads a line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). A product needs other category and code
+//! fields than a service.
 
 use serde_json::{Map, Value, json};
 
@@ -88,8 +88,7 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
     fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
-/// Reads the item of a line. Sets `kind` even if another field of the item is invalid, because the check of the line's
-/// category needs the kind.
+/// Reads the item of a line. Sets `kind` even if another field is invalid, because a later check needs it.
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_MAX);
     let description = reader.required("description").long_text(0, LONG_TEXT_MAX);

@@ -1,6 +1,5 @@
-//! Reads the settings for notifying a taxpayer's ERP. A field that the chosen authentication type or data format does
-//! not use is a fault, because the caller would believe that the field takes effect. A secret may be absent if it is
-//! already stored; the code that stores the settings checks this.
+//! Reads the settings for notifying a taxpayer's ERP. A field that the chosen authentication or format does not use is
+//! a fault, because the caller would believe that it takes effect.
 
 use url::Url;
 
@@ -98,8 +97,7 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
     Origin::of(&text)
 }
 
-/// Returns the names of the fields that belong to this authentication type. Every other authentication field is a
-/// fault.
+/// Returns the fields of this authentication type. Every other authentication field is a fault.
 fn fields_of(kind: AuthType) -> &'static [&'static str] {
     match kind {
         AuthType::None => &[],

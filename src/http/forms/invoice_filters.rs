@@ -1,5 +1,5 @@
 //! The query of List Invoices (spec.md; docs/contract.md, "Lists"). An invalid page number falls back to its default.
-//! An invalid filter is a fault, since without the filter the list would show unwanted invoices.
+//! An invalid filter is a fault, since without it the list would show unwanted invoices.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,8 +18,7 @@ use crate::store::db::page::Page;
 use crate::store::invoices::list::{InvoiceFilter, ListCursor, PageStart};
 
 const PER_PAGE_DEFAULT: u64 = 10;
-/// The query parameters that the link to the next page repeats. `page` is not among them, because the link has a
-/// cursor.
+/// The query parameters that the link to the next page repeats. Instead of `page` the link has a cursor.
 const FILTERS: [&str; 10] = [
     "per_page",
     "batch_no",
@@ -120,8 +119,8 @@ fn short(text: &str) -> Result<String, FieldRule> {
     text_checks::chars(text, 0, TEXT_MAX).map(|()| text.to_owned())
 }
 
-/// Parses an RFC 3339 time, a time as the Invoice object shows it, or a day. A time without an offset is UTC. A blank
-/// is read as `+`, because a query decodes an unescaped `+` as a blank.
+/// Parses an RFC 3339 time, a time of an Invoice object, or a day. A time without an offset is UTC. A blank is read as
+/// `+`, because a query decodes an unescaped `+` as a blank.
 fn moment(text: &str) -> Result<Timestamp, FieldRule> {
     let utc = |moment: DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).ok();
     let as_shown = || DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok().and_then(utc);

@@ -1,6 +1,5 @@
-//! The terms of a new API key: the overlap during which the old key stays valid, the scope and the expiry time.
-//! Operators send the terms in a body. Integrators send them as query parameters, because the integrators' endpoint
-//! takes no body.
+//! The terms of a new API key: the overlap during which the old key stays valid, the scope and the expiry. Operators
+//! send them in a body, integrators as query parameters.
 
 use std::time::Duration;
 

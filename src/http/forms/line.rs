@@ -66,8 +66,7 @@ pub(crate) fn unit(field: Field<'_>) -> Option<String> {
     field.short_code(UNIT_MAX, ReferenceList::QuantityCodes)
 }
 
-/// The patterns of product codes and service codes (spec.md, "Constants of value formats"). Each 9 stands for one
-/// digit.
+/// The patterns of product codes and service codes (spec.md). Each 9 stands for one digit.
 pub(crate) const PRODUCT_CODE: &str = "9999.99";
 pub(crate) const SERVICE_CODE: &str = "9999";
 

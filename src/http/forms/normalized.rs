@@ -1,10 +1,8 @@
-//! Normalizes a body in the same way as the form reads it: trims texts, and removes unknown and empty fields. Submit
-//! sends the result to the authority; Create Invoice (Full) stores it.
+//! Normalizes a body as the form reads it: trims texts, and removes unknown and empty fields.
 
 use serde_json::{Map, Value};
 
-/// Returns the normalized body. `unknown` holds the paths of the fields to remove, each path as a list of names and
-/// indexes.
+/// Returns the normalized body, without the fields at the paths `unknown`.
 pub(crate) fn as_sent(body: Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = Value::Object(body);
     for steps in unknown {

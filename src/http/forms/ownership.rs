@@ -1,5 +1,5 @@
-//! Checks that the business id, the IRN and the tax number in a body are those of the acting taxpayer. If an
-//! integrator's request names no taxpayer, `taxpayer` is `None` and these checks are skipped.
+//! Checks that the business id, the IRN and the tax number in a body are those of the acting taxpayer. Without
+//! `taxpayer`, nothing is checked.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;

@@ -1,5 +1,5 @@
-//! Update Payment Status of the taxpayer surface (spec.md). The status may be sent as `payment_status` or as `status`;
-//! `payment_status` wins. A partial payment requires the paid amount.
+//! Update Payment Status of the taxpayer surface (spec.md). `payment_status` wins over `status`. A partial payment
+//! requires the paid amount.
 
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::field_rule::FieldRule;

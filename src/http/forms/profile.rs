@@ -1,5 +1,4 @@
-//! Update of a taxpayer's business profile. Absent fields stay unchanged. The email address may be sent as
-//! `business_email` or, as in the taxpayer object, as `email`; `business_email` wins.
+//! Update of a taxpayer's business profile. Absent fields stay unchanged. `business_email` wins over `email`.
 
 use crate::domain::party::ProfileChange;
 use crate::http::forms::field::TEXT_MAX;

@@ -1,5 +1,5 @@
-//! The query string of lists and feeds. An invalid page number of a list falls back to its default. An invalid position
-//! in a feed is a fault, since restarting at the beginning would repeat every event.
+//! The query string of lists and feeds. An invalid page number falls back to its default. An invalid position in a feed
+//! is a fault, since restarting at the beginning would repeat every event.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -39,8 +39,8 @@ impl Query {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the trimmed value of the last pair with this name. A NUL, which the database cannot store, is replaced,
-    /// so that a filter with this text matches nothing.
+    /// Returns the trimmed value of the last pair with this name. A NUL is replaced, because the database cannot store
+    /// it.
     pub(crate) fn phrase(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         let text = value.trim().replace('\0', "\u{fffd}");
@@ -56,8 +56,8 @@ impl Query {
         number.map(Some).ok_or_else(|| Fault::field(name, rule()))
     }
 
-    /// Returns the value as one of a fixed set of words, which `allowed` describes in the error message. Any other word
-    /// is a fault, since a list without this filter would show unwanted items.
+    /// Returns the value as one of a fixed set of words, which `allowed` describes. Any other word is a fault, since a
+    /// list without this filter would show unwanted items.
     pub(crate) fn word<T>(
         &self,
         name: &str,
@@ -84,8 +84,7 @@ impl Query {
         found.map(Some).map_err(|_| Fault::field(name, FieldRule::MOMENT))
     }
 
-    /// Returns the trimmed text of a filter. A NUL, which the database cannot store, is replaced, so that the filter
-    /// matches nothing.
+    /// Returns the trimmed text of a filter. A NUL is replaced, because the database cannot store it.
     pub(crate) fn equal(&self, name: &str) -> Option<String> {
         self.filled(name).map(|text| text.replace('\0', "\u{fffd}"))
     }
@@ -132,8 +131,7 @@ impl Query {
         Page { number: positive("page").unwrap_or(1), per_page: self.per_page().unwrap_or(per_page_default) }
     }
 
-    /// Returns the requested number of items per page, at most `PER_PAGE_MAX`. Returns `None` if the parameter is
-    /// absent or invalid.
+    /// Returns the requested number of items per page, at most `PER_PAGE_MAX`; `None` if it is absent or invalid.
     fn per_page(&self) -> Option<u64> {
         let digits = self.text("per_page")?.trim();
         let is_whole = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());

@@ -1,6 +1,5 @@
 //! Reads the fields of one JSON object. A form requests a field by name, as required or optional, and then reads it as
-//! a type. A field that the form does not request is unknown. Texts other than passwords are trimmed, so ` INV001` is
-//! read as `INV001`.
+//! a type. A field that the form does not request is unknown. Texts other than passwords are trimmed.
 
 use serde_json::{Map, Value};
 
@@ -103,8 +102,7 @@ impl<'r> Reader<'r> {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
 
-    /// Returns true if the body has this field with the value null. Some forms treat null differently from an absent
-    /// field.
+    /// Returns true if the body has this field with the value null, which some forms distinguish from an absent field.
     pub(crate) fn is_null(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(Value::is_null)
     }

@@ -1,5 +1,4 @@
-//! Reads the periods, references to other documents, charges and payment means of an authority document or of Create
-//! Invoice (Full).
+//! Reads the periods, references to other documents, charges and payment means of a document.
 
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;

@@ -1,5 +1,4 @@
-//! Update Payment Status of the access point surface (spec.md). This endpoint has other statuses than the taxpayer
-//! surface.
+//! Update Payment Status of the access point surface (spec.md), with other statuses than the taxpayer surface.
 
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;

@@ -1,5 +1,5 @@
-//! Reads which part of a webhook's event log to replay (docs/contract.md, "Added paths"). Both fields of a replay are
-//! required: if they had defaults, a caller who forgets a field could cause many events to be sent.
+//! Reads which part of a webhook's event log to replay. Both fields are required: with defaults, a forgotten field
+//! could cause many events to be sent.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{AfterEnable, ReplayScope};

@@ -51,8 +51,7 @@ pub(crate) fn read_with_unknown<T>(
     read_up_to(FAULTS_MAX, body, catalog, form)
 }
 
-/// Reads one item of a batch independently of the other items. The item has at most `ITEM_FAULTS_MAX` faults. The path
-/// of a fault starts at the item, not at the batch.
+/// Reads one item of a batch. It has at most `ITEM_FAULTS_MAX` faults, with paths that start at the item.
 pub(crate) fn read_item<T>(
     item: &Value,
     catalog: &Catalog,

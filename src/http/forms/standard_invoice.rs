@@ -1,5 +1,5 @@
-//! Create Invoice (Standard) (spec.md). The caller does not send the payable amount, so it is computed from the lines.
-//! Items of Create Invoices (Bulk) are read here too.
+//! Create Invoice (Standard) (spec.md), also as an item of Create Invoices (Bulk). The payable is computed from the
+//! lines.
 
 use serde_json::{Map, Value};
 
@@ -22,16 +22,14 @@ use crate::http::forms::reader::Reader;
 
 const NOT_SUBMITTABLE: &str = "the authority takes only letters and digits in an invoice number: this invoice cannot be submitted to it";
 
-/// The draft of an invoice, and the reference to the earlier invoice that this invoice corrects. The reference is
-/// required only for a credit note.
+/// The draft of an invoice, and the reference to the earlier invoice that it corrects (required in a credit note).
 #[derive(Debug, PartialEq)]
 pub(crate) struct StandardInvoice {
     pub(crate) draft: Draft,
     pub(crate) original: Option<InvoiceRef>,
 }
 
-/// The endpoint that receives the invoice: Create Invoice (Standard) or Create Invoices (Bulk). The rules of some
-/// fields differ between the two.
+/// The endpoint: Create Invoice (Standard) or Create Invoices (Bulk). The rules of some fields differ.
 #[derive(Debug, Clone, Copy)]
 enum Terms {
     Alone,
@@ -97,8 +95,8 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
     Some(StandardInvoice { draft, original })
 }
 
-/// Warns if the authority would refuse this invoice number. The invoice is still accepted, since some callers never
-/// submit it.
+/// Warns if the authority would refuse this invoice number. It is no fault, since some callers never submit the
+/// invoice.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
         reader.warn(NOT_SUBMITTABLE);

@@ -1,5 +1,5 @@
-//! Submit (spec.md). Makes all of the authority's checks at once, so that the caller sees all faults, and builds the
-//! document to send. Fields that the authority requires but the caller omitted are derived.
+//! Submit (spec.md). Makes all of the authority's checks at once, so that the caller sees all faults. Derives omitted
+//! fields that the authority requires.
 
 use serde_json::{Map, Value, json};
 
@@ -31,8 +31,7 @@ pub(crate) struct Submission {
     tax_total: Option<Value>,
 }
 
-/// Reads a submission. If an integrator's request names no taxpayer, `taxpayer` is `None`: the form then reports the
-/// other faults, and the handler refuses the request in any case.
+/// Reads a submission. `taxpayer` is `None` if the request names none; the handler then refuses the request anyway.
 pub(crate) fn read(
     body: &Map<String, Value>,
     taxpayer: Option<&Taxpayer>,
@@ -63,8 +62,7 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
     document_header::texts(reader);
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
-    // If the IRN has another taxpayer's service id, only the IRN is reported. The tax number is then not checked,
-    // because it would show the same mistake.
+    // With another taxpayer's service id, only the IRN is reported. The tax number would show the same mistake.
     let is_other =
         |taxpayer: &&Taxpayer| irn.as_ref().is_some_and(|irn| !irn.has_service_id(&taxpayer.service_id));
     let own = taxpayer.filter(|taxpayer| !is_other(taxpayer));

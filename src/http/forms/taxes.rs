@@ -12,7 +12,7 @@ use crate::http::forms::reader::Reader;
 const STANDARD_RATE: (&str, &str) = ("STANDARD_VAT", "7.5");
 
 /// Reads the optional taxes. If the caller omits them, returns taxes derived from the totals, because the authority
-/// requires taxes. Returns `None` if the caller sent them, or if none can be derived.
+/// requires taxes.
 pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Option<Value> {
     let is_given =
         reader.optional("tax_total").objects(0, document::tax_total).is_some_and(|all| !all.is_empty());
@@ -37,8 +37,8 @@ pub(crate) fn tax_total(reader: &mut Reader<'_>, totals: Option<Totals>) -> Opti
     }]))
 }
 
-/// Returns a tax category whose percent of `amount` is `tax`, within the tolerance of the specification. If several
-/// fit, prefers the zero VAT category, then the standard VAT category, then the first one in the list.
+/// Returns a tax category whose percent of `amount` is `tax`, within the tolerance of the specification. Prefers the
+/// zero VAT category, then the standard one.
 fn category_of(tax: Amount, amount: Amount, catalog: &Catalog) -> Option<(String, Amount)> {
     let known = catalog.tax_categories();
     if known.is_empty() {

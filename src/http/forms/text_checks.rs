@@ -6,8 +6,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::reference::catalog::ReferenceList;
 use crate::http::forms::report::Report;
 
-/// Checks that a code is on one of the authority's lists. If the list has not been fetched yet, any code is accepted,
-/// with a warning.
+/// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
 pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
         Some(false) => return Err(FieldRule::Listed(list.as_str())),

@@ -1,5 +1,4 @@
-//! Reads how a body refers to an invoice: `unique_no` is the reference, `unique_no_type` tells which kind of reference
-//! it is.
+//! Reads the reference to an invoice (`unique_no`) and its kind (`unique_no_type`).
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::kernel::codes::UniqueNoType;

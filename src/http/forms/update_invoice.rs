@@ -1,5 +1,4 @@
-//! Update Invoice (spec.md). Two things are checked later by the taxpayer actor, because they need stored data: the
-//! values that a line inherits from its item, and the reference to the original invoice.
+//! Update Invoice (spec.md). What depends on stored data is checked later by the taxpayer actor.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! Validate (spec.md): checks the document of Submit without submitting it. Validate requires more fields than Submit,
-//! but accepts telephone numbers and email addresses in any format. It also accepts the fields that only Submit knows,
-//! so that a caller can send one body to both endpoints.
+//! but accepts telephone numbers and email addresses in any format. One body can be sent to both endpoints.
 
 use serde_json::{Map, Value};
 
@@ -22,8 +21,7 @@ use crate::http::forms::report::{self, Accepted};
 
 const SUPPLIER: &str = "accounting_supplier_party";
 const CUSTOMER: &str = "accounting_customer_party";
-/// Sent to the authority in place of an invalid email address. Otherwise the authority would stop at the address and
-/// not check the other fields.
+/// Replaces an invalid email address, at which the authority would stop without checking the other fields.
 const NO_ADDRESS: &str = "not-checked@example.invalid";
 
 /// A document that the authority is asked to validate.
@@ -48,8 +46,8 @@ pub(crate) fn read(
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
     let mut document = sent(body, &unknown);
     if let Value::Object(fields) = &mut document {
-        // The authority accepts a missing customer only for B2C. So a body that has neither a customer nor a category
-        // is sent as B2C.
+        // The authority accepts a missing customer only for B2C, so a body with neither customer nor category is sent
+        // as B2C.
         let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
         rename(fields, read.value.category.or(consumer), read.value.status);
         for party in [SUPPLIER, CUSTOMER] {
@@ -88,8 +86,8 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     Some(Named { irn: irn?, category, status })
 }
 
-/// Reads the supplier or the customer. Only the supplier needs a telephone. The tax number of someone else, or an
-/// invalid telephone or email, is accepted with the warning that Submit refuses it.
+/// Reads the supplier or the customer. Only the supplier needs a telephone. An invalid telephone or email, or someone
+/// else's tax number, only leads to a warning that Submit refuses it.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
     let tin = reader.required("tin").text(TEXT_MAX);
@@ -114,8 +112,7 @@ fn dated_means(reader: &mut Reader<'_>) -> Option<()> {
     code.zip(due).map(drop)
 }
 
-/// The authority stops at an invalid telephone or email and checks nothing else. Validate accepts both, so the
-/// telephone is removed and the email is replaced before the authority is asked.
+/// Removes an invalid telephone and replaces an invalid email. The authority would stop there and check nothing else.
 fn leave_formats_open(party: &mut Map<String, Value>) {
     let text = |name: &str| party.get(name).and_then(Value::as_str);
     let is_odd_telephone = text("telephone").is_some_and(|text| !is_telephone(text));

@@ -75,8 +75,7 @@ fn document<const T: usize, const N: usize>(
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Reads a currency of three letters and returns it in capital letters. The currency is not checked against the
-/// authority's list.
+/// Reads a currency of three letters and returns it in capitals. It need not be on the authority's list.
 fn currency(field: Field<'_>) -> Option<String> {
     let code = field.formatted(currency_rule(), |text| is_letters(text, 3));
     code.map(|code| code.to_ascii_uppercase())

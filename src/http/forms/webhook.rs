@@ -1,6 +1,5 @@
-//! Update Webhook (spec.md). If the list of event names is absent, it stays unchanged; an empty list disables all
-//! events. An unknown event name is stored and leads to a warning. A duplicate name counts once. A null retry schedule
-//! restores the deployment's default schedule.
+//! Update Webhook (spec.md). An absent list of event names stays unchanged; an empty list disables all events. An
+//! unknown event name is stored with a warning. A null retry schedule restores the deployment's default schedule.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +12,7 @@ use crate::webhook::{AddressPolicy, URL_CHARS_MAX, UrlFault};
 
 const EVENTS: &str = "enabled_events";
 const SCHEDULE: &str = "retry_schedule_s";
-/// The maximum number of event names of one webhook, whether known or unknown. All names are loaded with every read of
-/// due deliveries, so the list must stay short.
+/// How many event names one webhook may have. All are loaded with every read of due deliveries.
 const NAMES_MAX: usize = 100;
 /// A retry schedule has at most this many delays, because the log shows only this many attempts of a delivery.
 const ATTEMPTS_MAX: usize = 50;
@@ -49,8 +47,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, policy: &AddressPolicy) -> Option<We
     Some(Webhook { url: url?, enabled_events, retry_schedule })
 }
 
-/// Reads the type of the signing secret that the caller requests. The default is HMAC, which uses a secret that both
-/// sides know.
+/// Reads the requested type of the signing secret. The default is HMAC, a secret that both sides know.
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
 pub(crate) fn read_secret(reader: &mut Reader<'_>) -> Option<SecretType> {
     let kind = reader.optional("type").word(SecretType::parse, SecretType::allowed);

@@ -1,5 +1,5 @@
-//! The handler's part of idempotency: it sends one command together with the claim on the key. The response is rendered
-//! within the command's transaction, so that the response is stored together with the change.
+//! Sends one command together with the claim on the idempotency key. The response is rendered within the command's
+//! transaction, so that both are stored together.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -30,7 +30,7 @@ impl FromRequest for IdempotentRequest {
 
 impl IdempotentRequest {
     /// Executes one command, and stores its response for the idempotency key. `show` renders the response. `send` must
-    /// send only one command, because only one response is stored for a key.
+    /// send only one command.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,
@@ -53,8 +53,7 @@ impl IdempotentRequest {
         Ok(if is_keyed { answer.marked(AlreadyStored) } else { answer })
     }
 
-    /// Returns the handle for a command whose response contains a secret. The command is executed once per key, but its
-    /// response is never stored.
+    /// Returns the handle for a command that is executed once per key, but whose response is secret and never stored.
     pub(crate) fn unshown(self, taxpayers: &TaxpayerHandle) -> TaxpayerHandle {
         taxpayers.with_idempotency(self.0.map(|claim| Idempotency { claim, render: None }))
     }

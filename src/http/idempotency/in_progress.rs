@@ -1,5 +1,5 @@
-//! Refuses a request while this process executes another one with the same idempotency key. A duplicate on another
-//! replica is found later, when its key is stored in the database.
+//! Refuses a request while this process executes another one with the same idempotency key. The database finds a
+//! duplicate on another replica.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! Handles a request with an idempotency key. The body is read before the handler runs, because a repeated key is only
-//! accepted with the same body. If a response is stored for the key, that response is returned. If none is stored, the
-//! request is executed and its response stored.
+//! Handles a request with an idempotency key. Returns the response that is stored for the key, or executes the request
+//! and stores its response. The body is read first, because a repeated key is only accepted with the same body.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -71,8 +70,7 @@ async fn arrive(
     }
 }
 
-/// Makes the claim of a request on its key. Two requests are the same if method, path with query, body and the header
-/// `x-taxpayer-id` are equal.
+/// Makes the claim of a request. Requests are the same if method, path with query, body and `x-taxpayer-id` are equal.
 fn claim(
     state: &ApiState,
     account: KeyOwner,
@@ -101,8 +99,7 @@ fn shown_once() -> ApiError {
     ApiError::new(ErrorCode::IdempotencyKeyReused, message)
 }
 
-/// Returns the stored response. Fails if the key was used for a different request, or if the response contained a
-/// secret, which is shown only once.
+/// Returns the stored response. Fails if the key was used for a different request, or if the response was secret.
 fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
         return Err(reused());
@@ -110,8 +107,7 @@ fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, 
     taken.answer.map(stored_response::shown_again).ok_or_else(shown_once)
 }
 
-/// Stores the response of the first request with a key, and returns it. A response that must not be stored, or that the
-/// command stored already, is only returned.
+/// Returns the response of the first request with a key. Stores it before, unless it must not be stored.
 async fn settled(
     state: &ApiState,
     claim: IdempotencyClaim,
@@ -120,8 +116,7 @@ async fn settled(
 ) -> Result<HttpResponse, ApiError> {
     let error = answer.error().and_then(|error| error.as_error::<ApiError>());
     match error {
-        // Another request with the same key was first, on another replica or in this process, so its response is
-        // returned.
+        // Another request with the same key was first, so its response is returned.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
                 Some(taken) => repeated(&claim, taken),

@@ -1,5 +1,5 @@
-//! Stored responses, which are replayed with `idempotent-replayed: true`. The responses of executed requests and
-//! final refusals are stored. Temporary failures are not stored, so that a retry can succeed.
+//! Stored responses, which are replayed with `idempotent-replayed: true`. Temporary failures are not stored, so that a
+//! retry can succeed.
 
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};
@@ -42,16 +42,15 @@ pub(crate) fn shown_again(kept: StoredResponse) -> HttpResponse {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AlreadyStored;
 
-/// Returns true if the response is to be stored now. A 202 is not stored, since the same request later returns the
-/// outcome. A response with a secret, marked by `Cache-Control`, is not stored either.
+/// Returns true if the response is to be stored now. A 202 is not, since the same request later returns the outcome. A
+/// secret response, marked by `Cache-Control`, is not either.
 pub(crate) fn is_to_keep(answer: &HttpResponse) -> bool {
     let is_done = answer.status().is_success() && answer.status() != StatusCode::ACCEPTED;
     let is_in_the_books = answer.extensions().get::<AlreadyStored>().is_some();
     is_done && !is_in_the_books && !answer.headers().contains_key(CACHE_CONTROL)
 }
 
-/// Returns true if a refusal is final and is stored for its key. A 409 or 422 is final, unless it is about the form of
-/// the body or the use of the key.
+/// Returns true if a refusal is final. A 409 or 422 is, unless it is about the form of the body or the use of the key.
 pub(crate) fn is_decision(error: &ApiError) -> bool {
     let is_form = matches!(
         error.code,

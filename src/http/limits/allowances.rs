@@ -84,8 +84,8 @@ impl RateKey {
     }
 }
 
-/// Returns the address by which a client is counted. For IPv6 it is the /64 network, because one subscriber has all
-/// addresses of such a network.
+/// Returns the address by which a client is counted. For IPv6 it is the /64 network, because one subscriber has all of
+/// it.
 fn counted(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
@@ -124,8 +124,7 @@ impl RateLimits {
         self.take(BucketKey::SensitiveOp(operation, account, taxpayer), quota, now)
     }
 
-    /// Counts a failed authentication. Failed authentications never cause the refusal of a valid key, because many
-    /// callers may share one address.
+    /// Counts a failed authentication. A valid key is never refused for it, because many callers may share one address.
     pub(crate) fn failed_authentication(
         &self,
         peer: Option<IpAddr>,
@@ -134,8 +133,8 @@ impl RateLimits {
         self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
     }
 
-    /// Counts a Create Taxpayer that was refused because a unique value, such as the tax number, is already taken.
-    /// Without this limit, an integrator could find out by trial which tax numbers other integrators have registered.
+    /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find
+    /// out by trial which tax numbers others have registered.
     pub(crate) fn refused_create(
         &self,
         integrator: IntegratorId,
@@ -144,8 +143,8 @@ impl RateLimits {
         self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
     }
 
-    /// Returns `None` if a log line about a failed authentication must be suppressed. Otherwise returns the number of
-    /// lines that were suppressed before it.
+    /// Returns `None` if a log line about a failed authentication must be suppressed, else the number of suppressed
+    /// lines.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));

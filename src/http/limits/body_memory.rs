@@ -1,6 +1,5 @@
 //! Limits the memory of request bodies, for the process and for each account. Texts and parsed values have separate
-//! budgets. In a common budget, texts could take all the memory, and their requests would wait forever for memory for
-//! the values.
+//! budgets: texts that took all the memory would wait forever for memory for their values.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +20,8 @@ const BULK_TURNS: usize = 4;
 /// How long a bulk request waits to be processed before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-/// The most bytes that one parsed value takes: the value itself, the allocation for the digits of a number or for a
-/// name, and the spare capacity of the value's array or object.
+/// The most bytes that one parsed value takes: the value itself, its digits or name, and the spare capacity of its
+/// array or object.
 const VALUE_BYTES: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
@@ -42,8 +41,7 @@ pub struct BodyMemory {
     bulk_turns: Semaphore,
 }
 
-/// A budget of the process, and a share of it for each account. All requests without an account have one common
-/// share.
+/// A budget of the process, and a share of it for each account. Requests without an account have one common share.
 #[derive(Debug)]
 struct BodyBudget {
     process: Arc<Semaphore>,
@@ -73,8 +71,7 @@ impl BodyMemory {
         self.texts.take(account, bytes).await
     }
 
-    /// Reserves memory for the parsed values of this text. Waits while too much memory is in use, and fails after
-    /// `ROOM_WAIT`.
+    /// Reserves memory for the parsed values of this text. Waits at most `ROOM_WAIT`.
     pub(crate) async fn values(
         &self,
         account: Option<KeyOwner>,
@@ -99,8 +96,7 @@ impl BodyBudget {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        // A body that is larger than an account's share takes the whole share, so the account has only one such body at
-        // a time.
+        // A body that is larger than an account's share takes the whole share.
         let of_share = permits(bytes.min(self.shares.size()));
         let share = timeout(ROOM_WAIT, self.shares.of(account).acquire_many_owned(of_share)).await;
         let share = share.ok().and_then(Result::ok).ok_or_else(share_is_full)?;
@@ -111,8 +107,8 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Reserves more bytes for the same body, or fails at once. It does not wait, because two requests that hold memory
-    /// and wait for more could deadlock.
+    /// Reserves more bytes for the same body, or fails at once: two requests that hold memory and wait for more could
+    /// deadlock.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = |permit: &OwnedSemaphorePermit| {
             Arc::clone(permit.semaphore()).try_acquire_many_owned(permits(bytes))
@@ -139,8 +135,8 @@ fn process_is_full() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
 }
 
-/// Estimates the bytes that the values of a text take when parsed. Every value except the first follows a comma, a
-/// colon or a bracket. These characters also occur within strings, so the estimate may be too high, but never too low.
+/// Estimates the bytes of a parsed text. Every value except the first follows a comma, a colon or a bracket. These also
+/// occur within strings, so the estimate may be too high, but never too low.
 fn weight(text: &[u8]) -> usize {
     let bytes = |byte: &u8| match byte {
         b',' | b':' | b'[' => VALUE_BYTES,

@@ -1,5 +1,4 @@
-//! One bucket for each caller and limit. A bucket that is full again is dropped, because a new one would be full too.
-//! So only recent callers take memory.
+//! One bucket for each caller and limit. A full bucket is dropped, so only recent callers take memory.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};

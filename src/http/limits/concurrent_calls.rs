@@ -1,5 +1,5 @@
 //! Limits the concurrent calls of each account. Calls that wait for the authority or for a webhook receiver have a
-//! separate limit, so that they never block short reads and writes.
+//! separate limit, so they never block short calls.
 
 use tokio::sync::OwnedSemaphorePermit;
 

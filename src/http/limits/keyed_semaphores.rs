@@ -1,5 +1,5 @@
-//! One semaphore for each key (such as an account), all of the same size, so that one account cannot use the permits of
-//! another. Unused semaphores are dropped, so that only accounts with recent requests take memory.
+//! One semaphore for each key, all of the same size, so that one account cannot use the permits of another. Unused
+//! semaphores are dropped.
 
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! An allowance that refills steadily, by the generic cell rate algorithm (GCRA). The state of a bucket is a single
-//! number: the time at which the bucket will be full again.
+//! An allowance that refills steadily (generic cell rate algorithm, GCRA). The state of a bucket is the time at which
+//! it will be full again.
 
 use std::time::Duration;
 
@@ -32,24 +32,21 @@ pub(crate) struct Exceeded {
 }
 
 impl Quota {
-    /// Allows `rate` requests per second and `burst` requests at once. Returns `None` for a rate of 0, which means no
-    /// limit.
+    /// Allows `rate` requests per second and `burst` requests at once. A rate of 0 means no limit (`None`).
     pub(crate) fn per_second(rate: u32, burst: u32) -> Option<Self> {
         (rate > 0).then(|| Self { size: burst.max(1), interval: SECOND / i64::from(rate) })
     }
 
-    /// Allows `rate` requests per minute, which may come at once. Returns `None` for a rate of 0, which means no
-    /// limit.
+    /// Allows `rate` requests per minute, which may come at once. A rate of 0 means no limit (`None`).
     pub(crate) fn per_minute(rate: u32) -> Option<Self> {
         (rate > 0).then(|| Self { size: rate, interval: 60 * SECOND / i64::from(rate) })
     }
 
-    /// Counts one request. If it is allowed, `full_at` (the time at which the bucket is full again) moves by one
-    /// interval.
+    /// Counts one request. If it is allowed, `full_at`, when the bucket is full again, moves by one interval.
     pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
         let whole = self.interval * i64::from(self.size);
-        // A bucket is full again after the time `whole` at the latest. If `full_at` is later, the clock was set back
-        // since then, and the bucket counts as full.
+        // A bucket is full again after `whole` at the latest. A later `full_at` shows that the clock was set back: the
+        // bucket is full.
         let is_from_before = *full_at > now + whole;
         let next = if is_from_before { now } else { (*full_at).max(now) } + self.interval;
         let wait = next - now - whole;

@@ -1,5 +1,4 @@
-//! Counts from the database for the metrics page. They are read at most once every few seconds, even if many clients
-//! request the page.
+//! Counts from the database for the metrics page, read at most once every few seconds.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,5 @@
-//! The metrics page, in the text format of Prometheus.
-//!
-//! | Concept | File |
-//! |---|---|
-//! | requests, counted as they are answered | `traffic` |
-//! | values from the database, read every few seconds | `database_counts` |
-//! | the page, with all other values read at the scrape | `page` |
+//! The metrics page, in the text format of Prometheus. `traffic` counts requests as they are answered,
+//! `database_counts` reads values from the database every few seconds, and `page` reads all other values at the scrape.
 
 pub(super) mod database_counts;
 mod page;

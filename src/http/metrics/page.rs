@@ -1,5 +1,4 @@
-//! The metrics page. All values are read when the page is requested, except counts from the database, which are cached
-//! for a few seconds.
+//! The metrics page. All values are current, except counts from the database, which are cached for a few seconds.
 
 use std::sync::atomic::AtomicU64;
 

@@ -1,5 +1,5 @@
 //! The access log: one line for each response, with caller, address, route and outcome. A line never contains a key, a
-//! body, the value of a field or the token in a path.
+//! body, a field's value or the token in a path.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! The client's address: the peer of the connection or, if the peer is a trusted proxy, the address that the proxy
-//! forwards. Forwarding headers from other peers are ignored.
+//! The client's address: the peer of the connection or, if the peer is a trusted proxy, the address that it forwards.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,8 +9,8 @@ use ipnet::IpNet;
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
 
-/// The header from which forwarded addresses are read. The other one is ignored, because the caller could forge it: a
-/// proxy sets one of the two headers and passes on the other as it came.
+/// The header from which forwarded addresses are read. A proxy sets one of the two and passes on the other as it came,
+/// so the caller could forge the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     #[default]
@@ -37,8 +36,8 @@ pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
 }
 
 impl TrustedProxies {
-    /// Follows the forwarded addresses, beginning at the nearest proxy, and returns the first that is not a trusted
-    /// proxy. Stops at an entry that cannot be parsed, and then returns the address before it.
+    /// Follows the forwarded addresses from the nearest proxy, and returns the first that is not a trusted proxy. An
+    /// entry that cannot be parsed ends the search.
     pub(crate) fn client(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = peer?.ip().to_canonical();
         if !self.trusts(nearest) {

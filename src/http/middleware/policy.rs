@@ -1,6 +1,5 @@
 //! Applies the policy of a path before the body is read: looks up the key, counts the request for the rate limit,
-//! checks that this part of the API accepts the key, and limits concurrent calls. Executes a write with an
-//! `Idempotency-Key` only once.
+//! checks the rights of the key, and limits concurrent calls. Executes a write with an `Idempotency-Key` only once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -90,8 +89,8 @@ impl RoutePolicy {
         }
     }
 
-    /// Runs a request under this policy. If `is_taken` is false, the path has no handler for the method: the request
-    /// is counted, but the rights of its key are not checked, because the response is 405 anyway.
+    /// Runs a request under this policy. If `is_taken` is false, the path has no handler for the method: the response
+    /// is 405, so the rights of the key are not checked.
     pub(crate) async fn admit(
         self,
         request: ServiceRequest,
@@ -150,9 +149,9 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// Returns true if the request arrived on a listener that does not serve this path. With a separate listener for
-    /// operators, `/ops` and `/metrics` are served only there, health probes on both, all other paths only on the main
-    /// one.
+    /// Returns true if the request arrived on a listener that does not serve this path. A separate listener for
+    /// operators serves only `/ops`, `/metrics` and health probes; the main one then serves neither `/ops` nor
+    /// `/metrics`.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
         let is_probe = self.pattern.starts_with("/health/");

@@ -1,5 +1,5 @@
-//! The outermost middleware: request id, log span, client's address, access log, and the body of a failure. It also
-//! catches panics of handlers.
+//! The outermost middleware: request id, log span, client's address, access log, panics of handlers, and the body of a
+//! failure.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -26,8 +26,7 @@ use crate::http::state::ApiState;
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
-/// Runs a request with its request id and log span, and writes the access log. Use as
-/// `App::wrap(from_fn(http::request_context))`.
+/// Runs a request and writes the access log. Use as `App::wrap(from_fn(http::request_context))`.
 pub async fn request_context<B>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -88,8 +87,7 @@ fn prefs(request: &ServiceRequest) -> ResponsePrefs {
     ResponsePrefs { request_id, wants_problem }
 }
 
-/// Returns true if `Accept` names `application/problem+json` and ranks it at least as high as plain JSON (RFC 9110,
-/// section 12.5.1).
+/// True if `Accept` ranks `application/problem+json` at least as high as plain JSON (RFC 9110, section 12.5.1).
 fn prefers_problem(accept: &Accept) -> bool {
     let quality = |range: &str| {
         let named = accept.iter().filter(|item| item.item.essence_str() == range);
@@ -158,8 +156,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("a handler panicked: {}", text.unwrap_or("without a text"))
 }
 
-/// A failure that has no response yet, such as a panic. The request no longer exists, so the parts of it that the
-/// response needs are kept here.
+/// A failure without a response, such as a panic, and the parts of the request that the response needs.
 #[derive(Debug)]
 struct Abandoned {
     error: ApiError,

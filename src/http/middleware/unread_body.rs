@@ -1,6 +1,6 @@
 //! Handles a body that no handler read to its end. A short rest is read, so that the connection can be reused. If the
-//! rest is long, the connection is closed, but only a moment after the response: a caller that is still sending could
-//! not read the response if the connection were closed at once.
+//! rest is long, the connection is closed a moment after the response, so that a caller that is still sending can read
+//! it.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -111,8 +111,8 @@ impl Stream for RequestStream {
     }
 }
 
-/// The body of the last response on a connection. It ends with a delay, so that the caller can still read the
-/// response. It keeps `stream` alive, because otherwise the framework would not close the connection.
+/// The body of the last response on a connection. It ends with a delay, so that the caller can still read it. It keeps
+/// `stream` alive, because otherwise the framework would not close the connection.
 struct LastBody {
     body: BoxBody,
     stream: RequestStream,

@@ -1,5 +1,4 @@
-//! The schemas of the domain's types that responses contain. They are here and not in the domain, because the domain
-//! does not depend on `OpenAPI`.
+//! The schemas of the domain's types that responses contain. The domain does not depend on `OpenAPI`.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Generates `docs/fields.md` from the forms: a table of the fields for each request body. The test fails if
-//! `docs/fields.md` is out of date; `EINVOICE_WRITE_DOCS=1 cargo test --lib fields` updates the file.
+//! Generates `docs/fields.md` from the forms. If the test fails, `EINVOICE_WRITE_DOCS=1 cargo test --lib fields`
+//! updates the file.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! The documentation of one operation of the API: the accepted keys, the request, the responses and the failures. What
-//! all operations have in common is added here, so that an endpoint documents only what is special about it.
+//! The documentation of one operation of the API. What all operations have in common is added here, so that an endpoint
+//! documents only what is special about it.
 
 use std::collections::BTreeMap;
 
@@ -149,8 +149,7 @@ impl OperationDoc {
         self.shows(200, message, schema::envelope(schema::page(item)))
     }
 
-    /// Adds a response with any schema. Several responses with the same status must have the same schema; their
-    /// messages are joined.
+    /// Adds a response. Several responses with the same status must have the same schema; their messages are joined.
     pub(crate) fn shows(mut self, status: u16, message: &str, schema: Schema) -> Self {
         let answer = self.answers.entry(status).or_insert((String::new(), JSON, schema));
         let slash = if answer.0.is_empty() { "" } else { " / " };

@@ -1,5 +1,4 @@
-//! The parameters of paths and query strings, and the `Idempotency-Key` header. Parameters with the same name have the
-//! same meaning in every path.
+//! The parameters of paths and query strings. Parameters with the same name have the same meaning in every path.
 
 use serde_json::Value;
 use utoipa::openapi::Required;

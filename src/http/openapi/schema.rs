@@ -106,8 +106,7 @@ fn is_shaped(shape: &FieldType) -> bool {
         )
 }
 
-/// Returns the schema of an optional text that has a format. The schema also allows a blank text, since a blank text
-/// counts as absent.
+/// Returns the schema of an optional text with a format. A blank text is allowed, since it counts as absent.
 fn or_blank(property: &Property) -> Schema {
     let strict = Property { presence: Presence::Required, ..property.clone() };
     let none = SchemaType::from_iter([Type::String, Type::Null]);
@@ -117,8 +116,7 @@ fn or_blank(property: &Property) -> Schema {
     either.extensions(Some(rules(property))).build().into()
 }
 
-/// Returns the ids of the rules that the field can violate. A failure names the same ids (`errors[].rule` of a problem
-/// document).
+/// Returns the ids of the rules that the field can violate; a failure names them in `errors[].rule`.
 fn rules(property: &Property) -> Extensions {
     Extensions::builder().add("x-rules", property.rules()).build()
 }
@@ -134,8 +132,7 @@ fn kinds(kind: Type, presence: Presence) -> SchemaType {
     }
 }
 
-/// Limits the length of a text. Only a required text has a minimum length, since a blank optional text counts as
-/// absent.
+/// Limits the length of a text. An optional text has no minimum, since a blank text counts as absent.
 fn characters(text: ObjectBuilder, presence: Presence, min: usize, max: usize) -> ObjectBuilder {
     let least = (presence == Presence::Required).then_some(min.max(1));
     text.min_length(least).max_length(Some(max))
@@ -164,8 +161,7 @@ fn within(number: ObjectBuilder, bounds: Bounds) -> ObjectBuilder {
     }
 }
 
-/// Converts an amount into a limit of a number in a schema. The limit may be a floating-point number, since nothing is
-/// calculated with it.
+/// Converts an amount into a limit in a schema. It may be a float, since nothing is calculated with it.
 fn limit(amount: Amount) -> Option<utoipa::Number> {
     let text = amount.to_string();
     let whole = text.parse().map(utoipa::Number::Int);
@@ -199,8 +195,7 @@ pub(crate) fn envelope(data: impl Into<RefOr<Schema>>) -> Schema {
     swapped(ObjectBuilder::new().schema_type(Type::String), data)
 }
 
-/// Returns the schema of a success with these schemas of `message` and `data`. The `message` is a sentence, except in
-/// Submit (spec.md).
+/// Returns the schema of a success. The `message` is a sentence, except in Submit (spec.md).
 pub(super) fn swapped(message: impl Into<RefOr<Schema>>, data: impl Into<RefOr<Schema>>) -> Schema {
     let success = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
     let fields =

@@ -82,8 +82,7 @@ fn every_reference_leads_to_a_component() {
     }
 }
 
-/// Compares an example with a schema. Collects the fields that the schema does not know and the required fields that
-/// are missing.
+/// Collects the fields of an example that the schema does not know, and the required fields that are missing.
 fn unknown_fields(example: &Value, schema: &Value, path: &str, found: &mut Vec<String>) {
     match example {
         Value::Object(fields) => {

@@ -1,5 +1,4 @@
-//! Writes the section of the API document about inputs that make the simulator fail. The inputs come from the
-//! simulator's own table, so the section is always up to date.
+//! Writes the section of the API document about inputs that make the simulator fail, from the simulator's own table.
 
 use sandbox::{MAGIC_WORDS, MagicWord};
 

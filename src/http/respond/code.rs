@@ -1,5 +1,4 @@
-//! The table of all error codes, each with its usual status (docs/contract.md, "Errors"). The few operations that fail
-//! with another status set it themselves.
+//! The table of all error codes, each with its usual status (docs/contract.md, "Errors").
 
 use actix_web::http::StatusCode;
 

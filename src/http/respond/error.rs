@@ -1,5 +1,5 @@
 //! The failure of a request: the error code, the message for the caller and the cause for the log. The middleware
-//! renders the response, because only the middleware knows the request's id and the format that the caller prefers.
+//! renders it in the format that the caller prefers.
 
 use std::fmt;
 use std::time::Duration;
@@ -69,8 +69,8 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// Returns the error for an interrupted request, whose effect is unknown. It has no `Retry-After`, because a caller
-    /// that simply repeats the request might record a payment twice.
+    /// Returns the error for an interrupted request, whose effect is unknown. Without `Retry-After`: a repetition might
+    /// record a payment twice.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)
@@ -81,8 +81,7 @@ impl ApiError {
         Self::new(ErrorCode::RouteNotFound, "No such path")
     }
 
-    /// Returns the error for a repetition of a request that is still being answered. A later repetition gets the
-    /// answer.
+    /// Returns the error for a repetition of a request that is still being answered.
     pub(crate) fn idempotency_in_progress() -> Self {
         let message = "A request with this Idempotency-Key is being answered; ask again in a moment";
         Self::new(ErrorCode::IdempotencyInProgress, message).retry_in(RETRY_AFTER)
@@ -145,8 +144,8 @@ impl ApiError {
     }
 }
 
-/// Returns the error code for these faults. A few faults, such as a malformed IRN, have a code of their own, which is
-/// used only if there is no other fault.
+/// Returns the error code for these faults. Some faults, such as a malformed IRN, have a code of their own, which is
+/// used if there is no other fault.
 fn code_of(faults: &Faults) -> ErrorCode {
     let mut rules = faults.iter().map(Fault::rule);
     match (rules.next(), rules.next()) {

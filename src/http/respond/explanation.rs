@@ -1,5 +1,4 @@
-//! Explanations of a refusal, which the response shows next to `errors`: one explanation for each reason, and a patch
-//! that corrects the body.
+//! Explanations of a refusal, one for each reason, and a patch that corrects the body.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -17,8 +16,7 @@ pub(crate) const EINVOICE: &str = "einvoice";
 pub(crate) struct Explanation {
     /// Dotted path of the field, from the root of the body; `None` if the reason does not concern a field.
     pub(crate) path: Option<String>,
-    /// Id of the violated rule, as the forms name it, or `authority` if the meaning of the authority's sentence is
-    /// unknown. Ids never change.
+    /// Id of the violated rule, or `authority` if the meaning of the authority's sentence is unknown. Ids never change.
     pub(crate) rule: &'static str,
     pub(crate) expected: Option<String>,
     /// The received value, shortened; null if no value was received.
@@ -42,8 +40,7 @@ pub(crate) struct Explained {
 /// An RFC 6902 patch that corrects the received body.
 #[derive(Debug)]
 pub(crate) struct Patch {
-    /// Each operation has an additional member `why`, the reason of the change. RFC 6902 makes readers ignore this
-    /// member.
+    /// Each operation has an additional member `why`, which RFC 6902 makes readers ignore.
     pub(crate) operations: Vec<Value>,
     /// True if the patched body is valid; `None` if the authority could not be asked.
     pub(crate) suffices: Option<bool>,

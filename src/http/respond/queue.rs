@@ -1,5 +1,4 @@
-//! The position of a run in the queue. `/v1/app` shows it in each 202 and in each failure after which the run
-//! continues.
+//! The position of a run in the queue. `/v1/app` shows it in responses about a run that continues.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -13,8 +13,8 @@ use crate::http::respond::explanation::Explanation;
 use crate::http::respond::logged_failure::LoggedFailure;
 use crate::http::respond::queue::QueueView;
 
-/// The value of `WWW-Authenticate`, which every 401 must have (RFC 9110, section 11.6.1). `ApiKey` is not a registered
-/// scheme; it is the name that `OpenAPI` uses.
+/// The value of `WWW-Authenticate`, which every 401 must have (RFC 9110, section 11.6.1). `ApiKey` is `OpenAPI`'s name
+/// and no registered scheme.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
 /// The parts of a request that are needed to render its failure.
@@ -83,8 +83,7 @@ pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
         answer.insert_header((ALLOW, methods.join(", ")));
     }
     if error.status == StatusCode::REQUEST_TIMEOUT {
-        // The body of this request was not read to its end. If the connection stayed open, the remaining bytes of the
-        // body would be read as the next request.
+        // The remaining bytes of an unread body would be read as the next request.
         answer.force_close();
     }
     if error.status == StatusCode::UNAUTHORIZED {

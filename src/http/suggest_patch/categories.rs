@@ -1,6 +1,5 @@
-//! Moves the codes of an invoice line to the right fields. Goods have `hsn_code` and `product_category`, written
-//! 9999.99. Services have `isic_code` and `service_category`, written 9999. A line with codes in both formats stays
-//! unchanged.
+//! Moves the codes of an invoice line to the right fields: 9999.99 to the fields of goods, 9999 to the fields of
+//! services. A line with codes in both formats stays unchanged.
 
 use serde_json::Value;
 

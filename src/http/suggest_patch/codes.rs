@@ -1,6 +1,5 @@
-//! Corrects a code of the authority's lists if only one code can be meant. A currency determines the amount owed, and a
-//! tax category determines the tax. So a misspelled currency or tax category is corrected only if a second field of the
-//! document confirms the code.
+//! Corrects a code of the authority's lists if only one code can be meant. A misspelled currency or tax category
+//! decides about money, so it is corrected only if a second field of the document confirms the code.
 
 use serde_json::{Value, json};
 
@@ -26,8 +25,7 @@ const FIELDS: [(&str, ReferenceList); 7] = [
 const RULES: [&str; 4] = ["exists", "max", "currency", "country"];
 const CURRENCIES: [&str; 2] = ["document_currency_code", "tax_currency_code"];
 
-/// Returns the operation that replaces an invalid code by the only code that can be meant; `None` if it is not certain
-/// which code is meant.
+/// Returns the operation that replaces an invalid code; `None` if it is not certain which code is meant.
 pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<PatchOp> {
     let (parent, name) = wrong.path.rsplit_once('.').unwrap_or(("", &wrong.path));
     let (_, list) = FIELDS.iter().find(|(field, _)| *field == name)?;
@@ -53,9 +51,8 @@ pub(super) fn fix(body: &Value, wrong: &Violation, catalog: &Catalog) -> Option<
     Some(PatchOp::set(pointer, json!(near.code), why))
 }
 
-/// Returns true if it is safe to set this currency. A misspelled code is corrected only if the document's other
-/// currency field has the correct code. A code in the wrong case is corrected, except one like `GBp`, which may mean a
-/// hundredth of `GBP`.
+/// Returns true if it is safe to set this currency. The document's other currency field must confirm a misspelled code.
+/// A code in the wrong case is safe, except one like `GBp`, which may mean a hundredth of `GBP`.
 fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> bool {
     let other = CURRENCIES.iter().find(|other| **other != name);
     let said = other.and_then(|other| body.get(*other)).and_then(Value::as_str);
@@ -70,8 +67,8 @@ fn is_safe_currency(body: &Value, name: &str, text: &str, near: &CodeMatch) -> b
     }
 }
 
-/// Returns true if it is safe to set this tax category. If the document states a percent, it must be the percent of
-/// this category. If the document states no percent, a misspelled category is not corrected.
+/// Returns true if it is safe to set this tax category. A stated percent must be the percent of this category; without
+/// one, a misspelled category is not corrected.
 fn is_safe_tax(body: &Value, category: &str, catalog: &Catalog, near: &CodeMatch) -> bool {
     let percent = body.pointer(&format!("{}/percent", json_pointer(category)));
     match percent {

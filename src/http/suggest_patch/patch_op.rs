@@ -26,8 +26,8 @@ impl PatchOp {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
-    /// Returns the operation in the form of RFC 6902. `Set` becomes `replace` if the member existed before the change
-    /// (`was_there`), and `add` if it did not.
+    /// Returns the operation in the form of RFC 6902. `Set` becomes `replace` if the member existed before
+    /// (`was_there`), else `add`.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
         let (path, why) = (&self.pointer, &self.why);
         match &self.change {

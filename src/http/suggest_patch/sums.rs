@@ -1,5 +1,5 @@
-//! Adds up the lines and taxes of a body, and checks which amounts are proven. An amount is proven if other amounts of
-//! the body give the same value: the amount of a line, for example, by its quantity times its price.
+//! Adds up the lines and taxes of a body, and checks which amounts are proven: an amount is proven if other amounts of
+//! the body give the same value.
 
 use serde_json::Value;
 
@@ -39,8 +39,8 @@ impl LineTotals {
     }
 }
 
-/// Returns true if the amount of a line is quantity times price. Returns false for a line with a discount or a fee,
-/// because the order in which discounts and fees were applied is unknown.
+/// Returns true if the amount of a line is quantity times price. False for a line with a discount or a fee, because the
+/// order in which these were applied is unknown.
 fn is_product(line: &Value) -> Option<bool> {
     let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
     if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {

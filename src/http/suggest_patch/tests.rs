@@ -1,5 +1,4 @@
-//! Property tests: breaks valid bodies at random, with faults that can be repaired and with faults that cannot, and
-//! patches them.
+//! Property tests: break valid bodies at random and patch them.
 
 use std::sync::LazyLock;
 
@@ -109,8 +108,7 @@ const MENDABLE: &[Break] = &[
 ];
 const UNITS: [(&str, &[&str]); 2] =
     [("KGM", &["kg", "kgm", "Kilogram", "kilograms"]), ("HUR", &["hour", "Hours", "hrs", "hur"])];
-/// The totals, each with the amount that a test adds to make it wrong. The amounts differ so that two wrong totals
-/// never agree by chance.
+/// The totals and how much a test adds to each. The amounts differ so that two wrong totals never agree by chance.
 const TOTALS: [(&str, &str); 4] = [
     ("/legal_monetary_total/line_extension_amount", "11"),
     ("/legal_monetary_total/tax_exclusive_amount", "3"),
@@ -132,8 +130,8 @@ fn passes(body: &Value, catalog: &Catalog) -> bool {
     wrong(&object(body.clone()), catalog).is_empty() && totals::wrong(body).is_none()
 }
 
-/// Repairs a body. Returns true if the body is valid afterwards, the operations of the patch, and the body that an RFC
-/// 6902 library produces from the patch.
+/// Repairs a body. Returns true if it is valid afterwards, the operations of the patch, and the body that an RFC 6902
+/// library produces from them.
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext { catalog, zone: Offset::constant(1) };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);
@@ -263,20 +261,17 @@ proptest! {
         let catalog = catalog();
         let right = body(&sold);
         let by = amount(by).to_string();
-        // The line's amount differs from quantity times price. Either the amount or a factor may be wrong, so there is
-        // no patch.
+        // The amount or a factor may be wrong, so there is no patch.
         let odd = off(&right, "/invoice_line/0/line_extension_amount", &by);
         let (is_right, operations, _) = mend(&odd, catalog);
         prop_assert_eq!((is_right, operations), (false, vec![]));
-        // The document does not state prepayments. So a payable amount that differs from the total with tax may be
-        // right and is not a fault.
+        // Without stated prepayments, a payable amount that differs from the total with tax may be right.
         let prepaid = changed(&right, "/legal_monetary_total/payable_amount", Some(json!(0)));
         prop_assert_eq!(mend(&prepaid, catalog).1, Vec::<Value>::new());
         let both = off(&off(&right, "/legal_monetary_total/tax_inclusive_amount", &by), "/legal_monetary_total/payable_amount", &by);
         let (is_right, operations, patched) = mend(&both, catalog);
         prop_assert!(is_right && same(&patched, &right), "lines and taxes prove it: {operations:#?}");
-        // With a discount the line's amount is not proven, because the order in which the discount was applied is
-        // unknown.
+        // With a discount the line's amount is not proven, because the order of discounts is unknown.
         let reduced = changed(&both, "/invoice_line/0/discount_rate", Some(json!(5)));
         prop_assert_eq!(mend(&reduced, catalog).1, Vec::<Value>::new());
         // If the stated base of the tax differs from the sum of the lines, the tax does not prove the total.

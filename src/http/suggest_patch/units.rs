@@ -3,8 +3,8 @@
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
 
-/// Common words in lower case and singular, each with its code of UN/ECE Recommendation 20. Words with several
-/// meanings, such as `ton`, are left out.
+/// Common words in lower case and singular, with their codes of UN/ECE Recommendation 20. Words with several meanings,
+/// such as `ton`, are left out.
 const WORDS: [(&str, &str); 66] = [
     ("bar", "BAR"),
     ("centimeter", "CMT"),
@@ -74,8 +74,7 @@ const WORDS: [(&str, &str); 66] = [
     ("cbm", "MTQ"),
 ];
 
-/// Returns the only code that a text can mean. Returns `None` if the common words and the authority's list give
-/// different codes.
+/// Returns the only code that a text can mean; `None` if the common words and the authority's list differ.
 pub(super) fn meant(catalog: &Catalog, text: &str) -> Option<CodeMatch> {
     let word = folded(text);
     let singular = word.strip_suffix('s').filter(|word| word.len() > 1);

@@ -1,5 +1,5 @@
-//! Builds the patch of a refused body. The body is changed until the form of Validate accepts it. Then the authority
-//! validates the body, and its refusal may lead to further changes.
+//! Builds the patch of a refused body. The body is changed until the form of Validate accepts it, and then until the
+//! authority does.
 
 use serde_json::{Map, Value};
 

@@ -1,6 +1,5 @@
-//! Integrators and operators with their API keys, as operators and the command line see them. A list shows the id of
-//! each key, its scope, when it expires and when it was last used. The text of a key is shown only once, when the key
-//! is created.
+//! Integrators and operators with their API keys: the id of each key, its scope, when it expires and when it was last
+//! used. The text of a key is shown only once.
 
 use jiff::Timestamp;
 use serde::Serialize;

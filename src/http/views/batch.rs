@@ -1,5 +1,4 @@
-//! The response of Create Invoices (Bulk), and the outcome of each invoice of a batch (docs/contract.md, "Added
-//! paths").
+//! The response of Create Invoices (Bulk), and the outcome of each invoice of a batch.
 
 use std::collections::BTreeMap;
 

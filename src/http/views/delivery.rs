@@ -1,5 +1,5 @@
-//! A webhook delivery with its attempts (docs/contract.md, "Added paths"). A dead letter also names the taxpayer, the
-//! reason of the failure and what to do about it.
+//! A webhook delivery with its attempts. A dead letter also has the taxpayer, the reason of the failure and what to do
+//! about it.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,4 @@
-//! The answer of a webhook endpoint to a test delivery: the status and the body. A body that is not valid JSON is shown
-//! as text.
+//! The answer of a webhook endpoint to a test delivery. A body that is not valid JSON is shown as text.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! The settings for notifying a taxpayer's ERP, as operators see them. No secret is shown, only the names of the
-//! secrets that are set.
+//! The settings for notifying a taxpayer's ERP. No secret is shown, only the names of the secrets that are set.
 
 use serde::Serialize;
 use utoipa::ToSchema;

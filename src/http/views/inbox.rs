@@ -1,5 +1,5 @@
-//! The inbox of supplier invoices (docs/contract.md, "Added paths"), the response to an acknowledgement
-//! (docs/contract.md, "Answers and messages"), and the response to a notice of the authority.
+//! The inbox of supplier invoices (docs/contract.md, "Added paths"), and the responses to an acknowledgement and to a
+//! notice of the authority.
 
 use serde::Serialize;
 use utoipa::ToSchema;

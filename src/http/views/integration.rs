@@ -1,5 +1,5 @@
-//! The integration record of a taxpayer (spec.md, "Webhook / integration record"). It names the ERP system, the
-//! authentication type and the data format, but shows no settings of them.
+//! The integration record of a taxpayer (spec.md, "Webhook / integration record"): ERP system, authentication type and
+//! data format without their settings.
 
 use serde::Serialize;
 use utoipa::ToSchema;

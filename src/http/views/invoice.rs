@@ -1,5 +1,5 @@
-//! An invoice, with the parts that a caller has to request (docs/contract.md, "Added paths"): the lines with every
-//! field that was sent, and the payment ledger.
+//! An invoice with the parts that a caller has to request: the lines with every field that was sent, and the payment
+//! ledger.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -104,8 +104,7 @@ struct LedgerView {
 }
 
 impl LedgerView {
-    /// Creates the ledger. The paid amount is the sum of the shown entries, so that the two agree even if a payment
-    /// arrives at the same moment.
+    /// Creates the ledger. The paid amount is the sum of the entries, so the two agree even if a payment arrives now.
     fn new(payable: Amount, entries: Vec<LedgerEntry>) -> Self {
         let amounts = entries.iter().map(|entry| entry.posting.amount);
         Self {

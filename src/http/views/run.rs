@@ -1,5 +1,4 @@
-//! A pipeline run with its steps (docs/contract.md, "Added paths"), and the result of a successful run for each
-//! operation.
+//! A pipeline run with its steps, and the result of a successful run for each operation.
 
 use serde::Serialize;
 use utoipa::ToSchema;

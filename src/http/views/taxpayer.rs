@@ -1,5 +1,5 @@
-//! A taxpayer. The response of Create Taxpayer names the tax number `tin_no`, all other responses name it `tin`. The
-//! format of timestamps differs in the same way (spec.md, "Taxpayer object").
+//! A taxpayer. The response of Create Taxpayer names the tax number `tin_no`, all other responses `tin`; the format of
+//! timestamps differs too (spec.md, "Taxpayer object").
 
 use serde::Serialize;
 use utoipa::ToSchema;

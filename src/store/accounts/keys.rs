@@ -1,5 +1,5 @@
-//! API keys, stored as the SHA-256 of their text. Each request reads its key from the database and not from a cache, so
-//! every replica refuses a replaced, revoked or expired key at once.
+//! API keys, stored as the SHA-256 of their text. Each request reads its key from the database, so every replica
+//! refuses a replaced, revoked or expired key at once.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -85,8 +85,8 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. The existing keys expire at once, or after the overlap period of the new key. The caller
-/// must have locked the account, so that concurrent rotations each see the other's key.
+/// Adds a key to an account. The existing keys expire at once, or after the overlap of the new key. The caller must
+/// have locked the account, so that concurrent rotations see each other's key.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -144,8 +144,8 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
     Ok(deleted.rows_affected)
 }
 
-/// Records `at` as the last use of the keys with these hashes. Does not wait for a locked row, but skips its key,
-/// because the exact time does not matter.
+/// Records `at` as the last use of the keys with these hashes. Skips a locked row, because the exact time does not
+/// matter.
 pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in portions(hashes) {

@@ -1,5 +1,5 @@
-//! The table of taxpayers. A column `…_key` holds a text in lower case, and `tin_normal` the normal form of the tax
-//! number, so that their unique indexes also find other spellings.
+//! The table of taxpayers. `…_key` holds a text in lower case and `tin_normal` the normal form of the tax number, so
+//! that unique indexes also find other spellings.
 
 use sea_orm::entity::prelude::*;
 
@@ -35,7 +35,7 @@ pub struct Model {
     pub verification: String,
     pub verification_reason: Option<String>,
     /// The text that a search looks in: name, tax number and email, each on its own line, folded by
-    /// `normal_form::folded` so that case does not matter.
+    /// `normal_form::folded`.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,

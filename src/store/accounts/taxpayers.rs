@@ -24,8 +24,7 @@ fn owned_by(integrator: IntegratorId) -> Select<Entity> {
     Entity::find().filter(Column::IntegratorId.eq(integrator.0))
 }
 
-/// Loads a taxpayer of any integrator. For an id from an integrator's request use `owned_by_with_id`, which checks the
-/// owner.
+/// Loads a taxpayer of any integrator. `owned_by_with_id` checks the owner.
 pub async fn with_id(
     connection: &impl ConnectionTrait,
     id: TaxpayerId,
@@ -99,8 +98,8 @@ pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, Stor
     Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Loads one page of an integrator's taxpayers, newest first, and the number of all such taxpayers. `search`
-/// limits the list to taxpayers whose name, tax number or email contains this text.
+/// Loads one page of an integrator's taxpayers, newest first, and their number. Only taxpayers with the text `search`
+/// in name, tax number or email.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -142,8 +141,7 @@ pub async fn contacts_of_each(
     Ok(contacts)
 }
 
-/// Returns a fault for each value that must be unique and that another taxpayer already has. The fault names the
-/// value's field in Create Taxpayer.
+/// Returns a fault for each unique value that another taxpayer already has, with its field in Create Taxpayer.
 pub async fn taken(
     connection: &impl ConnectionTrait,
     taxpayer: &Taxpayer,
@@ -211,8 +209,7 @@ pub struct TaxpayerFilter {
     pub tin: Option<String>,
 }
 
-/// Loads one page of the taxpayers of all integrators, newest first, and the number of all that match the
-/// filter.
+/// Loads one page of the taxpayers of all integrators that match the filter, newest first, and their number.
 pub async fn page(
     store: &Store,
     filter: TaxpayerFilter,
@@ -237,8 +234,7 @@ pub async fn count_by_verification(store: &Store) -> Result<Vec<(VerificationSta
     rows.into_iter().map(|(status, count)| Ok((at.parse(&status)?, count))).collect()
 }
 
-/// Loads up to `limit` taxpayer ids greater than `after`, in ascending order. A caller that repeats this visits all
-/// taxpayers.
+/// Loads up to `limit` taxpayer ids greater than `after`, in ascending order.
 pub async fn ids_after(store: &Store, after: TaxpayerId, limit: u64) -> Result<Vec<TaxpayerId>, StoreError> {
     let ids: Vec<i64> = Entity::find()
         .select_only()

@@ -1,5 +1,5 @@
-//! Converts database columns to values: timestamps in microseconds, names of enum variants, and JSON texts. A
-//! column that cannot be parsed means a corrupt row; the error names the table and the id of the row.
+//! Converts database columns to values. A column that cannot be parsed means a corrupt row; the error names the table
+//! and the id of the row.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -46,14 +46,12 @@ impl<I: Display> RowRef<I> {
     }
 }
 
-/// Returns the value as JSON text. Only for values that always serialise, such as texts, numbers and lists: if
-/// serialisation failed, the result would be empty.
+/// Returns the value as JSON text. Only for values that always serialise, such as texts, numbers and lists.
 pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns a select list of all columns of a table or alias, each renamed to `table_column`, so that columns of joined
-/// tables do not clash.
+/// Returns a select list of all columns, each renamed to `table_column`, so that columns of joined tables do not clash.
 pub(crate) fn named<C: Iterable + IdenStatic>(table: &str) -> String {
     let columns =
         C::iter().map(|column| format!("{table}.{column} AS {table}_{column}", column = column.as_str()));

@@ -1,5 +1,5 @@
-//! The open database: write transactions, and a pool of readers for queries. When a commit returns, the changes
-//! are on disk (SQLite: `synchronous` is FULL).
+//! The open database: write transactions, and a pool of readers. A committed change is on disk (SQLite: `synchronous`
+//! is FULL).
 
 use std::sync::Arc;
 
@@ -18,8 +18,7 @@ pub use crate::store::db::pool::{Pool, PoolSettings};
 
 /// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
 const ROWS_PER_STATEMENT: usize = 256;
-/// Each statement except the last takes a multiple of this number of rows. So there are few different statements, of
-/// which each connection keeps a prepared copy in memory.
+/// Statements take a multiple of this number of rows, except the last. So each connection prepares only few statements.
 const ROWS_STEP: usize = 64;
 
 /// Splits rows or keys into slices. Each slice is for one statement.
@@ -79,8 +78,7 @@ impl Store {
         Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
     }
 
-    /// Migrates the schema in one transaction, so that a crash leaves no partial migration. If several processes start
-    /// at once, one of them migrates and the others wait.
+    /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let tx = self.begin().await?.unlimited();
         if self.backend() == DbBackend::Postgres {
@@ -95,8 +93,8 @@ impl Store {
         self.writer.begin().await
     }
 
-    /// Replaces the write connections of PostgreSQL. Call this after the end of a thread that had its own runtime,
-    /// because connections that were opened in that runtime may have ended with it.
+    /// Replaces the write connections of PostgreSQL. Call this after the end of a thread with its own runtime:
+    /// connections that were opened in that runtime may have ended with it.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
     }
@@ -117,8 +115,8 @@ impl Store {
         self.writer.backend()
     }
 
-    /// Returns how many groups of commands may be in work at the same time. SQLite has only one writer. PostgreSQL can
-    /// execute some groups while it commits others.
+    /// Returns how many groups of commands may run at once. PostgreSQL can execute some while it commits others; SQLite
+    /// cannot.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => 4,
@@ -126,8 +124,7 @@ impl Store {
         }
     }
 
-    /// Checks that the database answers a query and commits a write. A query alone is not enough: a database on a full
-    /// disk still answers queries.
+    /// Checks that the database commits a write: a database on a full disk still answers queries.
     pub async fn check(&self) -> Result<(), StoreError> {
         let statement = Query::insert()
             .into_table("counters")

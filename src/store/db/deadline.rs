@@ -1,5 +1,5 @@
-//! Deadlines on our side of the connection. PostgreSQL itself ends a slow statement (`pool` sets the timeout), but over
-//! a dead connection no answer ever comes, so every call also has a deadline here.
+//! Deadlines on our side of the connection: over a dead connection no answer ever comes, not even PostgreSQL's own
+//! timeout.
 //!
 //! A value of the driver may need a runtime when it is dropped, to return its connection to the pool. An actor's thread
 //! drops its last values after its own runtime has ended, so `InRuntime` drops them in the pool's runtime.
@@ -69,8 +69,8 @@ impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// `answered_at` is the time of the last answer and `doubted_at` that of the last abandoned call, in milliseconds
-    /// since `opened`.
+    /// `answered_at` is the time of the last answer, `doubted_at` of the last abandoned call, in milliseconds since
+    /// `opened`.
     answered_at: AtomicU64,
     doubted_at: AtomicU64,
 }
@@ -118,8 +118,8 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver, at most for the time in `limit`. Without an answer by then, the whole pool counts
-    /// as dead if `limit.tells_silence` is true.
+    /// Awaits a call of the driver, at most for the time in `limit`. If `limit.tells_silence` is true, the pool counts
+    /// as dead after that.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,
@@ -156,8 +156,7 @@ impl Liveness {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimit {
     pub(crate) duration: Duration,
-    /// True if `duration` is so long that a live database would have answered, so that no answer means a dead
-    /// connection.
+    /// True if a live database would have answered within `duration`, so that no answer means a dead connection.
     pub(crate) tells_silence: bool,
 }
 

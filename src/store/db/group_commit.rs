@@ -1,6 +1,6 @@
 //! Write transactions. On PostgreSQL each has a connection of its own. SQLite has one writer, and each commit waits for
 //! the disk, so there concurrent transactions share a commit: they run one after another inside one database
-//! transaction, each behind its own savepoint, and return when that transaction is on disk (group commit).
+//! transaction, each behind its own savepoint (group commit).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +18,7 @@ use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::pool::{CallGuard, Pool, WAIT};
 
-/// How long a commit group accepts new members. Without this limit, members could keep joining and the group would
-/// never commit.
+/// How long a commit group accepts new members. Without this limit, the group might never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
@@ -31,8 +30,7 @@ pub(crate) struct WriterPool {
     busy_wait: Duration,
 }
 
-/// The current commit group, behind a lock that is granted in the order of the requests. Only the transaction that
-/// holds the lock runs statements.
+/// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
 /// One database transaction that several write transactions share. These write transactions are its members.
@@ -41,22 +39,19 @@ pub(crate) struct CommitGroup {
     watch: CallGuard,
     begun: Instant,
     members: u32,
-    /// The number of the member that has begun and not committed. If another member begins first, the changes of this
-    /// one are undone.
+    /// The number of the member that has begun and not committed. Its changes are undone if another member begins.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
     outcome: watch::Sender<Option<Result<(), StoreError>>>,
 }
 
-/// A write transaction. If it is dropped without a commit, its changes are rolled back. Each statement has a
-/// deadline, and so does the whole transaction.
+/// A write transaction. If it is dropped without a commit, its changes are rolled back.
 pub struct Transaction {
     kind: InRuntime<TransactionKind>,
     backend: DbBackend,
     watch: CallGuard,
     ends_at: Instant,
-    /// True if a statement has failed. `commit` then rolls back and returns an error. Without this, PostgreSQL would
-    /// roll back and yet report success.
+    /// True if a statement has failed. `commit` then returns an error; PostgreSQL would roll back and report success.
     has_failed: AtomicBool,
 }
 
@@ -84,8 +79,7 @@ impl WriterPool {
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
-            // This task commits the group when it gets the lock. Transactions that already wait for the lock get it
-            // earlier and can still join the group.
+            // Transactions that already wait for the lock get it before this task and can still join the group.
             let last = Arc::clone(slot).lock_owned();
             tokio::spawn(async move { drop(end(last.await).await) });
         }
@@ -95,8 +89,8 @@ impl WriterPool {
         Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
     }
 
-    /// Executes and commits one statement. PostgreSQL gets no separate commit and so releases the locks at once. Only
-    /// for a statement that may be executed twice: after an error it may have been committed.
+    /// Executes and commits one statement, without a separate commit on PostgreSQL. Only for a statement that may be
+    /// executed twice: after an error it may have been committed.
     pub(crate) async fn query_one_alone(
         &self,
         statement: Statement,
@@ -131,7 +125,7 @@ impl WriterPool {
 
 impl CommitGroup {
     /// Begins the group's database transaction. Retries until `busy_wait` has passed, because SQLite has no queue for
-    /// its lock: other processes could take it again and again.
+    /// its lock.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -168,7 +162,7 @@ impl CommitGroup {
     }
 
     /// Releases the first savepoint and thus all later ones. If it is missing, SQLite has rolled everything back, for
-    /// example because the disk is full. The error then prevents the commit.
+    /// example because the disk is full; the error then prevents the commit.
     async fn complete(&mut self) -> Result<(), StoreError> {
         self.undo_open().await?;
         self.run("RELEASE", 1).await
@@ -181,8 +175,8 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group and sends the result to its members. Run this in a task of its own, so that the commit is not
-/// cancelled when a member is dropped.
+/// Commits the group and sends the result to its members. Run this in a task of its own: a dropped member must not
+/// cancel it.
 async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
         let result = match shared.complete().await {
@@ -226,8 +220,8 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. A member of a group also waits for the group's commit, because it may have read changes of earlier
-    /// members, which are durable only then.
+    /// Rolls back. A member of a group also waits for the group's commit: it may have read changes of earlier members,
+    /// which are durable only then.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) => {
@@ -400,13 +394,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_commit_on_a_full_disk_is_never_reported_as_done() {
-        // SQLite only: the test imitates a full disk by a limit on database pages, and PostgreSQL has no such
-        // limit.
+        // The test imitates a full disk by a limit on database pages, which PostgreSQL does not have.
         let test = stores().await.remove(0);
         let store = &test.store;
         let pages = |limit: &'static str| async move {
-            // On a full disk SQLite rolls back the whole group, so its later members fail too. The test tries again
-            // until a new group begins.
+            // On a full disk SQLite rolls back the whole group. The test tries again until a new group begins.
             let begun = Instant::now();
             while begun.elapsed() < PATIENCE {
                 if let Ok(tx) = store.begin().await {
@@ -476,8 +468,8 @@ mod tests {
         };
         let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
         assert!(given_up.is_err());
-        // On a slow machine the two transactions may be in different groups, so either may succeed. The name of a
-        // transaction must be stored if, and only if, its commit succeeded.
+        // The two transactions may be in different groups, so either may succeed. A name must be stored exactly if its
+        // commit succeeded.
         let stored = names(store).await;
         for (written, name) in [(before, "before"), (after, "after")] {
             assert_eq!(written.is_ok(), stored.contains(&name.to_owned()), "{name}");

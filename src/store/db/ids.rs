@@ -1,5 +1,5 @@
-//! Portal ids. They are reserved in blocks, so that a writer knows the ids of new rows before its transaction begins.
-//! A restart loses the unused ids of a block, so there are gaps between ids.
+//! Portal ids. They are reserved in blocks, so that a writer knows the ids of new rows before its transaction begins. A
+//! restart loses the unused ids of a block.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -41,8 +41,7 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at once. Ids of accounts are reserved one by one, because accounts are rarely
-    /// added and their ids should stay small and in order.
+    /// Returns how many ids to reserve at once: one by one for accounts, so that their ids stay small and in order.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,
@@ -51,8 +50,7 @@ impl IdKind {
     }
 }
 
-/// Assigns portal ids. Take ids before you begin a transaction, because reserving a block commits a transaction of its
-/// own.
+/// Assigns portal ids. Take ids before you begin a transaction, because reserving a block is a transaction of its own.
 #[derive(Clone)]
 pub struct Ids {
     writer: WriterPool,

@@ -1,5 +1,5 @@
-//! Looks up rows of several taxpayers by several columns in one statement. Each column has a parameter, a JSON list of
-//! pairs (taxpayer id, value), and each row is found by an index. So the SQL text is the same for any number of values.
+//! Looks up rows of several taxpayers by several columns in one statement. The parameters are JSON lists, so the SQL
+//! text is the same for any number of values.
 
 use sea_orm::{ConnectionTrait, FromQueryResult, Statement};
 use serde::Serialize;

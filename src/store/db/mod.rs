@@ -1,5 +1,5 @@
-//! The database itself: connections, transactions and their errors, SQL dialects, portal ids, and sealed
-//! secrets. The tables and their queries are in the other modules of `store`.
+//! The database itself: connections, transactions, errors, SQL dialects, portal ids, and sealed secrets. Tables and
+//! queries are in the other modules of `store`.
 
 pub mod column;
 pub mod connections;

@@ -1,9 +1,8 @@
 //! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer (WAL).
-//! PostgreSQL has one pool for transactions and one for queries, so that transactions that wait for a lock do not
-//! block queries.
+//! PostgreSQL has one pool for transactions and one for queries, so that transactions that wait for a lock do not block
+//! queries.
 //!
-//! PostgreSQL sessions have timeouts for statements, locks and idle transactions (`session`). When one connection is
-//! found dead, its whole pool is replaced, because the other connections are probably dead too.
+//! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -77,8 +76,8 @@ impl PoolSettings {
     }
 
     /// The settings of each PostgreSQL session. `jit` is off, since compiling our queries takes longer than running
-    /// them. `enable_seqscan` is off: a plan made while a table is small would still scan it after it has grown. The
-    /// `tcp_` settings end the session of a dead client machine, which would otherwise keep its locks for hours.
+    /// them. `enable_seqscan` is off: a plan made for a small table would scan it after it has grown. The `tcp_`
+    /// settings end sessions of dead client machines, which hold locks.
     fn session(&self) -> [(&'static str, String); 9] {
         let millis = |duration: Duration| duration.as_millis().to_string();
         [
@@ -213,7 +212,7 @@ impl Pool {
     }
 
     /// Marks the pool as silent, so that it is replaced, if a caller got no free connection in time and no call was
-    /// answered meanwhile. All connections are then probably dead.
+    /// answered.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);
@@ -313,8 +312,7 @@ fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
-        // Drop a connection on which SQLite itself has rolled back: the driver would still treat the transaction as
-        // open.
+        // Drop a connection on which SQLite has rolled back: for the driver the transaction is still open.
         pool.after_release(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
     });
     options
@@ -340,8 +338,7 @@ fn postgres(
                 if idle.idle_for > TRUSTED_IDLE { test(connection, &liveness).await } else { Ok(true) }
             })
         })
-        // Test a returned connection if the pool is in doubt (`is_doubted`). The driver tests it too, but without a
-        // time limit.
+        // Test a returned connection if the pool is in doubt (`is_doubted`): the driver's own test has no time limit.
         .after_release(move |connection, _| {
             let liveness = Arc::clone(&after);
             Box::pin(async move {

@@ -1,5 +1,5 @@
-//! Seals all stored secrets again with the current encryption key. The service may keep running, because a row is
-//! replaced only if it has not changed since it was read. An interrupted run can be repeated.
+//! Seals all stored secrets again with the current encryption key. The service may keep running: a row is replaced only
+//! if it has not changed since it was read.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The SQL that differs between SQLite and PostgreSQL. A query takes these fragments from the dialect of its connection
-//! and need not know the database. SQL that both understand is in the files of the queries.
+//! The SQL that differs between SQLite and PostgreSQL. A query takes these fragments from the dialect of its
+//! connection.
 
 mod postgres;
 mod sqlite;
@@ -23,7 +23,7 @@ pub(crate) struct Aliased {
 }
 
 /// A lateral join that adds to each row on the left the first rows of another table, such as a taxpayer's deliveries
-/// that are due first. Only rows of the same taxpayer are added.
+/// that are due first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRows<'a> {
     pub(crate) rows: Aliased,
@@ -42,8 +42,7 @@ pub(crate) trait Dialect: Sync {
     /// The present time in microseconds since 1970. PostgreSQL reads it anew for each use within a statement.
     fn clock(&self) -> &'static str;
 
-    /// The present time in microseconds since 1970, constant within a statement, so that PostgreSQL can use an index to
-    /// compare with it.
+    /// The present time in microseconds, constant within a statement, so that PostgreSQL can compare it by an index.
     fn statement_clock(&self) -> &'static str;
 
     /// Returns a subquery for the numbers of the JSON list in a parameter. Its column is `value`.
@@ -52,26 +51,23 @@ pub(crate) trait Dialect: Sync {
     /// Returns a query with one column for the texts of the JSON list in a parameter.
     fn json_texts(&self, parameter: &str) -> String;
 
-    /// Returns a table expression for the elements of the JSON list in a parameter. It has this alias and the column
-    /// `value`.
+    /// Returns a table expression for the JSON list in a parameter, with the column `value` and this alias.
     fn json_elements(&self, parameter: &str, alias: &str) -> String;
 
     /// Returns the SQL for the member `name` of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
-    /// Joins each row on the left with the matching rows of a table, by an index lookup for each. In an ordinary join
-    /// PostgreSQL may scan the whole table instead.
+    /// Joins each row on the left with the matching rows of a table, by an index lookup for each. An ordinary join may
+    /// scan the whole table in PostgreSQL.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
     /// Joins each row on the left with the first rows of a table, as `first` describes them.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String;
 
-    /// Joins each row on the left with its lane and locks the lane. The lanes are locked in the order of the rows on
-    /// the left.
+    /// Joins each row on the left with its lane, and locks the lanes in the order of these rows.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
-    /// True if the database does not estimate how many rows a filter matches, so that a query has to name the index to
-    /// use.
+    /// True if the database does not estimate how many rows match, so that a query has to name the index.
     fn ignores_selectivity(&self) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! The file of checkpoints, which several processes can share: a writer locks the file, reads what others appended, and
-//! then appends its line. A last line that a crash left incomplete is removed by the next writer.
+//! The file of checkpoints, which several processes can share: a writer locks the file before it appends a line. A last
+//! line that a crash left incomplete is removed by the next writer.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -55,8 +55,8 @@ impl CheckpointReader {
         })
     }
 
-    /// Reads the next checkpoint. Returns `None` at the end of the file. A last line without a line break is ignored: a
-    /// crash left it incomplete.
+    /// Reads the next checkpoint; `None` at the end of the file. A last line without a line break is ignored: a crash
+    /// left it incomplete.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;

@@ -1,5 +1,4 @@
-//! Batches of invoices. The column `items` holds the result of each item as JSON; `created`, `duplicates` and `failed`
-//! count these results.
+//! Batches of invoices. The column `items` holds the result of each item as JSON; the counts are columns of their own.
 
 use sea_orm::IntoActiveModel;
 use sea_orm::entity::prelude::*;

@@ -1,5 +1,4 @@
-//! The table of invoices. Customer, lines and extras are JSON; amounts are exact text. The columns `customer_no` and
-//! `search_text` serve only as filters.
+//! The table of invoices. Amounts are exact text. `customer_no` and `search_text` serve only as filters.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
@@ -124,8 +123,8 @@ impl From<&Invoice> for Model {
 /// The maximum size of a search text in bytes. The text is in an index, whose entries PostgreSQL limits to 2,704 bytes.
 const SEARCH_BYTES_MAX: usize = 2_000;
 
-/// Returns the text that a search looks in: the identifiers of the invoice and of its customer, each on its own
-/// line, in lower case.
+/// Returns the text that a search looks in: identifiers of the invoice and its customer, one on each line, in lower
+/// case.
 fn search_text(invoice: &Invoice) -> String {
     let customer = &invoice.customer;
     let lines = [

@@ -1,5 +1,4 @@
-//! Items of a taxpayer's catalog. An invoice line refers to an item by id or by number, or by name if it has no
-//! number.
+//! Items of a taxpayer's catalog. An invoice line refers to an item by id, by number, or by name if it has no number.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. A query first finds the ids
-//! of a page in an index and then reads only those rows. The index for a filter starts with the filtered column,
-//! followed by the sort columns `created_at` and `id`.
+//! of a page in an index and then reads only those rows. The index of a filter is the filtered column, `created_at` and
+//! `id`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -27,14 +27,12 @@ pub struct InvoiceFilter {
     pub date_from: Option<Date>,
     pub date_to: Option<Date>,
     pub customer_no: Option<String>,
-    /// A text that the invoice number, the IRN, or the customer's number, name or tax number contains. Case does not
-    /// matter.
+    /// A text in the invoice number, the IRN, or the customer's number, name or tax number, in any case.
     pub q: Option<String>,
     pub updated_since: Option<Timestamp>,
 }
 
-/// The place of the last invoice on a page. The next page starts after it, even if new invoices have come to the front
-/// of the list.
+/// The place of the last invoice on a page. The next page starts after it, even if new invoices have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListCursor {
     pub created_at: Timestamp,
@@ -89,12 +87,11 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// Tells SQLite which index to use, depending on the number of matching rows, which SQLite guesses badly. PostgreSQL
-/// needs no hint, because it has statistics.
+/// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly. PostgreSQL has
+/// statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
-    /// True if many rows match and all filters are ranges. The newest rows are then read until the page is full,
-    /// because sorting all matching rows would be slow.
+    /// True if many rows match and all filters are ranges. The newest rows are then read until the page is full.
     is_by_order: bool,
     /// True if few rows match. All of them are then found and sorted, because they may be far apart in the list.
     is_sorted: bool,
@@ -110,8 +107,7 @@ impl IndexHint {
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }
     }
 
-    /// Returns a column as an expression. If `is_hidden` is true, a plus sign keeps SQLite from using an index on this
-    /// column.
+    /// Returns a column as an expression. With `is_hidden`, a plus sign keeps SQLite from using an index on it.
     fn column(column: Column, is_hidden: bool) -> Expr {
         if is_hidden { Expr::cust(format!("+{}", column.as_str())) } else { Expr::col(column) }
     }

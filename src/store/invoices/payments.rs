@@ -1,5 +1,4 @@
-//! The payment ledger of an invoice: one entry for each payment update. `sequence` is the sequence of the event
-//! that reports the update.
+//! The payment ledger of an invoice: one entry for each payment update, with the sequence of its event.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

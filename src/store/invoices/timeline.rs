@@ -1,5 +1,5 @@
-//! The timeline of an invoice: its events, the steps of its runs, and its delivery attempts. Only the newest entries of
-//! these logs and the small fields of events are read, so that every timeline loads quickly.
+//! The timeline of an invoice: its events, the steps of its runs, and its delivery attempts. Only the newest entries
+//! are read, so that every timeline loads quickly.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};

@@ -1,5 +1,4 @@
-//! The audit trail of security changes and operator actions. Entries are only added and read; the database
-//! refuses to change or delete them.
+//! The audit trail of security changes and operator actions. The database refuses to change or delete entries.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,8 +32,7 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     Ok(())
 }
 
-/// Loads one page of the entries that an integrator may read, newest first, and the number of all such entries
-/// that match the filter.
+/// Loads one page of the entries that an integrator may read and that match the filter, newest first, and their number.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,

@@ -1,5 +1,5 @@
-//! The invoices of one day, for the reconciliation with the authority: those with an event or with a run in progress on
-//! that day. The run may have changed something at the authority that no event reports yet.
+//! The invoices with an event or with a run in progress on one day, for the reconciliation. Such a run may have changed
+//! something at the authority that no event reports yet.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! Data of the deployment as a whole: audit trail, outages, reconciliations, reference lists and pulled
-//! invoices.
+//! Data of the deployment as a whole.
 
 pub mod audit;
 pub mod audit_row;

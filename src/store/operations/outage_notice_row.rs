@@ -1,5 +1,5 @@
-//! The table of sent outage notifications. A taxpayer has at most one row for the start and one for the end of
-//! an outage.
+//! The table of sent outage notifications: for each taxpayer at most one for the start and one for the end of an
+//! outage.
 
 use sea_orm::entity::prelude::*;
 

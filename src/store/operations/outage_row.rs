@@ -1,5 +1,5 @@
-//! The table of the authority's outages. `open` becomes null when the outage ends. A unique index on `open`
-//! allows only one open outage.
+//! The table of the authority's outages. `open` is null once an outage has ended; its unique index allows only one open
+//! outage.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

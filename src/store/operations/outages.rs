@@ -1,5 +1,5 @@
-//! Outages of the authority and the notifications about them. A writer of an outage holds the outage lane. A
-//! notification is recorded in the transaction of its event, so no taxpayer is notified twice.
+//! Outages of the authority. A writer of an outage holds the outage lane. A notification is recorded in the transaction
+//! of its event, so no taxpayer is notified twice.
 
 use std::collections::HashMap;
 
@@ -39,8 +39,7 @@ pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<
     Entity::find_by_id(id.to_string()).one(connection).await?.map(Outage::try_from).transpose()
 }
 
-/// Loads the oldest outage that has notifications to send. Oldest first, so that taxpayers learn of the end of
-/// an outage before the start of the next.
+/// Loads the oldest outage that has notifications to send, so that its end is sent before the next outage's start.
 pub async fn to_notify(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
     let found = Entity::find().filter(Column::Notifying.is_not_null()).order_by_asc(Column::StartedAt);
     found.one(connection).await?.map(Outage::try_from).transpose()
@@ -63,8 +62,8 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns up to `limit` ids of taxpayers above `after`, in ascending order, who want this notification and
-/// have not received it. A taxpayer wants it if the enabled events of its endpoint include it.
+/// Returns up to `limit` ids of taxpayers above `after`, in ascending order, who have enabled this notification and
+/// have not received it.
 pub async fn not_notified(
     store: &Store,
     event: OutageEvent,
@@ -79,8 +78,7 @@ pub async fn not_notified(
         .and_where(Expr::col("outage_id").eq(event.outage.to_string()))
         .and_where(Expr::col("edge").eq(event.edge.as_str()))
         .to_owned();
-    // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
-    // longer name that contains it.
+    // The column holds a JSON list of names. With the quotes, a name does not match a longer name that contains it.
     let named = contains(&format!("\"{}\"", event.edge.event()));
     let ids: Vec<i64> = webhook_row::Entity::find()
         .select_only()

@@ -1,5 +1,5 @@
-//! The times at which the poller last read the authority's list of invoices in transit. The table has one row, which
-//! only the holder of the poller's lane writes.
+//! When the poller last read the authority's list of invoices in transit. Only the holder of the poller's lane writes
+//! the one row.
 
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;

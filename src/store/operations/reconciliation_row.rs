@@ -1,5 +1,5 @@
-//! The table of reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed
-//! reconciliation of that taxpayer and day; queries filter by it, but it is never read back.
+//! The table of reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed one of that
+//! day.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

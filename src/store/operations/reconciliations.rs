@@ -1,6 +1,6 @@
-//! Reconciliations and their findings. The holder of the reconciliation lane writes them; operators read them.
-//! A completed reconciliation replaces the earlier ones of the same taxpayer and day: its findings become the
-//! current ones. An earlier reconciliation is deleted if the timer started it and it repaired nothing.
+//! Reconciliations and their findings. The holder of the reconciliation lane writes them. A completed reconciliation
+//! replaces the earlier ones of the same taxpayer and day. An earlier one is deleted if the timer started it and it
+//! repaired nothing.
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -55,8 +55,7 @@ const CHANGING: [Column; 10] = [
     Column::EndedAt,
 ];
 
-/// Writes a completed reconciliation with its findings. It replaces the earlier reconciliations of the same
-/// taxpayer and day.
+/// Writes a completed reconciliation with its findings, which replaces the earlier ones of the same taxpayer and day.
 pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
     save(tx, one).await?;
     let numbered: Vec<_> =
@@ -104,8 +103,8 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Loads the next reconciliation to process: the one with the fewest attempts, and of these the oldest. An
-/// interrupted reconciliation is retried when the time `rest` has passed since the interruption.
+/// Loads the next reconciliation to process: the oldest of those with the fewest attempts. An interrupted one is
+/// retried after the time `rest`.
 pub async fn next_open(
     store: &Store,
     now: Timestamp,
@@ -118,7 +117,7 @@ pub async fn next_open(
         .add(
             Condition::all()
                 .add(in_state(ReconciliationState::Interrupted))
-                // An interruption in the future was recorded before the clock was set back. It does not delay the
+                // An interruption in the future was recorded before the clock was set back, and does not delay the
                 // retry.
                 .add(
                     Condition::any()
@@ -193,8 +192,8 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// Counts the findings that operators still have to look at, by kind of finding. Only the latest reconciliation
-/// of each taxpayer and day counts.
+/// Counts the findings that operators still have to look at, by kind. Only the latest reconciliation of each day
+/// counts.
 pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()

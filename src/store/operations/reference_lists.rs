@@ -42,8 +42,7 @@ pub async fn save(
     tx.commit().await
 }
 
-/// Loads all stored lists as a catalog, and the time at which the oldest was fetched; `None` if some list was never
-/// fetched.
+/// Loads all stored lists, and the time at which the oldest was fetched; `None` if some list was never fetched.
 pub async fn load(store: &Store) -> Result<(Catalog, Option<Timestamp>), StoreError> {
     let mut catalog = Catalog::default();
     let mut oldest = None;

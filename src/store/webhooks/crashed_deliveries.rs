@@ -1,5 +1,5 @@
 //! Crash counts of deliveries. After a process crash, every delivery that may have been in flight gets a count, and is
-//! from then on attempted in isolation. A crash during an isolated attempt counts only for that delivery.
+//! then attempted in isolation. A crash during an isolated attempt counts only for that delivery.
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
@@ -15,8 +15,8 @@ use crate::store::db::error::StoreError;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// Counts a process crash for the isolated delivery `alone`, or for the first `limit` due deliveries if `alone` is
-/// `None`. Returns the isolated delivery if this crash quarantines it. The caller must hold the endpoint's lane.
+/// Counts a process crash for the isolated delivery `alone`, or for the first `limit` due deliveries. Returns `alone`
+/// if this crash quarantines it. The caller must hold the endpoint's lane.
 pub async fn count_crash(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -65,8 +65,8 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Counts a crash for the first due deliveries. Those with an earlier crash are skipped: they are attempted only in
-/// isolation, so they were not in flight now.
+/// Counts a crash for the first due deliveries. Those with an earlier crash were not in flight, because they are
+/// attempted only in isolation.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -82,8 +82,7 @@ async fn count_due(
     Ok(())
 }
 
-/// The crash count of a delivery after a replay. The count of a quarantined delivery is lowered, so that it is
-/// attempted again and only one more crash quarantines it.
+/// The crash count of a delivery after a replay: low enough for an attempt, and one more crash quarantines it again.
 pub(crate) fn crashes_after_replay() -> Expr {
     let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()

@@ -38,8 +38,7 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
     Ok(())
 }
 
-/// Writes the results of attempts: the new states of the deliveries and a log entry for each attempt. Also marks the
-/// new chain heads.
+/// Writes the results of attempts: the states of the deliveries, a log entry for each attempt, and the new chain heads.
 pub async fn record(
     tx: &Transaction,
     outcomes: &[(Delivery, EventKind, DeliveryAttempt)],
@@ -91,8 +90,7 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
     }
 }
 
-/// The state is part of the SQL text, because with a parameter PostgreSQL cannot use the partial index of pending
-/// deliveries.
+/// With the state as a parameter, PostgreSQL could not use the partial index of pending deliveries.
 const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
 
 /// Counts the pending deliveries of all taxpayers.

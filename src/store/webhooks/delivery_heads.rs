@@ -1,7 +1,6 @@
-//! Chain heads. A taxpayer's deliveries with the same order key (an IRN) form a chain, and only its earliest pending
-//! delivery, the head, may be attempted. Heads are marked, so that a query finds them without reading the rest of the
-//! chain. Every writer of pending deliveries must hold the endpoint's lane, because two concurrent writers could leave
-//! a chain without a head.
+//! Chain heads. A taxpayer's deliveries with the same order key (an IRN) form a chain. Only its earliest pending
+//! delivery, the head, may be attempted. A mark on the heads makes them quick to find. Every writer of pending
+//! deliveries must hold the endpoint's lane: two concurrent writers could leave a chain without a head.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +15,8 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, FirstRows, dialect};
 use crate::store::webhooks::delivery_row::{Column, Entity};
 
-/// The SQL condition that a new delivery is a chain head: its chain has no pending delivery in the database, and it is
-/// the first of its chain among the new deliveries (`is_first_of_added`).
+/// True (SQL) for a new delivery that is a chain head: its chain has no pending delivery in the database, and it is the
+/// first of its chain among the new deliveries (`is_first_of_added`).
 pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     let waiting = Query::select()
         .expr(Expr::val(1))
@@ -29,15 +28,13 @@ pub(crate) fn is_first(delivery: &Delivery, is_first_of_added: bool) -> Expr {
     Expr::value(is_first_of_added).and(Expr::exists(waiting).not())
 }
 
-/// The SQL condition that a delivery is still a chain head after an attempt: it was the head before, and its new state
-/// is pending.
+/// True (SQL) if a delivery is still a chain head after an attempt: it was the head before, and it is pending.
 pub(crate) fn is_first_still() -> Expr {
     let is_waiting = Expr::col(("excluded", Column::State)).eq(DeliveryState::Pending.as_str());
     Expr::col((Entity, Column::IsFirst)).and(is_waiting)
 }
 
-/// Marks the next heads of these chains. Call this after the present heads have been delivered or have become dead
-/// letters.
+/// Marks the next heads of these chains, after the present heads were delivered or became dead letters.
 pub(crate) async fn promote_next<'a>(
     tx: &Transaction,
     lines: impl IntoIterator<Item = (TaxpayerId, &'a str)>,
@@ -56,8 +53,7 @@ pub(crate) async fn promote_next<'a>(
     Ok(())
 }
 
-/// Marks the heads of these chains anew. Call this after deliveries became pending again, which may be earlier than the
-/// present heads.
+/// Marks the heads of these chains anew, after deliveries became pending that may be earlier than the present heads.
 pub(crate) async fn recompute(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -73,8 +69,8 @@ pub(crate) async fn recompute(
     promote_next(tx, keys.iter().map(|key| (taxpayer, *key))).await
 }
 
-/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (taxpayer id, order key). It is an
-/// upsert, which finds the head of each pair by an index; an update could scan all deliveries.
+/// Builds the statement that marks the heads. Its parameter is a JSON list of pairs (taxpayer id, order key). An upsert
+/// finds each head by an index; an update could scan all deliveries.
 fn promote_statement(dialect: &dyn Dialect) -> String {
     let taxpayer = "CAST(given.value ->> 0 AS BIGINT)";
     let head = dialect.lateral_first_rows(FirstRows {

@@ -43,8 +43,7 @@ pub struct LoggedDelivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-/// Loads one page of a taxpayer's deliveries, newest events first, and the number of all deliveries that match
-/// the filter.
+/// Loads one page of a taxpayer's deliveries that match the filter, newest events first, and their number.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -77,8 +76,8 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// Selects the sequences of a taxpayer's events about these IRNs, by which their deliveries are found: the table of
-/// deliveries has no index on the IRN.
+/// Selects the sequences of events about these IRNs. Deliveries are found by them, because they have no index on the
+/// IRN.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
@@ -91,8 +90,8 @@ pub(crate) fn sequences_about(
         .to_owned()
 }
 
-/// Loads one page of the dead letters of one taxpayer, or of all taxpayers if `taxpayer` is `None`, newest first. Also
-/// returns the number of all these dead letters.
+/// Loads one page of the dead letters of one taxpayer, or of all if `taxpayer` is `None`, newest first, and their
+/// number.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
@@ -152,8 +151,7 @@ async fn read(
     Ok((logged, total))
 }
 
-/// Loads the last attempts of each delivery, keyed by delivery id. The attempts of a delivery are ordered oldest
-/// first.
+/// Loads the last attempts of each delivery, oldest first, keyed by delivery id.
 async fn attempts_of(
     store: &Store,
     rows: &[Model],

@@ -1,5 +1,5 @@
-//! The queue of pending deliveries: those that are due now, and the time at which the next one is due. Only chain heads
-//! are loaded, so that deliveries with the same order key are sent in order.
+//! The queue of pending deliveries. Only chain heads are loaded, so that deliveries with the same order key are sent in
+//! order.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,7 @@ static DUE_DELIVERIES: SqlOnce = SqlOnce::new(|dialect| {
     )
 });
 
-/// Loads up to `limit` due chain heads of each taxpayer with their events. The delivery that has been due longest comes
-/// first.
+/// Loads up to `limit` due chain heads of each taxpayer with their events, those that are due longest first.
 pub async fn due_owned_by_each(
     store: &Store,
     taxpayers: &[TaxpayerId],
@@ -141,8 +140,7 @@ mod tests {
         queue_of(test, ID, irns).await
     }
 
-    /// Adds one event for each of these IRNs, each with a delivery. The delivery of event 5 is due at second 5, and so
-    /// on.
+    /// Adds an event and a delivery for each of these IRNs. The delivery of event 5 is due at second 5, and so on.
     async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
         let (mut head, now) = (LogHead::default(), second(0));
         let event = |irn: &&str| {

@@ -1,5 +1,5 @@
-//! Integration settings of taxpayers' ERPs. The credentials of a taxpayer are sealed as one text, which does not open
-//! for another taxpayer. They are opened only when a delivery needs them.
+//! Integration settings of taxpayers' ERPs. The credentials are sealed as one text that does not open for another
+//! taxpayer. They are opened only for a delivery.
 
 use std::fmt::Display;
 
@@ -116,8 +116,7 @@ pub(crate) fn open(vault: &Vault, row: Model) -> Result<Integration, StoreError>
     Ok(integration)
 }
 
-/// The content of the sealed text: the credentials, and the only origin that may get them. A change of the URL in the
-/// database therefore cannot redirect the credentials.
+/// The sealed credentials and the only origin that may get them. A changed URL in the database cannot redirect them.
 #[derive(Serialize, Deserialize)]
 struct SealedSettings {
     origin: Option<Origin>,

@@ -1,5 +1,5 @@
-//! Replays. A replay queues past deliveries again, batch by batch. A batch is queued in the same transaction that
-//! stores the new position of the replay.
+//! Replays. A replay queues past deliveries again, batch by batch. Each batch and the replay's new position are stored
+//! in one transaction.
 
 use std::collections::HashSet;
 
@@ -69,8 +69,8 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels the running replays with these ids. The caller must hold the endpoint's lane: `queue` is called under the
-/// same lane, so the two cannot deadlock.
+/// Cancels the running replays with these ids. The caller must hold the endpoint's lane, as for `queue`, so that the
+/// two cannot deadlock.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -133,8 +133,8 @@ pub async fn queue(
     Ok(replay)
 }
 
-/// Makes the deliveries of the next batch pending again. Skips a delivery that is queued already and was not attempted
-/// since. Returns the new position of the replay and the number of queued deliveries.
+/// Makes the deliveries of the next batch pending again, except those that are queued already and were not attempted
+/// since. Returns the new position and the number of queued deliveries.
 async fn again(
     tx: &Transaction,
     replay: &Replay,
@@ -173,8 +173,8 @@ async fn again(
     Ok((position, rows.len()))
 }
 
-/// Adds a delivery for each enabled event of the next batch that has none. The batch is the next `BATCH` sequences of
-/// the log. Returns the new position of the replay and the number of added deliveries.
+/// Adds a delivery for each enabled event in the next `BATCH` sequences of the log that has none. Returns the new
+/// position and the number of added deliveries.
 async fn missing(
     tx: &Transaction,
     replay: &Replay,
@@ -212,8 +212,7 @@ async fn missing(
     Ok((position, added.len()))
 }
 
-/// Returns those IRNs of this list about which the replay still has events to queue. Newer events about these IRNs must
-/// wait, so that the order stays.
+/// Returns those IRNs about which the replay still has events to queue. Newer events about these IRNs must wait.
 pub async fn irns_ahead(
     connection: &impl ConnectionTrait,
     replay: &Replay,

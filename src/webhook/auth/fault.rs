@@ -1,5 +1,5 @@
 //! The reasons why a request could not be authenticated, worded as advice for the owner of the endpoint. No text
-//! contains anything that was sent or received.
+//! contains what was sent or received.
 
 use crate::domain::kernel::codes::words;
 use crate::webhook::http::destination::UrlFault;

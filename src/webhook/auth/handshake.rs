@@ -1,5 +1,5 @@
-//! The NTLM handshake. NTLM authenticates a connection and not a request. Each request therefore gets a connection of
-//! its own, so that no other request is sent as the same user.
+//! The NTLM handshake. NTLM authenticates a connection. So each request gets a connection of its own, and no other
+//! request is sent as the same user.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -33,8 +33,8 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // After a response the connection is closed, so the client may be reused. Without a response it may
-                // still be open and authenticated.
+                // After a response the connection is closed. Without one it may still be open and authenticated, so the
+                // client is not reused.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }
@@ -75,8 +75,7 @@ async fn sign_in(
         (AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Aborted(CHALLENGED), Some(challenge)) => {
             challenge
         }
-        // The endpoint did not ask for NTLM. Even if it accepted the first message, it has not got the notification, so
-        // the attempt fails.
+        // The endpoint did not ask for NTLM. It has not got the notification, so the attempt fails.
         (
             AttemptOutcome::Rejected(CHALLENGED) | AttemptOutcome::Delivered | AttemptOutcome::Aborted(_),
             _,

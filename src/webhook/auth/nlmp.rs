@@ -1,8 +1,7 @@
 //! The client's messages of NTLM (MS-NLMP): NEGOTIATE, and AUTHENTICATE with an `NTLMv2` response to the server's
 //! CHALLENGE. Deliberately absent: `NTLMv1`, anonymous sign-in, and signing or sealing of later messages.
 //!
-//! A challenge is untrusted, so each offset and length in it is checked before use. Section numbers in this file are
-//! those of MS-NLMP.
+//! A challenge is untrusted, so each offset and length in it is checked. Section numbers are those of MS-NLMP.
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
@@ -39,8 +38,7 @@ const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
 
 type Digest16 = [u8; 16];
 
-/// The values that make each sign-in different: a random nonce, and the current time for a server that does not send
-/// its time.
+/// What makes each sign-in different: a random nonce, and the current time for a server that does not send its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Freshness {
     pub nonce: [u8; 8],
@@ -90,8 +88,8 @@ impl<'m> Challenge<'m> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// Writes the target information of the challenge again, for our AUTHENTICATE. `has_mic` adds the flag for an
-    /// integrity code.
+    /// Copies the target information of the challenge for our AUTHENTICATE. `has_mic` adds the flag for an integrity
+    /// code.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -108,8 +106,8 @@ impl<'m> Challenge<'m> {
     }
 }
 
-/// Writes the third message (AUTHENTICATE), which proves that we know the password (section 3.3.2). Returns `None` if
-/// the challenge is one that this client cannot answer.
+/// Writes the AUTHENTICATE message, which proves that we know the password (section 3.3.2). Returns `None` if this
+/// client cannot answer the challenge.
 pub(super) fn authenticate(
     opening: &[u8],
     challenge: &[u8],
@@ -139,8 +137,8 @@ pub(super) fn authenticate(
     Some(message)
 }
 
-/// Writes an AUTHENTICATE (MS-NLMP, section 2.2.1.3). `parts` are the LM response, the NT response, the domain and the
-/// user. The workstation and the session key are empty; the integrity code is zero.
+/// Writes an AUTHENTICATE (section 2.2.1.3). `parts` are the LM response, the NT response, the domain and the user. The
+/// integrity code is zero.
 fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     let mut head = SIGNATURE.to_vec();
     head.extend(3_u32.to_le_bytes());
@@ -197,8 +195,7 @@ fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Parses the attributes of the target information. Returns `None` if the terminator is missing or an attribute occurs
-/// twice.
+/// Parses the attributes of the target information. Returns `None` without a terminator or with a repeated attribute.
 fn attributes(mut info: &[u8]) -> Option<Vec<(u16, &[u8])>> {
     let mut found: Vec<(u16, &[u8])> = Vec::new();
     loop {
@@ -223,8 +220,7 @@ fn append(info: &mut Vec<u8>, id: u16, value: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Reads a length and an offset at `field` and returns that range of the message; `None` if it is not inside the
-/// payload.
+/// Reads a length and an offset at `field` and returns that range; `None` if it is not inside the payload.
 fn span(message: &[u8], field: usize) -> Option<std::ops::Range<usize>> {
     let length = usize::from(u16::from_le_bytes(array(message, field)?));
     let from = usize::try_from(u32::from_le_bytes(array(message, field + 4)?)).ok()?;

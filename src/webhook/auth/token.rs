@@ -1,5 +1,5 @@
-//! Gets access tokens from an authorization server (RFC 6749), by client credentials or by a refresh token. The server
-//! is untrusted, so it is called through the guarded client with limits of time and size.
+//! Gets access tokens from an authorization server (RFC 6749). The server is untrusted, so it is called through the
+//! guarded client with limits of time and size.
 
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ pub struct Token {
     pub refresh: Option<SecretText>,
 }
 
-/// Requests an access token. Fails with `Changed` if `auth` has no token client: the settings were then changed after
-/// the attempt started.
+/// Requests an access token. Fails with `Changed` if `auth` has no token client: the settings changed during the
+/// attempt.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
     let (headers, body) = request(token_client, auth);

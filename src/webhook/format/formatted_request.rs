@@ -1,5 +1,5 @@
-//! Writes a notification in the data format of its receiver, and interprets the response. A 2xx with an empty body
-//! counts as accepted. A 2xx with a body in another format does not: it may be a sign-in page.
+//! Writes a notification in the data format of its receiver, and interprets the response. A 2xx with a body in another
+//! format is not accepted: it may be a sign-in page.
 
 use std::borrow::Cow;
 
@@ -41,15 +41,14 @@ impl<'n> FormattedRequest<'n> {
         }
     }
 
-    /// Returns how many bytes of the response body to read: `keep`, or more if `interpret` has to find a result in the
-    /// body.
+    /// Returns how many bytes of the response body to read: at least `keep`, and enough for `interpret` to find a
+    /// result.
     pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
         if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
     }
 }
 
-/// Marks the attempt as not accepted if the response body does not confirm the message. Then cuts the body to `keep`
-/// bytes.
+/// Marks the attempt as not accepted if the response body does not confirm it. Then cuts the body to `keep` bytes.
 pub fn interpret(mut attempt: AttemptResult, format: &Format, id: &str, keep: usize) -> AttemptResult {
     let status = attempt.status.filter(|_| attempt.is_delivered() && has_result_in_body(format));
     if let Some(status) = status.filter(|_| !is_accepted(format, id, attempt.response_head.trim())) {

@@ -1,5 +1,5 @@
-//! GraphQL over HTTP: a mutation whose variable `event` is the notification. A server may report errors with status
-//! 200, so the body is read too. <https://graphql.github.io/graphql-over-http/draft/>
+//! GraphQL over HTTP: a mutation with the notification as variable `event`. The body is read because errors may have
+//! status 200. <https://graphql.github.io/graphql-over-http/draft/>
 
 use serde_json::Value;
 

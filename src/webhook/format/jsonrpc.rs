@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0: a call whose parameters are the notification and whose id is the id of the event.
+//! JSON-RPC 2.0: a call with the notification as parameters and the event's id as id.
 //! <https://www.jsonrpc.org/specification>
 
 use serde_json::Value;

@@ -1,6 +1,5 @@
-//! OData v4: a POST that creates one flat entity. A service declares the properties of an entity in advance, but each
-//! kind of event has other data, so all data is one text property, `Data`.
-//! <https://docs.oasis-open.org/odata/odata/v4.01/odata-v4.01-part1-protocol.html>
+//! OData v4: a POST that creates one flat entity. Each kind of event has other data, so all data is one text property,
+//! `Data`. <https://docs.oasis-open.org/odata/odata/v4.01/odata-v4.01-part1-protocol.html>
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! SOAP 1.1, document/literal. The body has one element, named after the method, whose children are the members of the
-//! notification. <https://www.w3.org/TR/2000/NOTE-SOAP-20000508/>
+//! SOAP 1.1, document/literal: one element, named after the method, with the members of the notification.
+//! <https://www.w3.org/TR/2000/NOTE-SOAP-20000508/>
 
 use quick_xml::Reader;
 use quick_xml::events::Event;

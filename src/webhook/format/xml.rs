@@ -1,5 +1,5 @@
 //! Writes JSON as XML 1.0. A member becomes an element with its name, a list item an element `item`, and null an
-//! element with `xsi:nil`. A name that is not valid in XML becomes `<member name="…">`.
+//! element with `xsi:nil`. An invalid name becomes `<member name="…">`.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Grades the answers of a receiver to a series of test messages: one result for each check, and one grade for all. A
-//! receiver that accepts a message without a valid signature, or refuses a valid one, gets an F.
+//! Grades the answers of a receiver to a series of test messages. A receiver that accepts a message without a valid
+//! signature, or refuses a valid one, gets an F.
 
 use std::time::Duration;
 
@@ -8,8 +8,7 @@ use crate::webhook::attempt::AttemptResult;
 use crate::webhook::grading::explanation;
 
 words! {
-    /// The checks, in the order in which their messages are sent. The check of speed has no message: it uses all
-    /// answers.
+    /// The checks, in the order of their messages. The check of speed has no message: it uses all answers.
     GradeCheck {
         Good = "good",
         Duplicate = "duplicate",
@@ -104,8 +103,8 @@ impl GradeCheck {
     }
 }
 
-/// Computes the grade. `answers` holds one answer for each check, the worst if the check sends several messages; `None`
-/// if its message was not sent. `timeout` is the timeout of one attempt.
+/// Computes the grade. `answers` holds the worst answer for each check; `None` if its message was not sent. `timeout`
+/// is the timeout of one attempt.
 pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
     let accepts_valid =
         answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));
@@ -159,8 +158,7 @@ fn check_result(
     CheckResult { check, passed, status: answer.status, duration: Some(answer.duration), explanation }
 }
 
-/// Returns true if the status refuses the message. 408 and 429 ask for a repetition and 410 disables the endpoint, so
-/// they are no refusals.
+/// Returns true if the status refuses the message. 408 and 429 ask for a repetition, and 410 disables the endpoint.
 fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && ![408, 410, 429].contains(&status)
 }

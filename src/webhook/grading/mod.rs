@@ -1,5 +1,4 @@
-//! The grade of a receiver. `grade` has the result of each check and the score; `explanation` has the advice for the
-//! receiver's programmer.
+//! The grade of a receiver, and the advice for the receiver's programmer.
 
 mod explanation;
 mod grade;

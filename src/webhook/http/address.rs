@@ -1,6 +1,6 @@
 //! The addresses to which an outgoing call may connect: public addresses, and the networks that the operator allows.
 //!
-//! An IPv6 address that embeds an IPv4 address is refused, because the IPv4 address may be private. Source: the IANA
+//! An IPv6 address that embeds an IPv4 address is refused, because the latter may be private. Source: the IANA
 //! special-purpose address registries.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,8 +30,7 @@ const SPECIAL_V4: [(Ipv4Net, &str); 17] = [
     (v4(240, 0, 0, 0, 4), "reserved, broadcast"),
 ];
 
-/// The IPv6 network of global unicast. All other IPv6 addresses are private, multicast, unassigned, or contain an IPv4
-/// address.
+/// The IPv6 network of global unicast. Other IPv6 addresses are not public or contain an IPv4 address.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 /// The IPv6 networks within global unicast that are not public, each with a description.
@@ -106,7 +105,7 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 /// Returns true for an ISATAP address, whose last 64 bits embed an IPv4 address (RFC 5214, section 6.1). Any IPv6
-/// network may contain such addresses, so the list of networks does not cover them.
+/// network may contain such addresses.
 fn is_tunnelled(address: Ipv6Addr) -> bool {
     let [.., kind, mark, _, _] = address.segments();
     matches!(kind, 0 | 0x0200) && mark == 0x5efe

@@ -1,8 +1,7 @@
 //! The HTTP client for URLs that taxpayers have chosen.
 //!
-//! It checks the URL before each request, and the address at each connection: the resolver checks the addresses of a
-//! host name, the connector an address that stands in the URL. Redirects, proxies and decompression are off. Time and
-//! size are limited.
+//! It checks the URL before each request. At each connection the resolver checks the addresses of a host name, and the
+//! connector an address in the URL. Redirects, proxies and decompression are off. Time and size are limited.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,11 +25,9 @@ use crate::webhook::http::resolver::{GuardedResolver, Lookup, SystemLookup};
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept open. This is short, because it costs a file descriptor on both sides.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// The largest number of idle connections to one endpoint, the same as the default of
-/// `webhooks.max_concurrent_per_endpoint`.
+/// How many idle connections to one endpoint are kept: the default of `webhooks.max_concurrent_per_endpoint`.
 const IDLE_PER_HOST_MAX: usize = 64;
-/// The largest number of cached clients. There is one for each list of allowed networks, and operators set only few
-/// lists.
+/// How many clients are cached: one for each list of allowed networks, of which operators set only few.
 const NETWORK_CLIENTS_MAX: usize = 1_000;
 /// The largest number of receivers to which idle connections are kept.
 const KEEP_ALIVE_HOSTS_MAX: usize = 256;
@@ -247,8 +244,8 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// Returns the first `keep` bytes of the body as text. Replaces NUL, which databases refuse, and drops a last character
-/// that is cut in half.
+/// Returns the first `keep` bytes of the body as text, without NUL, which databases refuse, and without half
+/// characters.
 fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));
@@ -480,8 +477,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_compressed_response_is_not_inflated() {
-        // The first character is also the first byte of gzip, so the text would change if the client decompressed the
-        // body.
+        // The text begins with the first byte of gzip, so a client that decompresses the body would change it.
         let compressed = "\u{1f}_not-inflated";
         for coding in ["gzip", "br", "zstd", "deflate"] {
             let endpoint =

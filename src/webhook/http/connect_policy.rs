@@ -1,5 +1,4 @@
-//! Decides to which addresses a client may connect. The resolver asks it about the addresses of a host name, and the
-//! connector about an address in the URL.
+//! Decides to which addresses a client may connect. Both the resolver and the connector ask it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The URLs that may be set as a webhook: absolute URLs with https and a host that may be public.
 //!
 //! Plain http and names of private networks are accepted only if they may lead to a network of the allow-list. The
-//! addresses of a name are checked only at the connection.
+//! addresses of a name are checked at the connection.
 
 use url::{Host, Url};
 
@@ -10,8 +10,7 @@ use crate::webhook::http::address::AddressPolicy;
 /// The longest webhook URL that is accepted, in characters.
 pub const URL_CHARS_MAX: usize = 500;
 
-/// Suffixes of names in private networks. Sources: RFC 6761, RFC 6762 (appendix G), RFC 8375, RFC 9476, and the names
-/// that ICANN has reserved.
+/// Suffixes of names in private networks. Sources: RFC 6761, RFC 6762 (appendix G), RFC 8375, RFC 9476, and ICANN.
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "alt",
     "corp",
@@ -86,8 +85,8 @@ impl AddressPolicy {
         !is_private_name(name) || self.allowed.iter().any(|network| network.is_at(port))
     }
 
-    /// Returns true if the host may be called over plain http: an address of the allow-list, or a private name that may
-    /// lead to one.
+    /// Returns true if the host may be called over plain http: an allowed address, or a private name that may lead to
+    /// one.
     fn may_be_plain(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.allows((*address).into(), port),
@@ -97,8 +96,7 @@ impl AddressPolicy {
     }
 }
 
-/// Parses a URL more strictly than browsers: without blanks and backslashes, with `//` after the scheme, and without
-/// empty labels in the host name.
+/// Parses a URL more strictly than browsers do: no blanks, backslashes or empty labels, and `//` after the scheme.
 fn absolute(text: &str) -> Result<Url, UrlFault> {
     let odd = |letter: char| letter.is_whitespace() || letter.is_control() || letter == '\\';
     if text.contains(odd) {

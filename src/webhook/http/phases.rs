@@ -1,5 +1,5 @@
-//! Measures the phases of an attempt. The client, its resolver and its connector share one clock. If the attempt ends
-//! during a phase, the phase ends then too.
+//! Measures the phases of an attempt. The client, its resolver and its connector share one clock. The end of the
+//! attempt ends its last phase.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,8 +11,7 @@ pub struct PhaseTimes {
     pub dns: Option<Duration>,
     /// The time to make the TCP and the TLS connection. `None` if a connection was reused.
     pub connect: Option<Duration>,
-    /// The time until the head of the response arrived, from the ready connection on; over a reused connection, from
-    /// the start of the attempt.
+    /// The time from the ready connection (if reused, from the start of the attempt) to the head of the response.
     pub wait: Option<Duration>,
     /// The time to read the response body.
     pub read: Option<Duration>,
@@ -44,8 +43,8 @@ impl PhaseClock {
         })))
     }
 
-    /// Records that a new connection is being made. If a reused connection turned out to be closed, its times are
-    /// dropped.
+    /// Records that a new connection is being made. Drops the times of a reused connection that turned out to be
+    /// closed.
     pub(crate) fn connect_started(&self) {
         self.set(|moments, now| {
             *moments =
@@ -100,8 +99,7 @@ impl Moments {
         PhaseTimes { dns, connect, wait, read }
     }
 
-    /// Returns true if the attempt used an open connection: it started no new one, or an open one became free before
-    /// the new one was ready.
+    /// Returns true if the attempt used an open connection: it started none, or an open one became free first.
     fn used_an_open_connection(&self) -> bool {
         let in_time = |head| self.connected.is_some_and(|connected| connected <= head);
         self.connect_started.is_none() || self.answered.is_some_and(|head| !in_time(head))

@@ -1,5 +1,5 @@
 //! The facts about a request that reqwest does not pass to its connector and resolver. A task-local variable carries
-//! them, in the task of the request and in the task that makes the connection.
+//! them.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};
@@ -19,8 +19,7 @@ tokio::task_local! {
 pub(crate) struct RequestContext {
     /// The address, if the URL contains one instead of a host name. The resolver is not called for such a URL.
     literal: Option<IpAddr>,
-    /// The port of the connection. The resolver gets only the name, but needs the port too, because the allow-list may
-    /// allow a network only at one port.
+    /// The port of the connection. The resolver needs it, because a network may be allowed only at one port.
     port: u16,
     clock: PhaseClock,
 }
@@ -84,8 +83,7 @@ where
         self.connector.poll_ready(context)
     }
 
-    /// Reads the context here, in the request's task. The returned future may run in another task and takes the context
-    /// along.
+    /// Reads the context here, because the returned future may run in another task.
     fn call(&mut self, destination: D) -> Self::Future {
         let permitted = RequestContext::current().filter(|request| {
             request.literal.is_none_or(|address| request.may_connect(&self.policy, address))

@@ -1,5 +1,5 @@
-//! Resolves host names to permitted addresses only. The check is made for each connection, because a name may get
-//! another address after an earlier check (DNS rebinding).
+//! Resolves host names to permitted addresses only, at each connection, because a name may get another address after an
+//! earlier check (DNS rebinding).
 
 use std::fmt::Debug;
 use std::io;

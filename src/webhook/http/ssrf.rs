@@ -1,5 +1,5 @@
 //! Tests against server-side request forgery: they write a private address in every known way and call it with the
-//! production client. A server at that address, the canary, counts the connections; there must be none.
+//! production client. A server at that address, the canary, must get no connection.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,8 +20,7 @@ use crate::webhook::http::request_context::RequestContext;
 use crate::webhook::http::resolver::{GuardedResolver, Lookup};
 use crate::webhook::testing::{AfterResponse, TestReceiver};
 
-/// Returns all URLs that are listed in a file, which the API tests use too. They have no scheme, and `PORT` stands for
-/// the port of the server that must not be reached.
+/// Returns URLs without a scheme. `PORT` stands for the port of the server that must not be reached.
 fn forms() -> Vec<String> {
     let forms: Value = strict_json::from_trusted(include_str!("../../../tests/forgery/urls.json")).unwrap();
     let groups = forms["refused"].as_array().unwrap().iter().map(|group| &group["urls"]);
@@ -179,8 +178,8 @@ async fn a_name_that_changes_its_address_is_not_called_again() {
     assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
 }
 
-/// Starts two servers with the same port: one at an allowed address, and one at a refused address that no call may
-/// reach. Both close each connection, so that each call resolves the name again.
+/// Starts two servers with the same port: at an allowed and at a refused address. Both close each connection, so that
+/// each call resolves the name again.
 async fn neighbours() -> (TestReceiver, TestReceiver) {
     let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     loop {

@@ -1,5 +1,5 @@
-//! Signing keys (Standard Webhooks 1.0.0): a shared secret (`whsec_…`), or an Ed25519 key pair, of which we store the
-//! private key (`whsk_…`) and the receiver gets the public key (`whpk_…`).
+//! Signing keys (Standard Webhooks 1.0.0): a shared secret (`whsec_…`), or an Ed25519 key pair (private `whsk_…`,
+//! public `whpk_…`).
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Signs and verifies messages (Standard Webhooks 1.0.0).
 //!
 //! A signature covers `{id}.{timestamp}.{body}` and is written as base64 after its version: `v1,` for HMAC-SHA256,
-//! `v1a,` for Ed25519. While a secret is being replaced, the header has one signature of the old secret and one of the
-//! new.
+//! `v1a,` for Ed25519. While a secret is being replaced, the header has signatures of the old and the new secret.
 
 use std::time::Duration;
 
@@ -48,8 +47,8 @@ impl SignedMessage<'_> {
         ]
     }
 
-    /// Checks a header webhook-signature: one signature must match one of the secrets. The timestamp may be at most
-    /// `tolerance` before or after `now`; the standard suggests five minutes.
+    /// Checks a header webhook-signature: one signature must match one of the secrets, and the timestamp must be at
+    /// most `tolerance` before or after `now`.
     pub fn verify(
         &self,
         header: &str,

@@ -1,6 +1,5 @@
-//! Submit, Transmit and Report. Each starts a pipeline run, or joins the run that already exists for the IRN. If the
-//! run of Transmit or Report fails, the status is 500, and the error code tells the cause (docs/contract.md, "The
-//! authority pipeline").
+//! Submit, Transmit and Report. Each starts a pipeline run, or joins the run that exists for the IRN. If a run of
+//! Transmit or Report fails, the status is 500, and the error code tells the cause.
 
 use actix_web::web;
 use serde_json::json;
@@ -70,8 +69,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run instead of starting a
-/// second one.
+/// POST /v1/app/invoices/submit: Submit. A repeated call with the same IRN joins the existing run.
 async fn submit(
     state: web::Data<ApiState>,
     caller: Caller,

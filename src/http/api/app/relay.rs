@@ -1,5 +1,4 @@
-//! The calls about one invoice that are relayed to the authority, and the read of the invoice's pipeline run. Updates
-//! also accept the methods POST and PUT; reads also accept POST.
+//! The calls about one invoice that are relayed to the authority, and the read of the invoice's pipeline run.
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -94,8 +93,8 @@ async fn confirm(
     Ok(ApiResponse::ok("Invoice confirmed successfully", confirmation))
 }
 
-/// GET /v1/app/invoices/{irn}/download (also POST): fetches the signed invoice's document from the authority, decrypts
-/// it and returns it.
+/// GET /v1/app/invoices/{irn}/download (also POST): returns the signed invoice's document from the authority,
+/// decrypted.
 async fn download(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -112,8 +111,7 @@ async fn download(
     Ok(ApiResponse::ok("Invoice downloaded successfully", document))
 }
 
-/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms that the transmitted invoice was
-/// received. If the receipt was already confirmed, the response has the authority's own message.
+/// PATCH /v1/app/invoices/transmit/{irn}/confirm-receipt (also POST and PUT): confirms that the invoice was received.
 async fn confirm_receipt(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -126,8 +124,7 @@ async fn confirm_receipt(
     Ok(ApiResponse::ok(message, receipt.confirmation))
 }
 
-/// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority,
-/// then updates the stored invoice.
+/// PATCH /v1/app/invoices/{irn}/update-payment-status (also POST and PUT): sends a payment status to the authority.
 async fn update_payment_status(
     state: web::Data<ApiState>,
     caller: Caller,
@@ -146,8 +143,7 @@ async fn update_payment_status(
     Ok(run_response::paid(&state, &run, prefer).await?.warn(&form.warnings))
 }
 
-/// GET /v1/app/invoices/{irn}/run: returns a pipeline run of the invoice, with the steps of the run. `?operation=`
-/// selects the run by its operation.
+/// GET /v1/app/invoices/{irn}/run: returns a pipeline run of the invoice. `?operation=` selects the run.
 async fn get_run(
     state: web::Data<ApiState>,
     caller: Caller,

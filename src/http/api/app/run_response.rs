@@ -1,5 +1,4 @@
-//! Responses for a pipeline run: the result, the refusal, or the time after which the caller may ask again. The status
-//! of a failure depends on the operation (docs/contract.md, "The authority pipeline").
+//! Responses for a pipeline run: the result, the refusal, or the time after which the caller may ask again.
 
 use std::time::Duration;
 
@@ -139,8 +138,8 @@ fn cancelled() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
-/// Returns the error for a refused run. The message is the reason that the authority or this service gave, as a
-/// sentence. Faults name the fields as the caller's document names them.
+/// Returns the error for a refused run, with the reason as a sentence. Faults name the fields as the caller's document
+/// does.
 fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));

@@ -1,6 +1,5 @@
-//! POST /v1/app/invoices/validate: Validate, which changes nothing. A body with a fault gets 400, whether it violates a
-//! rule of this service or a rule of the authority (docs/contract.md, "The authority pipeline"). `?explain=patch` adds
-//! a patch that corrects the body.
+//! POST /v1/app/invoices/validate: Validate, which changes nothing. A body that violates a rule of this service or of
+//! the authority gets 400. `?explain=patch` adds a patch that corrects the body.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

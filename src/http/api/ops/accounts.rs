@@ -1,5 +1,5 @@
-//! Integrators and operators with their API keys: list the accounts, rotate a key, revoke keys. A new key is shown only
-//! in the response to its creation. A rotation or revocation takes effect at once on every replica.
+//! Integrators and operators with their API keys: list the accounts, rotate a key, revoke keys. A rotation or
+//! revocation takes effect at once on every replica.
 
 use actix_web::web;
 use secrecy::ExposeSecret;
@@ -98,8 +98,7 @@ async fn list(
     Ok(ApiResponse::ok(message, Paginator::new(page, total, items)))
 }
 
-/// Declares the handlers of POST /ops/integrators/{id}/api-key/rotate and /revoke, and of the same paths under
-/// /ops/operators.
+/// Declares the handlers of POST /ops/integrators/{id}/api-key/rotate and /revoke, and the same under /ops/operators.
 macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
         async fn $rotate(

@@ -70,8 +70,8 @@ fn openapi(document: web::Data<ApiDocument>) -> Ready<HttpResponse> {
     future::ready(HttpResponse::Ok().content_type(ContentType::json()).body(text()))
 }
 
-/// Content security policy of the viewer's pages. They may load and call only this service, and no other page may
-/// frame them. Inline styles and `data:` images are allowed, because the viewer uses them.
+/// Content security policy of the viewer's pages: they may load and call only this service, and no page may frame them.
+/// The viewer needs inline styles and `data:` images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                       img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
@@ -92,8 +92,7 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     }))
 }
 
-/// Redirects to `/docs/`. The pages of the viewer refer to each other by relative paths, which are wrong without the
-/// slash at the end of the address.
+/// Redirects to `/docs/`: the viewer's relative links are wrong without the slash at the end.
 fn to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
 }

@@ -50,8 +50,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. Returns 200 with the result, or
-/// 202 if the comparison takes longer than the caller waits. The request is stored and survives a restart.
+/// POST /ops/reconciliations: compares a taxpayer's day with the authority's ledger. Returns 202 if the comparison
+/// takes longer than the caller waits.
 async fn create_reconciliation(
     state: web::Data<ApiState>,
     OperatorCaller(operator_id): OperatorCaller,

@@ -1,5 +1,4 @@
-//! The records that operators can read about the service: the tree of actors, the breakers, the outages and the audit
-//! log.
+//! What operators can read about the service: the tree of actors, the breakers, the outages and the audit log.
 
 use std::future::{Ready, ready};
 
@@ -56,8 +55,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /ops/breakers: lists the circuit breaker and the concurrency limit of each operation of the authority. Every
-/// process has separate breakers and limits; the response shows those of the process that answers.
+/// GET /ops/breakers: lists the circuit breaker and the concurrency limit of each operation of the authority, as the
+/// process that answers has them.
 fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
@@ -80,8 +79,7 @@ async fn list_outages(
     Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
 }
 
-/// GET /ops/audit: lists security changes and operator actions, newest first. Filters are actor, integrator, taxpayer
-/// and subject.
+/// GET /ops/audit: lists security changes and operator actions, newest first.
 async fn list_audit(
     state: web::Data<ApiState>,
     _: OperatorCaller,

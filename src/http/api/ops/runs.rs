@@ -1,5 +1,4 @@
 //! Pipeline runs of all taxpayers: list them, show one, and pause, resume, retry or cancel one.
-//! `domain::pipeline::operator_action` decides which of these actions the state of a run allows.
 
 use actix_web::web;
 

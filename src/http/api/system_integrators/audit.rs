@@ -1,5 +1,4 @@
-//! The audit log of an integrator: the security changes that the integrator made, and those that others made to its
-//! account.
+//! The audit log of an integrator: the changes that the integrator made, and those that others made to its account.
 
 use actix_web::web;
 

@@ -50,8 +50,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists the deliveries with their attempts. Deliveries
-/// of the newest events come first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists deliveries with their attempts, newest event
+/// first.
 async fn list_deliveries(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -82,8 +82,7 @@ fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults
     }
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers the event of a delivery
-/// again, whatever the state of the delivery is.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/deliveries/{delivery_id}/replay: delivers an event again.
 async fn replay_delivery(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

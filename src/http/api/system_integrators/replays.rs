@@ -91,8 +91,7 @@ async fn remark(state: &ApiState, replay: &Replay) -> Result<Option<String>, Api
     Ok(is_idle.then(|| "nothing is missing: no event is among enabled_events".to_owned()))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay; null if there
-/// was none yet.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/replay: returns the progress of the latest replay, or null.
 async fn get_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -143,9 +142,8 @@ async fn find(state: &ApiState, taxpayer: TaxpayerId, text: &str) -> Result<Repl
     Ok(found.ok_or(Refusal::ReplayNotFound)?)
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: cancels a replay, which then queues
-/// no more deliveries. A second call changes nothing and gets the same response. A replay that has ended cannot be
-/// cancelled.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/replays/{replay_id}/cancel: stops a replay. May be repeated. A
+/// replay that has ended cannot be cancelled.
 async fn cancel_replay(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

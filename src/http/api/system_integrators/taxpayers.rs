@@ -121,8 +121,8 @@ async fn create_taxpayer(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
 }
 
-/// Builds the account of a new taxpayer. A value that is taken, such as the tax number, is listed in `conflicts`. The
-/// password is then not hashed, because hashing is expensive and the account will not be created.
+/// Builds the account of a new taxpayer. A taken value, such as the tax number, is listed in `conflicts`; the password
+/// is then not hashed, because this is expensive.
 async fn onboarding(
     state: &ApiState,
     integrator_id: IntegratorId,
@@ -178,8 +178,7 @@ async fn get_taxpayer(
     Ok(ApiResponse::ok("Taxpayer retrieved successfully", TaxpayerView::new(&taxpayer, &contacts)))
 }
 
-/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer, as GET
-/// /v1/system-integrators/taxpayers/{id} does. No ERP is called.
+/// GET /v1/system-integrators/taxpayers/{id}/integration/setup: returns the taxpayer. No ERP is called.
 async fn get_integration_setup(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -212,7 +211,7 @@ async fn update_profile(
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new API key, which only
-/// this response shows. The old key becomes invalid at once, unless the query requests an overlap.
+/// this response shows. The old key becomes invalid at once, or after the requested overlap.
 async fn rotate_api_key(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

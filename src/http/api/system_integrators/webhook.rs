@@ -1,5 +1,4 @@
-//! A taxpayer's webhook: read and change the settings, create a signing secret, test and grade the endpoint, enable the
-//! webhook.
+//! A taxpayer's webhook: read and change the settings, create a signing secret, test the endpoint, enable the webhook.
 
 use actix_web::http::Method;
 use actix_web::web;
@@ -128,7 +127,7 @@ async fn update_webhook(
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which only this response
-/// shows, or a new key pair. Of a key pair, only the public key is shown.
+/// shows, or a key pair, whose public key it shows.
 async fn rotate_webhook_secret(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -147,8 +146,8 @@ async fn rotate_webhook_secret(
     Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).unstored())
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the answer of
-/// the endpoint. With `grade=true`, returns the grade of the endpoint instead.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the endpoint's
+/// answer; with `grade=true` the endpoint's grade.
 async fn test_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
@@ -172,8 +171,8 @@ async fn test_webhook(
     Ok(ApiResponse::ok(message, answer.body))
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook. If the body asks for it, missed
-/// events are replayed.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook and, on request, replays missed
+/// events.
 async fn enable_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

@@ -60,8 +60,7 @@ fn place(query: &Query) -> Result<(i64, usize), Faults> {
     }
 }
 
-/// GET /v1/tax-payers/events: returns a page of the taxpayer's event log. Webhook deliveries are made from the same
-/// log.
+/// GET /v1/tax-payers/events: returns a page of the taxpayer's event log.
 async fn list_events(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -75,8 +74,7 @@ async fn list_events(
 
 const PER_PAGE_DEFAULT: u64 = 10;
 
-/// GET /v1/tax-payers/webhook/dead-letters: lists the taxpayer's dead letters. Each dead letter names the reason of the
-/// failure and what to do about it.
+/// GET /v1/tax-payers/webhook/dead-letters: lists the taxpayer's dead letters, each with the reason and the remedy.
 async fn list_own_dead_letters(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

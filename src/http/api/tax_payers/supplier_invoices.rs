@@ -1,6 +1,5 @@
-//! The inbox of supplier invoices: the list, Get Supplier Invoice and Acknowledge Supplier Invoice. The document of an
-//! invoice is fetched from the authority. If the authority fails, the copy that was stored when the invoice arrived is
-//! returned, and a header says so.
+//! The inbox of supplier invoices. The document of an invoice is fetched from the authority. If this fails, the stored
+//! copy is returned, and a header says so.
 
 use actix_web::web;
 
@@ -65,8 +64,8 @@ async fn list_supplier_invoices(
 
 const KEPT: &str = "the authority could not be asked: this is the document as it was at receipt";
 
-/// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. Returns the document that the authority has
-/// now. If the authority fails, returns the copy that was stored when the invoice arrived, with a warning.
+/// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. If the authority fails, returns the stored
+/// copy with a warning.
 async fn get_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

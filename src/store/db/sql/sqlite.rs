@@ -40,8 +40,7 @@ impl Dialect for Sqlite {
         format!("{kind} JOIN {table} AS {alias} ON {condition}")
     }
 
-    /// If several indexes begin with the taxpayer id, SQLite may choose the wrong one, so `sqlite_index` can name the
-    /// right one.
+    /// SQLite may choose the wrong one of several indexes with the taxpayer id; `sqlite_index` names the right one.
     fn lateral_first_rows(&self, first: FirstRows<'_>) -> String {
         let FirstRows { rows: Aliased { table, alias }, taxpayer, inner, selection, sqlite_index } = first;
         let index = sqlite_index.map(|index| format!("INDEXED BY {index} ")).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Create Invoice (Standard), Create Invoice (Full) and Create Invoices (Bulk). If the invoice number or the IRN
-//! already exists, the existing invoice is returned unchanged, without an error. In a batch, invoices with faults are
-//! refused and all others are stored in one transaction.
+//! exists, the existing invoice is returned without an error. In a batch, invoices with faults are refused and all
+//! others are stored in one transaction.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
@@ -28,8 +28,7 @@ use crate::http::views::batch::BatchCreated;
 use crate::store::accounts::taxpayers;
 use crate::store::invoices;
 
-/// POST /v1/tax-payers/invoices: Create Invoice (Standard). If an invoice with this number already exists, the response
-/// returns it; this is not an error.
+/// POST /v1/tax-payers/invoices: Create Invoice (Standard). Returns the existing invoice if the number exists.
 pub(super) async fn create_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -49,8 +48,7 @@ pub(super) async fn create_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// Returns a warning if the account does not have the invoice that a credit note refers to. A missing invoice is no
-/// error, since it may be older than this service.
+/// Returns a warning if the invoice that a credit note refers to is not stored. It may be older than this service.
 async fn unresolved(
     state: &ApiState,
     id: TaxpayerId,
@@ -67,8 +65,7 @@ async fn unresolved(
 
 const DUPLICATE_CREATED_FULL_INVOICE: &str = "Invoice with this IRN already exists";
 
-/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). If an invoice with this IRN or number already exists, the
-/// response returns it; this is not an error.
+/// POST /v1/tax-payers/invoices/full: Create Invoice (Full). Returns the existing invoice if the IRN or number exists.
 pub(super) async fn create_full_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -80,8 +77,8 @@ pub(super) async fn create_full_invoice(
     let form = match full_invoice::read(&body, account, &catalog) {
         Ok(form) => form,
         Err(faults) => {
-            // The body has faults. Reads it again with the taxpayer's service id, so that the error also lists an IRN
-            // with a wrong service id.
+            // The body has faults. Reading it again with the taxpayer's service id also finds an IRN with a wrong
+            // service id.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { service_id: Some(&taxpayer.service_id), ..account };
             let all = full_invoice::read(&body, account, &catalog).err();
@@ -94,8 +91,7 @@ pub(super) async fn create_full_invoice(
     idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
 }
 
-/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Invoices with a fault are refused. All other invoices of
-/// the batch are stored in one transaction.
+/// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Refuses invoices with a fault and stores the others.
 pub(super) async fn create_batch(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,
@@ -143,8 +139,8 @@ async fn failed_preconditions_or(state: &ApiState, id: TaxpayerId, faults: Fault
     check_preconditions(state, id).await.map_or_else(|refused| refused, |_| faults.into())
 }
 
-/// Returns the taxpayer if it may create invoices. The taxpayer actor checks this too. The check here makes the
-/// response report a failed precondition, such as an inactive subscription, before any faults of the body.
+/// Returns the taxpayer if it may create invoices. The taxpayer actor checks this too; this check makes a failed
+/// precondition, such as an inactive subscription, come before faults of the body.
 async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpayer, ApiError> {
     let taxpayer = taxpayers::with_id(state.store.reader(), id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
@@ -152,12 +148,10 @@ async fn check_preconditions(state: &ApiState, id: TaxpayerId) -> Result<Taxpaye
     Ok(taxpayer)
 }
 
-/// The response header that tells whether the existing invoice has the same content as the received one: `identical` or
-/// `different`.
+/// Tells whether the existing invoice has the same content as the received one: `identical` or `different`.
 const DUPLICATE_CREATED_RESPONSE: HeaderName = HeaderName::from_static("x-duplicate");
 
-/// Returns 201 with the new invoice. If the invoice existed before, returns 200 with the existing invoice and with
-/// `exists` as the message.
+/// Returns 201 with the new invoice, or 200 with the existing invoice and with `exists` as the message.
 fn create_response(created: &Created, exists: &'static str) -> ApiResponse {
     let invoice = InvoiceObject::from(&created.invoice);
     let Some(duplicate) = created.duplicate else {

@@ -1,5 +1,4 @@
-//! Reads of invoices: the list, one invoice by id or by unique number, the timeline of an invoice, and the state of a
-//! batch.
+//! Reads of invoices: the list, one invoice, the timeline of an invoice, and the state of a batch.
 
 use actix_web::web;
 
@@ -21,8 +20,7 @@ use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
 use crate::store::invoices::{batches, list, payments, timeline};
 
-/// GET /v1/tax-payers/invoices: List Invoices, newest first. If there are further invoices, headers of the response say
-/// where the next page starts.
+/// GET /v1/tax-payers/invoices: List Invoices, newest first. Response headers say where the next page starts.
 pub(super) async fn list_invoices(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

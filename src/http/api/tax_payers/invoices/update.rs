@@ -54,8 +54,7 @@ fn answer(revised: &Revised) -> ApiResponse {
     ApiResponse::ok("Invoice updated successfully", InvoiceObject::from(&revised.invoice)).warn(&warnings)
 }
 
-/// Returns the error for a body with faults. If the invoice can no longer be edited, the error says only that (spec.md,
-/// "States and transitions").
+/// Returns the error for a body with faults. If the invoice can no longer be edited, the error says only that.
 async fn locked_or_faults(
     state: &ApiState,
     id: TaxpayerId,
