@@ -100,8 +100,7 @@ pub enum ForwardedHeader {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
-    /// The URL may contain a password. Empty means the SQLite file in `data_dir`: read it with
-    /// [`Settings::database_url`].
+    /// May contain a password. Empty means the SQLite file in `data_dir`: use [`Settings::database_url`].
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked_url")]
     pub url: SecretString,
     pub writer_connections_max: u32,
@@ -196,8 +195,7 @@ pub struct WebhooksSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretsSettings {
-    /// The key that seals and opens secrets: 32 bytes in base64. In development [`Settings::with_local_secrets`] sets
-    /// it if it is empty.
+    /// Seals and opens secrets: 32 bytes in base64. In development [`Settings::with_local_secrets`] sets it.
     #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
     pub encryption_key: SecretString,
     /// Older encryption keys, which still open sealed secrets but seal no new ones.
@@ -241,8 +239,7 @@ pub struct CheckpointsSettings {
     pub file: Option<PathBuf>,
     /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.
     pub every_s: u64,
-    /// The file with the key that signs checkpoints. In development [`Settings::with_local_secrets`] creates it if none
-    /// is set.
+    /// The key that signs checkpoints. In development [`Settings::with_local_secrets`] creates the file.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub key_file: Option<PathBuf>,
 }

@@ -1,5 +1,4 @@
-//! The authority's reference lists, served exactly as the authority does: same order, trailing blanks and duplicate
-//! rows.
+//! The authority's reference lists, served unchanged: with the same order, trailing blanks and duplicate rows.
 
 use std::{collections::HashSet, sync::LazyLock};
 

@@ -1,5 +1,4 @@
-//! Detects that the machine's or the database's clock was set back. Waiting work would then be due too late, so it is
-//! made due at once.
+//! Detects that the machine's or the database's clock was set back, and then makes waiting work due at once.
 
 use std::time::{Duration, Instant};
 
@@ -91,8 +90,7 @@ impl ClockWatch {
         Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
-    /// Makes waiting work due now. Then expires the leases that live processes have not renewed and that end too far in
-    /// the future.
+    /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair(&self) -> Result<(), StoreError> {
         clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
         clock_setback::make_waiting_lanes_due(&self.store).await?;

@@ -51,8 +51,7 @@ pub enum WorkStatus {
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// Sends the lane's actor one message for each round of work, until the lane is released. Other actors can run between
-/// two rounds.
+/// Sends the actor one message for each round of work, until the lane is released. Other actors run in between.
 pub async fn drive_until_released<K, C>(
     actors: &Registry<K, C, WorkStatus>,
     key: &K,
@@ -86,8 +85,7 @@ pub struct DispatcherConfig {
     pub isolation: Isolation,
 }
 
-/// Returns the limits for a dispatcher's actors: two messages per lane, because the next message may arrive before the
-/// actor has replied to the last.
+/// Returns the limits for a dispatcher's actors: two messages per lane, as the next may arrive before the last reply.
 pub fn limits(config: &DispatcherConfig) -> AdmissionLimits {
     AdmissionLimits {
         per_key_max: 2,
@@ -262,8 +260,8 @@ impl Dispatcher {
                 // A notification and a timeout are treated alike: the next loop claims.
                 let _ = timeout(POLL, self.config.wake.notified()).await;
             } else {
-                // Each commit of a claim delays other writers. After a pause, the next claim is likely to take several
-                // lanes at once.
+                // Each claim's commit delays other writers. After a pause, a claim is likely to take several lanes at
+                // once.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
@@ -353,8 +351,7 @@ mod tests {
     async fn a_lease_is_renewed_while_its_lane_is_active_and_no_longer() {
         for test in stores().await {
             let store = &test.store;
-            // This process leases the lane without the dispatcher, as if the answer to the dispatcher's commit had been
-            // lost.
+            // The lane is leased without the dispatcher, as if the answer to its commit had been lost.
             make_due(store, "lost").await;
             lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
             make_due(store, "held").await;

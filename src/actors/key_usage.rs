@@ -1,5 +1,4 @@
-//! Stores when API keys were last used. Requests note their key in memory, at most once a minute, and an actor writes
-//! the noted keys in batches.
+//! Stores when API keys were last used. Requests note their key in memory, and an actor writes them in batches.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,4 @@
-//! The notifications sent in this process after a commit. A lost notification only delays work, because the next poll
-//! finds it.
+//! The notifications sent in this process after a commit. If one is lost, the next poll finds the work.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Fetches the authority's reference lists in the background and stores them. If a list cannot be fetched, its stored
-//! content stays in use.
+//! Fetches the authority's reference lists in the background. A list that cannot be fetched keeps its content.
 
 use std::time::Duration;
 

@@ -150,8 +150,7 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
     }
 }
 
-/// Returns the delay before the next attempt: the time since onboarding, but from `AGAIN_MIN` to `AGAIN_MAX`. So the
-/// delay about doubles each time.
+/// Returns the time since onboarding, at least `AGAIN_MIN` and at most `AGAIN_MAX`, so the delay about doubles.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
     waited.try_into().unwrap_or(LOOK_EVERY)

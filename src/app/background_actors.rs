@@ -30,8 +30,7 @@ const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
 const RESTART_PAUSE: Duration = Duration::from_mins(1);
 /// The largest number of endpoints that one process delivers to at the same time.
 const MAX_ENDPOINTS: usize = 2_048;
-/// How many runs one claim takes at most. The SQL statement of a claim grows with each taxpayer, so the number is
-/// small.
+/// How many runs one claim takes at most. It is small because the claim's SQL grows with each taxpayer.
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 

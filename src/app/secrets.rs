@@ -7,8 +7,7 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::reseal::{self, ResealReport};
 
-/// The result of a resealing. Older encryption keys are needed until `left` and `unopened` are 0 for every kind of
-/// secret.
+/// Older encryption keys are needed until `left` and `unopened` are 0 for every kind of secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resealing {
     key_id: String,

@@ -19,11 +19,9 @@ use crate::app::first_start;
 use crate::config::{self, Settings};
 use crate::http;
 
-/// How long open requests may take after the stop signal, in seconds. A longer request loses its response; the next
-/// start continues its run.
+/// How many seconds open requests may take after the stop signal. The next start continues the run of a longer one.
 const SHUTDOWN_S: u64 = 10;
-/// The time limit for open requests and background work together after the stop signal. Background work gets at least
-/// `DRAIN_MIN`.
+/// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
 /// The largest number of connections that may wait to be accepted.

@@ -1,5 +1,4 @@
-//! The command `verify`: checks the event chain of one taxpayer or of all, and compares the chains with signed
-//! checkpoints.
+//! The command `verify`: checks one or all event chains, and compares them with signed checkpoints.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -135,8 +134,7 @@ async fn report(
     reader: Option<CheckpointReader>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
-        // A deleted taxpayer may still have checkpoints. So an unknown id is an error only if no checkpoints are
-        // compared.
+        // A deleted taxpayer may still have checkpoints, so an unknown id is an error only without checkpoints.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
             None if reader.is_some() => Vec::new(),
@@ -294,8 +292,7 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
-    /// Changes an amount in all events and recomputes the hashes, as anybody with write access to the database could
-    /// do.
+    /// Changes an amount in all events and recomputes the hashes, as somebody with write access could do.
     async fn rewrite(store: &Store, id: i64) {
         let all = events::owned_by_after(store, TaxpayerId(id), 0, PAGE).await.unwrap();
         let mut head = LogHead::default();

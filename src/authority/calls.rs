@@ -17,8 +17,7 @@ use crate::authority::wire::{
 use crate::domain::kernel::path_segment::path_segment;
 
 impl Authority {
-    /// `POST /invoice/irn/validate`: checks that this IRN may be used. After `Unknown` the IRN may already be signed:
-    /// ask `confirm`.
+    /// `POST /invoice/irn/validate`: checks that this IRN may be used. `Unknown` may mean that it is already signed.
     pub async fn validate_irn(&self, check: &IrnCheck) -> Result<(), AuthorityFailure> {
         let body = json!(check);
         self.send(
@@ -70,8 +69,7 @@ impl Authority {
         self.send(request, expect_ok).await
     }
 
-    /// `GET /invoice/transmit/self-health-check`: returns true if the answer says `ok: true`, false for other answers
-    /// and 5xx.
+    /// `GET /invoice/transmit/self-health-check`: true if the answer says `ok: true`, else false, also after a 5xx.
     pub async fn system_healthy(&self) -> Result<bool, AuthorityFailure> {
         let request = AuthorityRequest::new(
             Operation::SystemHealth,

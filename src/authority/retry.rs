@@ -1,5 +1,4 @@
-//! Computes the delays between tries. The upper bound of the random delay doubles with each try. A delay is never
-//! shorter than a Retry-After.
+//! Computes random delays between tries. Their upper bound doubles with each try, and a Retry-After is their minimum.
 
 use std::time::Duration;
 

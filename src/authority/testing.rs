@@ -36,8 +36,7 @@ pub(crate) enum Behaviour {
     InTurn(Vec<(&'static str, Vec<u8>)>),
 }
 
-/// A server that handles `workers` requests at a time, each for the time `work`. Further requests wait; if `rejects` is
-/// set, they get a 429.
+/// A server that handles `workers` requests at a time, each for the time `work`. With `rejects` the others get a 429.
 #[derive(Debug, Clone)]
 pub(crate) struct BusyServer {
     workers: Arc<Semaphore>,

@@ -12,8 +12,7 @@ use super::fault::{ConfigFault, SettingFault};
 use super::strength::{is_guessable, is_patterned};
 use super::{AuthorityMode, Environment, Settings};
 
-/// The shortest API key or secret of the authority that production accepts. Anything shorter is taken for a
-/// placeholder.
+/// The shortest API key or secret of the authority in production. Anything shorter is taken for a placeholder.
 const KEY_CHARS_MIN: usize = 8;
 /// The shortest notification token that production accepts. Outsiders may try to guess it, because it is part of a URL.
 const TOKEN_CHARS_MIN: usize = 16;

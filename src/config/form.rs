@@ -1,5 +1,4 @@
-//! Reads and writes values of the settings file. Empty text means that a value is absent, and a secret is shown as
-//! `***`.
+//! Reads and writes values of the settings file. Empty text means that a value is absent; a secret is shown as `***`.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -42,8 +42,7 @@ pub(super) enum Allowed {
     Word(&'static [&'static str]),
     /// Text for which the function returns true. The second value describes the allowed text in error messages.
     Text(fn(&str) -> bool, &'static str),
-    /// A list of texts, which may be empty. The function checks each text; the second value describes the allowed texts
-    /// in errors.
+    /// A list of texts. The function checks each text; the second value describes the allowed texts in errors.
     Texts(fn(&str) -> bool, &'static str),
 }
 

@@ -19,8 +19,7 @@ use super::{AuthorityMode, Environment, Settings, limits};
 type Make = fn([u8; 32]) -> String;
 
 impl Settings {
-    /// Creates `data_dir`. In development, also gives each missing secret a random value and stores it in a file of
-    /// `data_dir`.
+    /// Creates `data_dir`. In development, gives each missing secret a random value, stored in a file there.
     pub fn with_local_secrets(mut self) -> Result<Self, LocalSecretFault> {
         let dir = self.data_dir.clone();
         // The directory contains the database and the secrets, so only its owner may read it.

@@ -63,8 +63,7 @@ fn distinct(bytes: &[u8]) -> usize {
     seen.len()
 }
 
-/// True if at least three quarters of the bytes equal the byte before or differ from it by one, as in `aabbcc` and
-/// `1234567890`.
+/// True if three quarters of the bytes differ by at most one from the byte before, as in `aabbcc` and `123456`.
 fn is_sequence(bytes: &[u8]) -> bool {
     let is_small = |pair: &&[u8]| pair[0].abs_diff(pair[1]) <= 1 || **pair == *b"90" || **pair == *b"09";
     let small = bytes.windows(2).filter(is_small).count();

@@ -1,5 +1,4 @@
-//! The integration settings of a taxpayer's ERP: how a webhook request authenticates itself, and how its body is
-//! formatted.
+//! The integration settings of a taxpayer's ERP: the authentication and the format of a webhook request.
 
 pub mod network;
 pub mod origin;
@@ -62,8 +61,7 @@ pub struct IntegrationSummary {
 #[derive(Debug, Clone, Default)]
 pub struct SecretText(SecretString);
 
-/// The authentication of a webhook request. The type `S` of a secret is `Option<SecretText>` where a caller may leave
-/// out a stored secret.
+/// The authentication of a webhook request. `S` is `Option<SecretText>` where a stored secret may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Auth<S = SecretText> {
@@ -102,8 +100,7 @@ pub struct TokenClient<S = SecretText> {
     pub authentication: ClientAuthentication,
 }
 
-/// The format of a webhook request's body. A variant's fields hold the names that the body needs, such as the SOAP
-/// action.
+/// The format of a webhook request's body, with the names that the body needs, such as the SOAP action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Format {

@@ -92,8 +92,7 @@ pub struct Line {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Draft {
     pub invoice_no: String,
-    /// The IRN that the caller sent. If it is `None`, the IRN is built from the invoice number, the service id and the
-    /// date.
+    /// The IRN that the caller sent. If `None`, it is built from invoice number, service id and date.
     pub irn: Option<Irn>,
     pub category: Category,
     pub invoice_type: String,

@@ -1,5 +1,4 @@
-//! Exact amounts. JSON numbers are parsed from their digits and never pass through a float. Only `round_half_up`
-//! rounds.
+//! Exact amounts, parsed from digits and never through a float. Only `round_half_up` rounds.
 
 use std::fmt;
 use std::str::FromStr;

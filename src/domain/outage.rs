@@ -16,8 +16,7 @@ use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 /// The authority is probed if an affected operation has had no call for this long; sooner once another affected
 /// operation has recovered (see `patience`).
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// The clocks of two replicas differ by less than this. A timestamp further in the future shows that a clock was set
-/// back.
+/// The clocks of two replicas differ by less than this. A later timestamp shows that a clock was set back.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the outage started or ended. A later one would be useless.
 const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -258,8 +257,7 @@ impl Outage {
         self.ended_at.is_none()
     }
 
-    /// Replaces each timestamp in the future with `now`: it was recorded before the clock was set back, and could delay
-    /// the end of the outage.
+    /// Replaces each timestamp in the future by `now`, so that it does not delay the end of the outage.
     fn without_future(mut self, now: Timestamp) -> Self {
         let brought_forward = |at: Timestamp| if is_ahead(at, now) { now } else { at };
         for affected in &mut self.affected {

@@ -61,8 +61,7 @@ impl Customer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InvoiceCustomer {
     pub id: CustomerId,
-    /// The customer number sent with this invoice. It can differ from the stored number of a customer found by tax
-    /// number.
+    /// The customer number sent with this invoice. It may differ from that of a customer found by tax number.
     pub external_customer_no: String,
     pub name: String,
     pub tin: Option<String>,
@@ -97,8 +96,7 @@ pub struct BusinessLocation {
 }
 
 impl Taxpayer {
-    /// Checks that the subscription is active, the profile is complete, and the taxpayer is verified if the policy
-    /// requires it.
+    /// Checks the subscription, the profile and, if the policy requires it, the verification of the taxpayer.
     pub fn may_create_invoices(&self, policy: VerificationPolicy) -> Result<(), Refusal> {
         if self.subscription != Subscription::Active {
             return Err(Refusal::SubscriptionInactive);

@@ -94,8 +94,7 @@ impl Payment {
         }
     }
 
-    /// Returns the payment with a new payable. A full payment can become partial. Fails if `payable` is below the paid
-    /// amount.
+    /// Returns the payment with a new payable. Fails if `payable` is below the paid amount.
     pub fn repriced(self, payable: Amount) -> Result<Self, Fault> {
         if payable < self.paid {
             let message = format!(

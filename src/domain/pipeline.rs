@@ -1,5 +1,4 @@
-//! The plan of the authority pipeline: the steps of each operation, the effect of each step on the invoice, and the
-//! states of a run.
+//! The plan of the authority pipeline: the steps of each operation and their effects on the invoice.
 
 pub mod deadline;
 pub mod operator_action;
@@ -41,8 +40,7 @@ words! {
 }
 
 words! {
-    /// The state of a run. `Succeeded`, `Refused` and `Cancelled` are final until a caller repeats the request or an
-    /// operator retries.
+    /// `Succeeded`, `Refused` and `Cancelled` are final until a caller repeats the request or an operator retries.
     RunState {
         Running = "running",
         Waiting = "waiting",

@@ -1,5 +1,4 @@
-//! A cached value with a lifetime. If several callers need a new value at the same time, one of them loads it and the
-//! others wait.
+//! A cached value with a lifetime. One of several callers loads a new value while the others wait.
 
 use std::time::{Duration, Instant};
 

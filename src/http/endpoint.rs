@@ -1,5 +1,4 @@
-//! One entry of the table of endpoints: a path with its handlers, its policy and its documentation. A method without a
-//! handler gets 405 and `Allow`.
+//! An endpoint: a path with its handlers, its policy and its documentation. Other methods get 405 and `Allow`.
 
 use std::rc::Rc;
 
@@ -173,8 +172,7 @@ impl Path {
         })
     }
 
-    /// Returns the sort key of the path. A fixed segment sorts before a parameter: `/invoices/full` before
-    /// `/invoices/{id}`.
+    /// Returns the sort key of the path: a fixed segment before a parameter, `/invoices/full` before `/invoices/{id}`.
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }

@@ -1,6 +1,5 @@
-//! Calls every path of the endpoint table with every kind of key, on objects of another tenant. A key without the right
-//! to a path must be refused, and no key may read or change another tenant's data. A path that no rule covers fails the
-//! test.
+//! Calls every path with every kind of key, on objects of another tenant. A key without the right to a path must be
+//! refused, and no key may read or change another tenant's data. A path without a rule fails the test.
 
 use actix_web::App;
 use actix_web::dev::{Service, ServiceResponse};
@@ -313,8 +312,7 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let (mut faults, mut count) = (Vec::new(), 0);
         for key in keys(&test_app, &ask).await {
             for path in table() {
-                // An operator's key may change the data of every tenant, so operators' paths are tested only with
-                // reads.
+                // An operator's key may change any tenant's data, so operators' paths are tested only with reads.
                 let is_theirs = rule(path.pattern) == Rule::Operator && key.opens.contains(&Rule::Operator);
                 for method in path.allowed.iter().filter(|method| !is_theirs || READS.contains(method)) {
                     let has_body = !READS.contains(method);

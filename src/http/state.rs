@@ -90,8 +90,7 @@ pub struct ApiSettings {
 }
 
 impl ApiState {
-    /// Returns the present day in UTC or in the authority's time zone, whichever is later. Only a later date is in the
-    /// future.
+    /// Returns the present day in UTC or in the authority's time zone, whichever is later.
     pub(crate) fn today(&self) -> Date {
         last_day(self.clock.now(), self.settings.utc_offset)
     }

@@ -159,8 +159,7 @@ async fn of_two_keys_none_is_taken() {
     }
 }
 
-/// All test requests arrive at 127.0.0.1:8080. The listener for operators has another address, this address, or does
-/// not exist.
+/// Test requests arrive at 127.0.0.1:8080. Operators have another listener, this one, or none of their own.
 #[actix_web::test]
 async fn operators_paths_answer_on_their_listener_alone() {
     let elsewhere = start_app_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;

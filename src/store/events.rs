@@ -104,8 +104,7 @@ pub async fn owned_by_after(
     rows.into_iter().map(Event::try_from).collect()
 }
 
-/// Loads one page of the feed: up to `limit` events after a sequence, fewer if they are large. Also returns whether
-/// there are more.
+/// Loads up to `limit` events after a sequence, fewer if they are large, and whether there are more.
 pub async fn part_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -138,8 +137,7 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position in the log to a sequence. A time becomes the sequence of the first event at or after it, or
-/// `i64::MAX`.
+/// Converts a position to a sequence: a time to that of the first event at or after it, or `i64::MAX`.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -166,8 +164,7 @@ async fn first_at_or_after(
     Ok(first.map_or(i64::MAX, |event| event.sequence))
 }
 
-/// Returns those IRNs of `spellings` that have an event of this kind. List every spelling, because the comparison is
-/// exact.
+/// Returns those IRNs of `spellings` that have an event of this kind. The comparison is exact.
 pub async fn irns_with(
     connection: &impl ConnectionTrait,
     taxpayer: TaxpayerId,

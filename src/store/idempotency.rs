@@ -1,6 +1,5 @@
 //! Idempotency keys of processed requests. A key is stored in the same transaction as the request's change, so a
-//! request that crashed leaves no key. The table's primary key admits one request with a key. An expired row counts as
-//! absent.
+//! request that crashed leaves no key. An expired row counts as absent.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

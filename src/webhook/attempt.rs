@@ -136,8 +136,7 @@ impl AttemptOutcome {
         Some(sentence)
     }
 
-    /// Derives the outcome from a response. `aborts` is true if a header asks us not to send the message again; it has
-    /// no effect after a 2xx.
+    /// Derives the outcome from a response. `aborts` is true if a header asks us not to send a message again.
     pub(super) fn from_response(status: u16, aborts: bool) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -164,8 +163,7 @@ impl AttemptOutcome {
     }
 }
 
-/// Returns true if the error comes from TLS: `InvalidData`, or `UnexpectedEof` in a handshake, perhaps inside another
-/// `io::Error`.
+/// True for an error of TLS: `InvalidData` or `UnexpectedEof`, perhaps inside another `io::Error`.
 fn is_tls_fault(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_tls_fault)

@@ -1,5 +1,4 @@
-//! The retry schedule (`webhooks.retry_schedule_s`): the delay before each attempt. After the last attempt a delivery
-//! is a dead letter.
+//! The delay before each attempt (`webhooks.retry_schedule_s`). After the last, a delivery is a dead letter.
 
 use std::borrow::Cow;
 use std::time::Duration;

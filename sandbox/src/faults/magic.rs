@@ -19,8 +19,7 @@ pub struct MagicWord {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// The first `sign` calls of the invoice fail: the number of calls, the fault, the HTTP status if not the usual
-    /// one.
+    /// The first `sign` calls of the invoice fail: their number, the fault, and the HTTP status if it is unusual.
     ToSigns(u32, FaultKind, Option<u16>),
     /// A fault of the first calls of `lookup` about the invoice: the number of calls and the fault.
     ToLookups(u32, FaultKind),

@@ -18,8 +18,7 @@ pub struct Uniform {
     pub max: u64,
 }
 
-/// A distribution of latencies in milliseconds: half of the calls take at most `p50`, 90 % at most `p90`, 99 % at most
-/// `p99`.
+/// Latencies in milliseconds: half of the calls take at most `p50`, 90 % at most `p90`, 99 % at most `p99`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentiles {

@@ -10,8 +10,7 @@ use crate::reply::Refusal;
 use crate::route::Subject;
 use crate::state::State;
 
-/// Prefixes of entity ids for tests. `entity` answers 404 for `UNKNOWN`, 503 for `SILENT`, and a wrong tax number for
-/// `CONTRADICTING`.
+/// Prefixes of entity ids for tests. `entity` answers with 404, with a wrong tax number, and with 503, in this order.
 const UNKNOWN: &str = "00000404-";
 const CONTRADICTING: &str = "00000409-";
 const SILENT: &str = "00000503-";

@@ -1,5 +1,4 @@
-//! The operations of the authority. An operation takes the call and the simulator's state, and returns data or a
-//! refusal. It never waits.
+//! The operations of the authority. Each takes the call and the simulator's state, and never waits.
 
 mod answer;
 mod catalog;

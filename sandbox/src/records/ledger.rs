@@ -1,5 +1,4 @@
-//! The authority's ledger, behind one lock, so only one of two concurrent calls to sign an IRN succeeds. Nothing is
-//! ever removed.
+//! The authority's ledger. Its one lock lets only one of two concurrent calls sign an IRN.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,5 +1,4 @@
-//! Businesses by id and parties by tax number. An unknown business or party is added at its first call, so that the
-//! simulator works without setup.
+//! Businesses by id and parties by tax number. The first call that names one adds it, so no setup is needed.
 
 use serde::{Deserialize, Serialize};
 

@@ -15,8 +15,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// How many notices are processed at once, to limit the calls to the authority. The authority repeats a refused notice
-/// later.
+/// How many notices are processed at once. The authority repeats a refused notice later.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.
@@ -59,7 +58,7 @@ impl Inbound {
     }
 }
 
-/// Why a notice had no lasting effect. A repeated notice may succeed, except after `UnknownInvoice` and `Withheld`.
+/// The reason why a notice had no lasting effect. Repeating it may help, except after `UnknownInvoice` and `Withheld`.
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeError {
     #[error("nobody here sent or receives this invoice")]

@@ -63,8 +63,7 @@ impl Inbound {
         Ok(InboxDocument { document, is_live: false })
     }
 
-    /// Acknowledges an invoice to the authority, then records the acknowledgement. A caller may repeat this after a
-    /// crash.
+    /// Acknowledges an invoice to the authority, then records this. May be repeated after a crash.
     pub async fn acknowledge(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {
         let invoice = self.addressed_to(taxpayer, irn).await?;
         if invoice.acknowledged_at.is_some() {
@@ -79,8 +78,7 @@ impl Inbound {
         found.ok_or_else(|| Refusal::NotAddressedToCaller.into())
     }
 
-    /// Acknowledges an invoice to the authority. If the outcome is unknown, asks the authority for the invoice's
-    /// status.
+    /// Acknowledges an invoice to the authority. If the outcome is unknown, asks for the invoice's status.
     async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
         let unknown = match authority.acknowledge(irn.as_str()).await {

@@ -52,8 +52,7 @@ impl Inbound {
         let received = if is_in_transit { self.receive_from(&sent).await } else { Ok(()) };
         transmitted?;
         match received {
-            // The supplier's status is recorded, so the notice has succeeded. The poller tries the withheld invoice
-            // again later.
+            // The supplier's status is recorded, so the notice has succeeded. The poller retries the withheld invoice.
             Err(NoticeError::Withheld) => Ok(()),
             received => received,
         }
@@ -93,8 +92,7 @@ impl Inbound {
         }))
     }
 
-    /// Asks the authority for the transmission status and records it, unless the invoice is acknowledged. Returns true
-    /// if it is transmitted.
+    /// Asks the authority for the transmission status and records it. Returns true if the invoice is transmitted.
     async fn follow(&self, sent: &OutgoingInvoice) -> Result<bool, NoticeError> {
         if sent.is_acknowledged {
             return Ok(true);

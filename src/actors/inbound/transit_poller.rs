@@ -171,8 +171,8 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one. A failed line is tried again in the next poll. `FAILURES_MAX` failures in succession
-    /// end the poll.
+    /// Processes lines one by one; `FAILURES_MAX` failures in succession end the poll. The next poll retries failed
+    /// lines.
     async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(POLL_LINES_MAX) {

@@ -53,8 +53,7 @@ impl Arbiters {
     pub async fn join(&self) -> bool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let (ended, joined) = oneshot::channel();
-        // Joins on a plain thread. The runtime would wait for a blocking task at shutdown, and hang if an actor blocks
-        // its thread.
+        // Joins on a plain thread: at shutdown the runtime would wait forever for a blocking task whose thread hangs.
         std::thread::spawn(|| {
             let is_clean =
                 threads.into_iter().map(Arbiter::join).fold(true, |clean, end| clean & end.is_ok());

@@ -71,8 +71,7 @@ pub struct BatchActor<W: Worker> {
 impl<W: Worker> Unpin for BatchActor<W> {}
 
 impl<W: Worker> BatchActor<W> {
-    /// Takes the next batch after one yield to the arbiter, so that other actors run and commands that have just
-    /// arrived join the batch.
+    /// Takes the next batch after one yield, so that other actors run and newly arrived commands join the batch.
     fn schedule(&mut self, ctx: &mut Context<Self>) {
         if self.scheduled || !self.queue.is_due() {
             return;

@@ -1,5 +1,4 @@
-//! Counters of supervision, one set per process. All only grow, except `queue_depth`. There are none per actor, because
-//! each taxpayer would add one.
+//! Counters of supervision, one set per process. All only grow, except `queue_depth`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -70,8 +70,7 @@ where
         Self { actor: Some(actor), node, budget: RestartBudget::new(policy), pause: None }
     }
 
-    /// Restarts the actor after a panic, or escalates if the restart budget is spent. A panic during the restart counts
-    /// too.
+    /// Restarts the actor after a panic, also one during a restart. Escalates if the restart budget is spent.
     fn after(&mut self, mut panic: CaughtPanic) {
         while let Some(actor) = &mut self.actor {
             self.node.panicked(&panic.text);
@@ -84,8 +83,7 @@ where
                     self.pause = Some(Box::pin(sleep(wait)));
                     return;
                 }
-                // `restart` returns false if the last address was dropped. No message can arrive any more, so the actor
-                // ends.
+                // The last address was dropped. No message can arrive any more, so the actor ends.
                 Ok(false) => return self.close(),
                 Err(again) => panic = again,
             }

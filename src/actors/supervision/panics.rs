@@ -27,8 +27,7 @@ pub fn assert_unwinding() -> Result<(), &'static str> {
     }
 }
 
-/// Suppresses Rust's default report of panics inside `catch`, whose callers log them. Only the first call has an
-/// effect.
+/// Suppresses Rust's default report of panics inside `catch`, whose callers log them. May be called twice.
 pub fn install_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

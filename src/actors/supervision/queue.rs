@@ -95,8 +95,7 @@ impl<C, R> WorkQueue<C, R> {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes up to `max` commands; a suspect or a large command is taken alone. Returns `None` if a batch is in flight
-    /// or no command waits.
+    /// Takes up to `max` commands, but a suspect or a large one alone. `None` if a batch is in flight or none waits.
     pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;
@@ -112,8 +111,7 @@ impl<C, R> WorkQueue<C, R> {
         Some(CommandBatch { tasks, committing })
     }
 
-    /// Sends the replies of the batch in flight. A command without a reply is *interrupted*. Returns how many had no
-    /// reply.
+    /// Sends the replies of the batch in flight. Commands without a reply are *interrupted*; returns their number.
     pub fn answer(&mut self, replies: impl IntoIterator<Item = (CommandId, R)>) -> usize {
         let mut replies: HashMap<_, _> = replies.into_iter().collect();
         let mut unanswered = 0;

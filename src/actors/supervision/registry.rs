@@ -278,8 +278,7 @@ where
         self.handles.get(key).is_some_and(|handle| handle.node.has_failed())
     }
 
-    /// Asks actors to stop that were not used for `idle_after`, and the least recently used above `active_max`. Returns
-    /// the number of requests.
+    /// Asks actors to stop: those not used for `idle_after`, and the least recently used ones above `active_max`.
     pub fn passivate_idle(&self, now: Instant, idle_after: Duration, active_max: usize) -> usize {
         self.handles.retain(|_, handle| handle.is_open() || handle.node.has_failed());
         let mut handles: Vec<_> = self.handles.iter().map(|entry| Arc::clone(&entry)).collect();
@@ -292,8 +291,7 @@ where
         due.filter(|(_, handle)| handle.request_stop()).count()
     }
 
-    /// Removes the actors that escalated at least `rest` ago, so that the next command of such a key starts a new
-    /// actor.
+    /// Removes the actors that escalated at least `rest` ago, so that the next command starts a new actor.
     pub fn allow_restart(&self, now: Instant, rest: Duration) -> usize {
         let rest = u64::try_from(rest.as_micros()).unwrap_or(u64::MAX);
         let Some(latest) = self.tree.moment(now).checked_sub(rest) else { return 0 };

@@ -75,8 +75,7 @@ impl<C, R> Envelope<C, R> {
         self.is_started = true;
     }
 
-    /// Marks the command as not started, so that dropping the envelope returns it to the sender. Only for work without
-    /// a trace.
+    /// Marks the command as not started, so that its sender gets it back. Only for work that has left no trace.
     pub fn mark_unstarted(&mut self) {
         self.is_started = false;
     }
@@ -107,8 +106,7 @@ impl<C, R> Envelope<C, R> {
 impl<C, R> Drop for Envelope<C, R> {
     fn drop(&mut self) {
         let Some(Contents { command, permit, outcome }) = self.contents.take() else { return };
-        // If the batch still holds the command, `into_inner` gives `None`: the command may be executing and is
-        // *interrupted*.
+        // `into_inner` gives `None` if the batch still holds the command, which may then be executing.
         let command = if self.is_started { None } else { Arc::into_inner(command) };
         let result = if let Some(command) = command {
             CommandOutcome::NotStarted { command, permit }

@@ -13,13 +13,11 @@ use jiff::Timestamp;
 
 /// The limit when a process starts.
 const START: u32 = 16;
-/// So few concurrent calls cannot slow the authority down. Slow or failed calls never lower the limit below this
-/// number; only an HTTP 429 does.
+/// So few concurrent calls cannot slow the authority down. Below this number only an HTTP 429 lowers the limit.
 const UNLOADED_CALLS: u32 = 4;
 /// Outside a measurement, a mean response time is computed from at least this many successful calls.
 const SAMPLES_MIN: u32 = 16;
-/// A measurement computes the mean response time after this many successful calls. The number is small because few
-/// calls run at the same time.
+/// How many successful calls a measurement averages: few, because few calls run at the same time.
 const MEASUREMENT: u32 = 2 * UNLOADED_CALLS;
 /// A measurement ends after this many answers of any kind, even if it has too few successes.
 const MEASUREMENT_MAX: u32 = 2 * MEASUREMENT;
@@ -65,8 +63,7 @@ pub(crate) struct AdaptiveLimit {
     max: u32,
     bound: u32,
     in_flight: u32,
-    /// Increases by one when the limit falls and when a measurement starts. A call from an earlier epoch does not
-    /// change the limit.
+    /// Counts falls of the limit and measurements. A call from an earlier epoch does not change the limit.
     epoch: u64,
     /// The good answers counted towards the next growth. The limit grows only if `reached` is true: the calls nearly
     /// used up the limit during this count.
@@ -188,8 +185,7 @@ impl AdaptiveLimit {
         self.reached = false;
     }
 
-    /// Counts one answer if a measurement is running. After `MEASUREMENT_MAX` answers, successful or not, the
-    /// measurement ends.
+    /// Counts an answer to a running measurement, which ends after `MEASUREMENT_MAX` answers even without success.
     fn measured(&mut self) {
         let Some(answers) = &mut self.measuring else { return };
         *answers += 1;

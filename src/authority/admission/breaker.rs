@@ -59,8 +59,7 @@ impl BreakerState {
 pub struct BreakerView {
     pub operation: Operation,
     pub state: BreakerState,
-    /// The callers whose calls the breaker would reject now. It is `Nobody` when a probe is due: the next call becomes
-    /// the probe.
+    /// The callers whose calls the breaker would reject now; `Nobody` while the next call would be a probe.
     pub held: HeldCallers,
     /// True if the breaker is open for everybody, because the authority itself seems to fail.
     pub is_outage: bool,
@@ -115,8 +114,7 @@ impl Breaker {
         open.held(self.window.has_failed(origin, now), now)
     }
 
-    /// Decides whether a call is made, becomes a probe or must wait. The caller must pass a probe's verdict to
-    /// `settle`.
+    /// Decides whether a call is made, becomes a probe or must wait. A probe must be passed to `settle`.
     pub(crate) fn admit(&mut self, origin: &CallOrigin, now: Timestamp) -> BreakerDecision {
         if let Some(wait) = self.held(origin, now) {
             return BreakerDecision::Held(wait);

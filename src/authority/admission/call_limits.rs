@@ -219,8 +219,7 @@ impl Drop for AdmissionSlot {
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
         for (account, sender) in served {
-            // If the queued call was cancelled, `send` returns the slot. Dropping the slot frees it for the next queued
-            // call.
+            // `send` returns the slot if the queued call was cancelled. Dropping the slot frees it for the next call.
             drop(sender.send(self.limits.new_slot(self.operation, account)));
         }
     }

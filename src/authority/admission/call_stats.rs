@@ -1,5 +1,4 @@
-//! Counters of calls to the authority, per operation and outcome, for the metrics page. A cancelled call is not
-//! counted.
+//! Counters of calls to the authority, per operation and outcome. A cancelled call is not counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

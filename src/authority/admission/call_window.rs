@@ -141,8 +141,7 @@ impl CallWindow {
         self.seconds.iter().filter(move |second| is_within(WINDOW_S, second.number, number))
     }
 
-    /// Records a failure of an IRN. Returns false if it is a repetition: this IRN failed in the last 30 s, or there is
-    /// no room to remember it.
+    /// Records a failure of an IRN. Returns false for a repetition: a failure in the last 30 s, or no room for the IRN.
     fn counts_anew(&mut self, irn: &str, now: i64) -> bool {
         if let Some(failed) = self.failed_irns.get_mut(irn) {
             let is_new = !is_within(WINDOW_S, failed.counted, now);
@@ -157,8 +156,7 @@ impl CallWindow {
     }
 }
 
-/// Returns true if `second` is one of the last `length` seconds. A second in the future does not count: the clock was
-/// set back.
+/// True for one of the last `length` seconds. A second in the future was recorded before the clock was set back.
 fn is_within(length: i64, second: i64, now: i64) -> bool {
     (0..length).contains(&now.saturating_sub(second))
 }

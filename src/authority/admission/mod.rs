@@ -1,5 +1,4 @@
-//! Decides which calls are made, and when. Each operation has a concurrency limit that adapts to the authority, a fair
-//! queue, and a circuit breaker.
+//! Decides which calls are made, and when, by an adaptive concurrency limit, a fair queue and a circuit breaker.
 
 pub(super) mod adaptive_limit;
 pub(super) mod breaker;

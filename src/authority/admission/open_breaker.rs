@@ -12,8 +12,7 @@ use crate::authority::admission::call_origin::CallerAccount;
 
 /// The time between two probes of an open breaker.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// A call about a document that has failed must wait this much longer until it may become a probe. So calls about other
-/// documents become probes first.
+/// A call about a document that has failed becomes a probe this much later, so that other documents go first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);

@@ -19,16 +19,14 @@ impl OverloadSource {
         self.answered.record(account, now);
     }
 
-    /// Records the overload signal of a call. Returns true if only this account gives such signals and others are
-    /// answered.
+    /// Records the overload signal of a call. Returns true if other accounts are answered and give no such signals.
     pub(crate) fn on_overload(&mut self, account: CallerAccount, now: Timestamp) -> bool {
         self.overloaded.record(account, now);
         self.answered.has_other(account, now) && !self.overloaded.has_other(account, now)
     }
 }
 
-/// The last two different accounts that were recorded, with their times. At least one of the two is not a given
-/// account.
+/// The last two different accounts that were recorded, with their times.
 #[derive(Debug, Default)]
 struct LatestAccounts {
     latest: Option<(CallerAccount, Timestamp)>,

@@ -16,8 +16,7 @@ struct PlainText<'a> {
 }
 
 impl CryptoKeys {
-    /// Returns the text of the QR code: `{"irn":"<irn>.<unix seconds>","certificate":"…"}`, encrypted with RSA PKCS#1
-    /// v1.5, in base64.
+    /// Encrypts `{"irn":"<irn>.<unix seconds>","certificate":"…"}` with RSA PKCS#1 v1.5. Returns base64.
     pub fn qr_code(&self, irn: &str, at: Timestamp) -> Result<String, CryptoError> {
         let stamped = format!("{irn}.{}", at.as_second());
         let plain = PlainText { irn: &stamped, certificate: self.certificate() };

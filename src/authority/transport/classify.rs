@@ -119,8 +119,7 @@ pub(crate) fn failure_for(operation: Operation, cause: Cause) -> AuthorityFailur
     }
 }
 
-/// Returns the answer of a successful call, or the failure. A 5xx to a health check is a success: it tells that the
-/// authority is down.
+/// Returns the answer of a successful call, or the failure. A 5xx to a health check is a success.
 pub(crate) fn classify_response(
     operation: Operation,
     response: &RawResponse,

@@ -66,8 +66,7 @@ fn cause(error: &reqwest::Error, timeout: Duration) -> Cause {
     }
 }
 
-/// Returns true if the TLS handshake failed. The TLS library reports this as `InvalidData` or `UnexpectedEof`, possibly
-/// wrapped in other errors.
+/// True if the TLS handshake failed: `InvalidData` or `UnexpectedEof`, perhaps wrapped in other errors.
 fn is_handshake(error: &reqwest::Error) -> bool {
     fn tells(error: &io::Error) -> bool {
         matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)

@@ -1,5 +1,4 @@
-//! An API key as it is stored with its account: scope, expiry and last use. The text of a key is shown once and never
-//! stored.
+//! An API key as it is stored: scope, expiry and last use. The text of a key is shown once and never stored.
 
 use std::fmt;
 use std::time::Duration;
@@ -92,8 +91,7 @@ impl KeyTerms {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Returns when a key that is replaced at `now` stops being valid: at the end of the overlap, or at its own expiry
-    /// (`had`) if that is sooner.
+    /// Returns when a key replaced at `now` ends: after the overlap, or at its own expiry (`had`) if that is sooner.
     pub fn end_of_replaced(&self, now: Timestamp, had: Option<Timestamp>) -> Timestamp {
         let overlap = now.saturating_add(self.overlap.min(OVERLAP_MAX)).unwrap_or(Timestamp::MAX);
         had.map_or(overlap, |had| had.min(overlap))

@@ -1,5 +1,4 @@
-//! Authenticated callers. A handler that needs a right takes one of these types as a parameter, so it cannot run for a
-//! caller without this right.
+//! Authenticated callers. A handler that needs a right takes one of these types as a parameter.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

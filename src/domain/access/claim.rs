@@ -19,16 +19,14 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Creates a caller's claim to a key. `request` lists the parts that define the request, such as method, path and
-    /// body, in a fixed order.
+    /// Creates a caller's claim to a key. `request` lists what defines the request, such as method, path and body.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }
     }
 }
 
-/// Returns the SHA-256 of the parts. Their lengths are hashed too, so `["ab", "c"]` and `["a", "bc"]` give different
-/// hashes.
+/// Returns the SHA-256 of the parts and their lengths: `["ab", "c"]` and `["a", "bc"]` give different hashes.
 fn digest(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

@@ -22,8 +22,7 @@ pub struct Delivery {
     pub state: DeliveryState,
     /// The number of attempts made so far.
     pub attempts: u32,
-    /// The value of `attempts` at the last replay. A replay starts the retry schedule again, so only later attempts
-    /// count.
+    /// The value of `attempts` at the last replay, which starts the retry schedule again.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
     /// How often the process crashed during an attempt. The cause may have been another delivery.
@@ -47,8 +46,7 @@ impl Delivery {
         }
     }
 
-    /// True if this delivery may have crashed a process. It is attempted while no other delivery of its endpoint is in
-    /// flight.
+    /// True if this delivery may have crashed a process. No other delivery is in flight during its attempts.
     pub fn goes_alone(&self) -> bool {
         self.crashes > 0
     }
@@ -86,8 +84,7 @@ pub struct PhaseDurations {
 }
 
 words! {
-    /// What signs notifications: a secret shared with the receiver, or a key pair whose private key stays in this
-    /// service.
+    /// Notifications are signed with a secret shared with the receiver, or with a key pair whose public key it gets.
     SecretType { Hmac = "hmac", Ed25519 = "ed25519" }
 }
 

@@ -31,8 +31,7 @@ pub struct CircuitPolicy {
 }
 
 impl Default for CircuitPolicy {
-    /// Parks after one minute of failures and disables after five days. The wait before a probe is at most five
-    /// minutes.
+    /// Parks after one minute of failures, disables after five days, and waits at most five minutes before a probe.
     fn default() -> Self {
         Self {
             open_after: Duration::from_mins(1),
@@ -93,8 +92,7 @@ impl FailureStreak {
         failing
     }
 
-    /// Corrects the streak if the clock was set back: moves `since` back by the same time, so that the streak keeps its
-    /// length.
+    /// Moves `since` back by as much as the clock was set back, so that the streak keeps its length.
     fn follow(&mut self, now: Timestamp) {
         let back = self.last.duration_since(now);
         if back.is_positive() {

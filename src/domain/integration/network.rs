@@ -7,8 +7,7 @@ use std::str::FromStr;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-/// Link-local networks, also IPv4 ones written as IPv6. They expose the machine's local network and, in most clouds,
-/// the machine's credentials.
+/// Link-local networks, which expose the machine's local network and, in most clouds, the machine's credentials.
 const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(169, 254, 0, 0), 16)),
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10)),
@@ -16,8 +15,7 @@ const LINK_LOCAL: [IpNet; 4] = [
     IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0xa9fe, 0), 112)),
 ];
 
-/// Metadata services outside the link-local range: of Alibaba, Azure and Oracle over IPv4, of AWS, Google and Oracle
-/// over IPv6.
+/// Metadata services outside the link-local range: Alibaba, Azure and Oracle (IPv4), AWS, Google and Oracle (IPv6).
 const METADATA: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),

@@ -62,8 +62,7 @@ impl Irn {
         self.service_id().eq_ignore_ascii_case(service_id)
     }
 
-    /// Returns the IRN with its service id in upper case, so that IRNs which differ only in this case have the same
-    /// key.
+    /// Returns the IRN with its service id in upper case, so that both spellings have the same key.
     pub fn key(&self) -> String {
         let mut key = self.text.clone();
         if let Some(part) = key.get_mut(self.service_at..self.service_at + SERVICE_ID_LEN) {

@@ -1,5 +1,4 @@
-//! The lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions";
-//! docs/contract.md, "Statuses").
+//! The lifecycle of an invoice: every state, transition and refusal (spec.md, "States and transitions").
 
 use crate::domain::kernel::codes::{SettableStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
@@ -14,8 +13,7 @@ pub enum Transition {
     Edit,
     /// The whole payable is paid.
     Pay,
-    /// A part of the payable is paid. `partly_paid` is true if another part was paid before; only then may a draft be
-    /// paid in part.
+    /// A part of the payable is paid. A draft accepts it only if another part was paid before (`partly_paid`).
     PayPart { partly_paid: bool },
     /// The payment is reported as pending or rejected. This does not change the state of the invoice.
     NotePayment,

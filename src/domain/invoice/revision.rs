@@ -52,8 +52,7 @@ pub struct RevisedLine {
 }
 
 impl Revision {
-    /// Fills in the missing fields of each line from its catalog item. Returns the faults of all lines if any is
-    /// faulty.
+    /// Fills in the missing fields of each line from its catalog item, or returns the faults of all lines.
     pub fn complete_lines(&self, items: &Items) -> Result<Vec<Line>, Faults> {
         let mut faults = Faults::default();
         let lines = self.lines.iter().enumerate();

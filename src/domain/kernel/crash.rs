@@ -13,8 +13,7 @@ pub fn is_quarantined(crashes: u32) -> bool {
     crashes >= CRASHES_MAX
 }
 
-/// Returns the crash count of released work: at most one below `CRASHES_MAX`, so that one more crash quarantines it
-/// again.
+/// Returns the crash count of released work: one more crash quarantines work that was quarantined before.
 pub fn released(crashes: u32) -> u32 {
     crashes.min(CRASHES_MAX - 1)
 }

@@ -1,5 +1,4 @@
-//! Identifiers. Numeric ids are assigned by the store. They stay below 2^53, so that JavaScript clients read them
-//! exactly.
+//! Identifiers. Numeric ids stay below 2^53, so that JavaScript clients read them exactly.
 
 use std::fmt;
 
@@ -34,8 +33,7 @@ number_id! {
     ItemId,
 }
 
-/// The id of a command. A repeated command has the same id. The events of a command carry this id, so that its outcome
-/// can be looked up.
+/// The id of a command and of its repetitions. Events carry it, so that the command's outcome can be looked up.
 pub type CommandId = Uuid;
 pub type RunId = Uuid;
 pub type OutageId = Uuid;

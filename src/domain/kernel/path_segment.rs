@@ -5,8 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// The characters to encode: all except the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Returns the text percent-encoded. Returns `None` for an empty text, `.` and `..`, because a URL parser removes such
-/// segments.
+/// Returns the text percent-encoded; `None` for an empty text, `.` and `..`, which a URL parser removes.
 pub fn path_segment(text: &str) -> Option<String> {
     (!matches!(text, "" | "." | "..")).then(|| utf8_percent_encode(text, RESERVED).to_string())
 }

@@ -22,9 +22,8 @@ pub struct DeadlinePolicy {
 }
 
 impl DeadlinePolicy {
-    /// Returns the deadline of a document that is submitted at `now`. The category in the document takes precedence
-    /// over `category`; without either, the shortest duration applies. A time of issue that is missing, invalid or in
-    /// the future counts as `now`.
+    /// Returns the deadline of a document that is submitted at `now`. The document's category wins over `category`;
+    /// without both, the shortest duration applies. An unusable or future time of issue counts as `now`.
     pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
         let text = |field: &str| document.get(field).and_then(Value::as_str);
         let stated = text("invoice_kind").and_then(Category::parse);

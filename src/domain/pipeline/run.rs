@@ -28,15 +28,13 @@ pub struct Run {
     /// SHA-256 of the document, in hexadecimal (`RunRequest::digest`).
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step whose call began and whose outcome is not recorded. Ask the authority for the outcome before the next
-    /// call.
+    /// A step that was called and whose outcome is not recorded: ask the authority before the next call.
     pub intent: Option<Step>,
     /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
     /// The number of process crashes during the present step. Other work of the process may have caused them.
     pub crashes: u32,
-    /// When the present step began to fail. It is moved forward by the time in a queue, which does not count as
-    /// failing.
+    /// When the present step began to fail, moved forward by the time that the run spent in a queue.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
     /// The legal deadline for the invoice to reach the authority.
@@ -110,8 +108,7 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Returns the SHA-256 of the document. The numbers of a report are JSON strings, but `"5"` and `"5.00"` give the
-    /// same digest.
+    /// Returns the SHA-256 of the document. In a report, `"5"` and `"5.00"` give the same digest.
     pub fn digest(&self) -> String {
         if self.operation != Operation::Report {
             return digest::of_document(&self.document);
@@ -187,8 +184,8 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a caller that waits for the run gets a response now: the run has ended or is paused, or it is waiting
-    /// and is no submission.
+    /// True if a waiting caller gets a response now: the run has ended, is paused, or is waiting (but not a
+    /// submission).
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),
@@ -283,8 +280,7 @@ impl Run {
         self
     }
 
-    /// Ends the run with success, because the authority reports that the invoice was transmitted. All steps count as
-    /// done.
+    /// Ends the run with success, because the authority reports the invoice as transmitted.
     #[must_use]
     pub fn found_transmitted(mut self, now: Timestamp) -> Self {
         while let Some(step) = self.next_step() {
@@ -327,8 +323,7 @@ impl Run {
         self.crashes = 0;
     }
 
-    /// Makes the run wait. The intent is kept: if its outcome is unknown, it must be queried before the step is called
-    /// again.
+    /// Makes the run wait. Keeps the intent, because an unknown outcome must be queried before the next call.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
         self.state = RunState::Waiting;
         self.wait_reason = Some(reason);

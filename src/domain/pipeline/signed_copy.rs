@@ -31,8 +31,7 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
     digest::of_document(&reduced(&copy, &sent)) == digest::of_document(&sent)
 }
 
-/// Compares the authority's dates with those of the document. Returns `None` if an issue date is missing or malformed.
-/// Ignores such a due date.
+/// Compares the authority's dates with those of the document. `None` if an issue date is missing or malformed.
 pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
     let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
     let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);

@@ -118,8 +118,7 @@ impl Catalog {
         self.percents.get(tax_category).copied().unwrap_or_default()
     }
 
-    /// Returns the tax category with this percent. Of several, prefers a code that ends in `_VAT`, then the
-    /// alphabetically first.
+    /// Returns the tax category with this percent: of several, one ending in `_VAT`, then the alphabetically first.
     pub fn category_of(&self, percent: Amount) -> Option<&str> {
         let matches =
             self.percents.iter().filter(|(_, known)| **known == percent).map(|(name, _)| name.as_str());

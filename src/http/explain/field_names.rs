@@ -94,8 +94,7 @@ fn apart(segment: &str) -> Option<(&str, Option<usize>)> {
     Some((name, Some(rest.strip_suffix(']')?.parse().ok()?)))
 }
 
-/// Returns the caller's name of a field and, if the object `here` has the field, its value. `None` if no form has it
-/// either.
+/// Returns the caller's name of a field and its value in `here`, if any. `None` if no form has the field either.
 fn named<'d>(name: &str, here: Option<&'d Value>) -> Option<(String, Option<&'d Value>)> {
     let name = folded(name);
     let fields = here.and_then(Value::as_object);

@@ -161,8 +161,7 @@ pub(super) fn of_tag(tag: &str) -> Option<&'static str> {
     TAGS.iter().find(|(name, _)| *name == tag).map(|(_, what)| *what)
 }
 
-/// Matches a text with a phrase, and returns the text at the first `*`. A second `*` may only be at the end of the
-/// phrase.
+/// Returns the text at the first `*` of the phrase, if it matches. A second `*` may only be at the end.
 fn captured<'t>(phrase: &str, text: &'t str) -> Option<&'t str> {
     let (before, after) = phrase.split_once('*').unwrap_or((phrase, ""));
     if !text.get(..before.len())?.eq_ignore_ascii_case(before) {

@@ -1,5 +1,4 @@
-//! Prepares a received value for display in an explanation: cuts long values, and hides the values of fields that may
-//! hold a secret.
+//! Prepares a received value for display: cuts long values, and hides fields that may hold a secret.
 
 use serde_json::{Value, json};
 

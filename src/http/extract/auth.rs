@@ -32,8 +32,7 @@ const ACCESS_POINT: Surface =
     Surface { kinds: &[KeyKind::Taxpayer, KeyKind::Integrator], otherwise: ErrorCode::KeyNotRecognized };
 
 impl Surface {
-    /// Returns the surface of a path by its prefix; `None` if the path needs no key or its handler checks the key
-    /// itself.
+    /// Returns the surface of a path; `None` if the path needs no key or its handler checks the key itself.
     pub(crate) fn of(pattern: &str) -> Option<Self> {
         const SURFACES: [(&str, Surface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),

@@ -1,6 +1,5 @@
-//! Reads a body as a JSON object and reports forbidden keys. A duplicate key is forbidden, because a proxy and this
-//! service may use different values of it. A reserved key is forbidden, because the JSON library would read its object
-//! as a number or as JSON text.
+//! Reads a body as a JSON object and reports forbidden keys. A duplicate key is forbidden, because a proxy may use the
+//! other value. A reserved key would make the JSON library read its object as a number or as JSON text.
 
 use std::collections::BTreeMap;
 
@@ -87,8 +86,7 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. The path of a reserved key ends at the object that has the key, so that no
-/// response contains it.
+/// Returns the fault for a forbidden key. The path ends before a reserved key.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };

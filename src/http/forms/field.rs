@@ -1,5 +1,4 @@
-//! Reads one field of a body. There is a method for each value type, which returns the value, or reports a fault and
-//! returns `None`.
+//! Reads one field of a body. The method for a type returns the value, or reports a fault and returns `None`.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -298,8 +297,7 @@ impl<'f> Field<'f> {
         })
     }
 
-    /// Reads the items of a list with `read`. Goes on after an invalid item, so that the caller sees the faults of all
-    /// items.
+    /// Reads the items of a list with `read`, also after an invalid item, so that the caller sees all faults.
     fn items<T>(self, min: usize, mut read: impl FnMut(JsonPath<'_>, &Value) -> Option<T>) -> Option<Vec<T>> {
         let Value::Array(items) = self.given()? else {
             return self.broken(FieldRule::Type("an array"));

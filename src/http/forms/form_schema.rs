@@ -1,5 +1,4 @@
-//! Derives the schema of a form by running the form on an empty object. So the API document always agrees with the
-//! form.
+//! Derives the schema of a form by running the form on an empty object, so that the two always agree.
 
 use std::cell::RefCell;
 

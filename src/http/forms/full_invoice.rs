@@ -103,8 +103,7 @@ pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Opt
     })
 }
 
-/// Reports a fault if the IRN has another service id than the taxpayer's. Warns if it has another number or date than
-/// the body.
+/// Reports a fault if the IRN has another service id, and warns if it has another number or date than the body.
 fn check_irn(
     reader: &Reader<'_>,
     irn: Option<&Irn>,

@@ -1,5 +1,4 @@
-//! Reads a line of Create Invoice (Full) (spec.md, fields of `invoice_line[]`). A product needs other category and code
-//! fields than a service.
+//! Reads a line of Create Invoice (Full) (spec.md, `invoice_line[]`). Products and services need different codes.
 
 use serde_json::{Map, Value, json};
 

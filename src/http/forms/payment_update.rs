@@ -1,5 +1,4 @@
-//! Update Payment Status of the taxpayer surface (spec.md). `payment_status` wins over `status`. A partial payment
-//! requires the paid amount.
+//! Update Payment Status of the taxpayer surface (spec.md). `payment_status` wins over `status`.
 
 use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::field_rule::FieldRule;

@@ -39,8 +39,7 @@ impl Query {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns the trimmed value of the last pair with this name. A NUL is replaced, because the database cannot store
-    /// it.
+    /// Returns the trimmed value of the last pair with this name. Replaces NUL, which the database cannot store.
     pub(crate) fn phrase(&self, name: &str) -> Option<String> {
         let (_, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
         let text = value.trim().replace('\0', "\u{fffd}");
@@ -104,8 +103,7 @@ impl Query {
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns the value as a day, written `YYYY-MM-DD`. Any other text is a fault, since a list without this filter
-    /// would show unwanted items.
+    /// Returns the value as a day. Any other text is a fault: a list without the filter would show unwanted items.
     pub(crate) fn date(&self, name: &str) -> Result<Option<Date>, Fault> {
         let Some(text) = self.filled(name) else { return Ok(None) };
         text_checks::date(text).map(Some).map_err(|rule| Fault::field(name, rule))

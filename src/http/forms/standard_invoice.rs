@@ -1,5 +1,4 @@
-//! Create Invoice (Standard) (spec.md), also as an item of Create Invoices (Bulk). The payable is computed from the
-//! lines.
+//! Create Invoice (Standard) and the items of Create Invoices (Bulk) (spec.md). The payable is computed.
 
 use serde_json::{Map, Value};
 
@@ -95,8 +94,7 @@ fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
     Some(StandardInvoice { draft, original })
 }
 
-/// Warns if the authority would refuse this invoice number. It is no fault, since some callers never submit the
-/// invoice.
+/// Warns if the authority would refuse this invoice number. Some callers never submit, so this is no fault.
 pub(crate) fn warn_unless_submittable(reader: &Reader<'_>, invoice_no: Option<&str>) {
     if invoice_no.is_some_and(|no| !is_taken_by_authority(no)) {
         reader.warn(NOT_SUBMITTABLE);

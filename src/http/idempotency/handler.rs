@@ -29,8 +29,7 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes one command, and stores its response for the idempotency key. `show` renders the response. `send` must
-    /// send only one command.
+    /// Executes the one command that `send` sends, and stores its response, rendered by `show`, for the key.
     pub(crate) async fn answer<T: 'static>(
         self,
         taxpayers: &TaxpayerHandle,

@@ -1,5 +1,4 @@
-//! Refuses a request while this process executes another one with the same idempotency key. The database finds a
-//! duplicate on another replica.
+//! Refuses a request while this process executes another one with the same idempotency key.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Stored responses, which are replayed with `idempotent-replayed: true`. Temporary failures are not stored, so that a
-//! retry can succeed.
+//! Stored responses, replayed with `idempotent-replayed: true`. Temporary failures are not stored.
 
 use actix_web::HttpResponse;
 use actix_web::body::{BoxBody, MessageBody};

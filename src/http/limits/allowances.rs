@@ -84,8 +84,7 @@ impl RateKey {
     }
 }
 
-/// Returns the address by which a client is counted. For IPv6 it is the /64 network, because one subscriber has all of
-/// it.
+/// Returns the address by which a client is counted: for IPv6 the /64 network, which belongs to one subscriber.
 fn counted(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
@@ -143,8 +142,7 @@ impl RateLimits {
         self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
     }
 
-    /// Returns `None` if a log line about a failed authentication must be suppressed, else the number of suppressed
-    /// lines.
+    /// Returns how many log lines were suppressed before this one; `None` if this one must be suppressed too.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
             return Some(self.suppressed.swap(0, Ordering::Relaxed));

@@ -20,8 +20,7 @@ const BULK_TURNS: usize = 4;
 /// How long a bulk request waits to be processed before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-/// The most bytes that one parsed value takes: the value itself, its digits or name, and the spare capacity of its
-/// array or object.
+/// The most bytes of one parsed value, with its digits or name and the spare capacity of its array or object.
 const VALUE_BYTES: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
@@ -107,8 +106,7 @@ impl BodyBudget {
 }
 
 impl BodyPermit {
-    /// Reserves more bytes for the same body, or fails at once: two requests that hold memory and wait for more could
-    /// deadlock.
+    /// Reserves more bytes for the same body, or fails at once: requests that wait for each other could deadlock.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = |permit: &OwnedSemaphorePermit| {
             Arc::clone(permit.semaphore()).try_acquire_many_owned(permits(bytes))

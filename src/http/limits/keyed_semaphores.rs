@@ -1,5 +1,4 @@
-//! One semaphore for each key, all of the same size, so that one account cannot use the permits of another. Unused
-//! semaphores are dropped.
+//! One semaphore of the same size for each key, so that one account cannot use the permits of another.
 
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! An allowance that refills steadily (generic cell rate algorithm, GCRA). The state of a bucket is the time at which
-//! it will be full again.
+//! An allowance that refills steadily (GCRA). A bucket's state is the time at which it will be full again.
 
 use std::time::Duration;
 
@@ -45,8 +44,7 @@ impl Quota {
     /// Counts one request. If it is allowed, `full_at`, when the bucket is full again, moves by one interval.
     pub(crate) fn take(self, full_at: &mut i64, now: i64) -> Result<Allowance, Exceeded> {
         let whole = self.interval * i64::from(self.size);
-        // A bucket is full again after `whole` at the latest. A later `full_at` shows that the clock was set back: the
-        // bucket is full.
+        // A full bucket is at most `whole` away. A later `full_at` shows that the clock was set back.
         let is_from_before = *full_at > now + whole;
         let next = if is_from_before { now } else { (*full_at).max(now) } + self.interval;
         let wait = next - now - whole;

@@ -149,9 +149,8 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// Returns true if the request arrived on a listener that does not serve this path. A separate listener for
-    /// operators serves only `/ops`, `/metrics` and health probes; the main one then serves neither `/ops` nor
-    /// `/metrics`.
+    /// True for a request on the wrong listener. With a listener for operators, `/ops` and `/metrics` are served only
+    /// there, health probes on both, all other paths only on the main one.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
         let is_probe = self.pattern.starts_with("/health/");

@@ -1,5 +1,4 @@
-//! The outermost middleware: request id, log span, client's address, access log, panics of handlers, and the body of a
-//! failure.
+//! The outermost middleware: request id, log span, client's address, access log, panics, and failure bodies.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;

@@ -1,6 +1,5 @@
-//! Handles a body that no handler read to its end. A short rest is read, so that the connection can be reused. If the
-//! rest is long, the connection is closed a moment after the response, so that a caller that is still sending can read
-//! it.
+//! Handles a body that no handler read to its end. A short rest is read, so that the connection can be reused. After a
+//! long rest, the connection is closed a moment after the response, so that the caller can read the response.
 
 use std::cell::RefCell;
 use std::future::Future;

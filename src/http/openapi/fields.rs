@@ -1,5 +1,4 @@
-//! Generates `docs/fields.md` from the forms. If the test fails, `EINVOICE_WRITE_DOCS=1 cargo test --lib fields`
-//! updates the file.
+//! Generates `docs/fields.md` from the forms. `EINVOICE_WRITE_DOCS=1 cargo test --lib fields` updates the file.
 
 use std::fmt::Write as _;
 

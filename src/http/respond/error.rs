@@ -69,8 +69,7 @@ impl ApiError {
         Self::new(ErrorCode::InternalError, message).because(cause)
     }
 
-    /// Returns the error for an interrupted request, whose effect is unknown. Without `Retry-After`: a repetition might
-    /// record a payment twice.
+    /// Returns the error for an interrupted request. No `Retry-After`: a repetition might record a payment twice.
     fn interrupted() -> Self {
         let message = "The request was interrupted: look whether it took effect before sending it again";
         Self::new(ErrorCode::InternalError, message)

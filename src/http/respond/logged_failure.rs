@@ -1,5 +1,4 @@
-//! The part of a failure that the access log shows. The extensions of the response carry it to the outermost
-//! middleware.
+//! The part of a failure that the access log shows. It travels in the extensions of the response.
 
 use crate::domain::kernel::fault::Faults;
 use crate::http::respond::error::ApiError;

@@ -13,8 +13,7 @@ use crate::http::respond::explanation::Explanation;
 use crate::http::respond::logged_failure::LoggedFailure;
 use crate::http::respond::queue::QueueView;
 
-/// The value of `WWW-Authenticate`, which every 401 must have (RFC 9110, section 11.6.1). `ApiKey` is `OpenAPI`'s name
-/// and no registered scheme.
+/// The value of `WWW-Authenticate`, which every 401 must have (RFC 9110). The scheme `ApiKey` is not registered.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
 
 /// The parts of a request that are needed to render its failure.

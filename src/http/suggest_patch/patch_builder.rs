@@ -12,8 +12,7 @@ use crate::http::suggest_patch::dates;
 use crate::http::suggest_patch::patch_op::{PatchAction, PatchOp};
 use crate::http::suggest_patch::totals;
 
-/// How often the body is checked and changed at most. A further round is needed only if an unreadable field hid other
-/// faults.
+/// How often the body is checked at most. Only an unreadable field that hid other faults needs another round.
 const ROUNDS_MAX: usize = 6;
 /// The largest number of operations in a patch. If a body needs more, its caller should rewrite it.
 const OPERATIONS_MAX: usize = 500;
@@ -62,8 +61,7 @@ impl<'l> PatchBuilder<'l> {
         self.body.as_object()
     }
 
-    /// Checks the body and makes safe changes in turn, until nothing is left to change. Returns true if the body is
-    /// valid.
+    /// Checks the body and makes safe changes until nothing is left to change. Returns true if it is then valid.
     pub(crate) fn until_right(&mut self, check: impl Fn(&Map<String, Value>) -> Vec<Violation>) -> bool {
         for _ in 0..ROUNDS_MAX {
             let mut wrong = self.body().map(&check).unwrap_or_default();

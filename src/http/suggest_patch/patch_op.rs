@@ -26,8 +26,7 @@ impl PatchOp {
         Self { pointer: pointer.into(), change: PatchAction::Set(value), why: why.into() }
     }
 
-    /// Returns the operation in the form of RFC 6902. `Set` becomes `replace` if the member existed before
-    /// (`was_there`), else `add`.
+    /// Returns the RFC 6902 operation. `Set` becomes `replace` if the member `was_there`, else `add`.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
         let (path, why) = (&self.pointer, &self.why);
         match &self.change {

@@ -1,5 +1,4 @@
-//! Adds up the lines and taxes of a body, and checks which amounts are proven: an amount is proven if other amounts of
-//! the body give the same value.
+//! Adds up the lines and taxes of a body. An amount is proven if other amounts of the body give the same value.
 
 use serde_json::Value;
 

@@ -130,8 +130,7 @@ fn passes(body: &Value, catalog: &Catalog) -> bool {
     wrong(&object(body.clone()), catalog).is_empty() && totals::wrong(body).is_none()
 }
 
-/// Repairs a body. Returns true if it is valid afterwards, the operations of the patch, and the body that an RFC 6902
-/// library produces from them.
+/// Repairs a body. Returns whether it is valid, the patch, and the body to which an RFC 6902 library applied it.
 fn mend(body: &Value, catalog: &Catalog) -> (bool, Vec<Value>, Value) {
     let context = PatchContext { catalog, zone: Offset::constant(1) };
     let mut builder = PatchBuilder::new(&object(body.clone()), context);

@@ -1,6 +1,5 @@
-//! Corrects totals that do not add up. If the payable amount agrees with the lines and taxes, the other totals are
-//! corrected. Otherwise totals are corrected only if each line is its quantity times its price and each tax is its
-//! percent of the lines.
+//! Corrects totals that do not add up, if the payable amount agrees with the lines and taxes, or if each line is its
+//! quantity times its price and each tax its percent of the lines.
 
 use serde_json::{Value, json};
 
@@ -22,8 +21,7 @@ pub(super) fn is_about(wrong: &Violation) -> bool {
     wrong.rule == "sum" || is_amount && ["required", "type", "min"].contains(&wrong.rule)
 }
 
-/// Returns a violation if the total without tax and the taxes do not add up to the total with tax. Only the authority
-/// checks this.
+/// Returns a violation if the total without tax plus taxes is not the total with tax. No form checks this.
 pub(super) fn wrong(body: &Value) -> Option<Violation> {
     let taxes: Option<Vec<Amount>> =
         items(body, "/tax_total").iter().map(|total| amount(total, "/tax_amount")).collect();
@@ -56,8 +54,7 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     if !body.get(TOTAL)?.is_object() {
         return None;
     }
-    // With allowances or charges on the whole document, the total without tax differs from the sum of the lines, so the
-    // stated total is used.
+    // With allowances or charges on the document, the sum of the lines is not the total, so the stated one is used.
     let is_charged = !items(body, "/allowance_charge").is_empty();
     let exclusive = if is_charged { amount(body, EXCLUSIVE)? } else { lines.sum };
     let inclusive = exclusive.plus(taxes.sum)?;
@@ -72,8 +69,7 @@ fn totals(body: &Value, lines: LineTotals, taxes: &Taxes) -> Option<Vec<PatchOp>
     let why = "the sum of the lines";
     let tax = "the sum of the lines and the taxes";
     let mut wanted = vec![(LINES, lines.sum, why), (EXCLUSIVE, exclusive, why), (INCLUSIVE, inclusive, tax)];
-    // A lower payable amount may be the result of a prepayment. It is corrected only if it repeats a wrong total with
-    // tax.
+    // A lower payable may be due to a prepayment. It is corrected only if it repeats a wrong total with tax.
     let follows = amount(body, INCLUSIVE).is_some_and(|stated| stated.about(payable));
     if !is_agreed && follows {
         wanted.push((

@@ -3,8 +3,7 @@
 use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 use crate::domain::reference::fuzzy_code::{CodeMatch, MatchKind, nearest};
 
-/// Common words in lower case and singular, with their codes of UN/ECE Recommendation 20. Words with several meanings,
-/// such as `ton`, are left out.
+/// Common words with their codes of UN/ECE Recommendation 20, without words of several meanings, such as `ton`.
 const WORDS: [(&str, &str); 66] = [
     ("bar", "BAR"),
     ("centimeter", "CMT"),

@@ -1,5 +1,4 @@
-//! Builds the patch of a refused body. The body is changed until the form of Validate accepts it, and then until the
-//! authority does.
+//! Builds the patch of a refused body: changes it until the form of Validate and the authority accept it.
 
 use serde_json::{Map, Value};
 

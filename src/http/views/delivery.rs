@@ -1,5 +1,4 @@
-//! A webhook delivery with its attempts. A dead letter also has the taxpayer, the reason of the failure and what to do
-//! about it.
+//! A webhook delivery with its attempts. A dead letter also has the reason of the failure and a remedy.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -32,8 +32,7 @@ struct EventView {
 }
 
 impl Feed {
-    /// Creates a page of the feed from the events that follow the sequence `after`. `has_more` is true if there are
-    /// more.
+    /// Creates a page of the feed from the events after the sequence `after`. `has_more`: there are more events.
     pub(crate) fn new(events: Vec<Event>, after: i64, has_more: bool) -> Result<Self, StoreError> {
         let next_after = events.last().map_or(after, |event| event.sequence);
         let events = events.into_iter().map(EventView::try_from).collect::<Result<_, _>>()?;

@@ -1,5 +1,4 @@
-//! The inbox of supplier invoices (docs/contract.md, "Added paths"), and the responses to an acknowledgement and to a
-//! notice of the authority.
+//! The inbox of supplier invoices, and the responses to an acknowledgement and to a notice of the authority.
 
 use serde::Serialize;
 use utoipa::ToSchema;

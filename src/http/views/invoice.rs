@@ -1,5 +1,4 @@
-//! An invoice with the parts that a caller has to request: the lines with every field that was sent, and the payment
-//! ledger.
+//! An invoice, with the lines and the payment ledger if the caller requests them.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

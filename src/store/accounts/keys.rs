@@ -144,8 +144,7 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
     Ok(deleted.rows_affected)
 }
 
-/// Records `at` as the last use of the keys with these hashes. Skips a locked row, because the exact time does not
-/// matter.
+/// Records `at` as the last use of these keys. Skips a locked row, because the exact time does not matter.
 pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
     for portion in portions(hashes) {

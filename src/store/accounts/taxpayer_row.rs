@@ -34,8 +34,7 @@ pub struct Model {
     pub subscription: String,
     pub verification: String,
     pub verification_reason: Option<String>,
-    /// The text that a search looks in: name, tax number and email, each on its own line, folded by
-    /// `normal_form::folded`.
+    /// The text to search in: name, tax number and email, one on each line, folded by `normal_form::folded`.
     pub search_text: String,
     pub created_at: i64,
     pub updated_at: i64,

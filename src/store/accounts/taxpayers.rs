@@ -98,8 +98,8 @@ pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, Stor
     Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Loads one page of an integrator's taxpayers, newest first, and their number. Only taxpayers with the text `search`
-/// in name, tax number or email.
+/// Loads one page of an integrator's taxpayers, newest first, and their number. `search` is a text in name, tax number
+/// or email.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,

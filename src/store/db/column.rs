@@ -1,5 +1,4 @@
-//! Converts database columns to values. A column that cannot be parsed means a corrupt row; the error names the table
-//! and the id of the row.
+//! Converts database columns to values. The error for a corrupt row names the table and the id of the row.
 
 use std::fmt::Display;
 use std::str::FromStr;

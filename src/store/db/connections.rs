@@ -1,5 +1,4 @@
-//! The open database: write transactions, and a pool of readers. A committed change is on disk (SQLite: `synchronous`
-//! is FULL).
+//! The open database. A committed change is on disk (SQLite: `synchronous` is FULL).
 
 use std::sync::Arc;
 
@@ -115,8 +114,7 @@ impl Store {
         self.writer.backend()
     }
 
-    /// Returns how many groups of commands may run at once. PostgreSQL can execute some while it commits others; SQLite
-    /// cannot.
+    /// Returns how many groups of commands may run at once. SQLite has only one writer.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => 4,

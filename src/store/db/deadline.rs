@@ -69,8 +69,7 @@ impl<F: Future> Future for InRuntime<Pin<Box<F>>> {
 pub(crate) struct Liveness {
     opened: Instant,
     is_silent: AtomicBool,
-    /// `answered_at` is the time of the last answer, `doubted_at` of the last abandoned call, in milliseconds since
-    /// `opened`.
+    /// The times of the last answer and of the last abandoned call, in milliseconds since `opened`.
     answered_at: AtomicU64,
     doubted_at: AtomicU64,
 }
@@ -118,8 +117,7 @@ impl Liveness {
         millis(self.opened.elapsed())
     }
 
-    /// Awaits a call of the driver, at most for the time in `limit`. If `limit.tells_silence` is true, the pool counts
-    /// as dead after that.
+    /// Awaits a call of the driver. Without an answer in time, the pool counts as dead if `limit.tells_silence`.
     pub(crate) fn watch<T>(
         &self,
         limit: CallLimit,

@@ -124,8 +124,7 @@ impl WriterPool {
 }
 
 impl CommitGroup {
-    /// Begins the group's database transaction. Retries until `busy_wait` has passed, because SQLite has no queue for
-    /// its lock.
+    /// Begins the group's database transaction. Retries for `busy_wait`, because SQLite's lock has no queue.
     async fn begin(pool: &Pool, busy_wait: Duration) -> Result<Self, StoreError> {
         let at_once = Some(SqliteTransactionMode::Immediate);
         let begun = Instant::now();
@@ -175,8 +174,7 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group and sends the result to its members. Run this in a task of its own: a dropped member must not
-/// cancel it.
+/// Commits the group. Run this in a task of its own, so that dropping a member does not cancel it.
 async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
         let result = match shared.complete().await {
@@ -220,8 +218,7 @@ impl Transaction {
         }
     }
 
-    /// Rolls back. A member of a group also waits for the group's commit: it may have read changes of earlier members,
-    /// which are durable only then.
+    /// Rolls back. A member of a group waits for the group's commit, because it may have read changes of others.
     pub async fn rollback(mut self) -> Result<(), StoreError> {
         match self.kind.take() {
             Some(TransactionKind::Dedicated(own)) => {
@@ -468,8 +465,7 @@ mod tests {
         };
         let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
         assert!(given_up.is_err());
-        // The two transactions may be in different groups, so either may succeed. A name must be stored exactly if its
-        // commit succeeded.
+        // Either transaction may succeed. Its name must be stored exactly if its commit succeeded.
         let stored = names(store).await;
         for (written, name) in [(before, "before"), (after, "after")] {
             assert_eq!(written.is_ok(), stored.contains(&name.to_owned()), "{name}");

@@ -211,8 +211,7 @@ impl Pool {
         self.heard(&watch, watch.call(Duration::MAX, call(connections)).await)
     }
 
-    /// Marks the pool as silent, so that it is replaced, if a caller got no free connection in time and no call was
-    /// answered.
+    /// Marks the pool as silent, so that it is replaced, if it had no free connection and answered no call.
     fn heard<T>(&self, watch: &CallGuard, result: Result<T, DbErr>) -> Result<T, DbErr> {
         let is_stuck =
             result.as_ref().err().is_some_and(is_exhausted) && watch.liveness.is_unanswered_for(WAIT);

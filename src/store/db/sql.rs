@@ -1,5 +1,4 @@
-//! The SQL that differs between SQLite and PostgreSQL. A query takes these fragments from the dialect of its
-//! connection.
+//! The SQL that differs between SQLite and PostgreSQL. A query takes it from its connection's dialect.
 
 mod postgres;
 mod sqlite;
@@ -22,8 +21,7 @@ pub(crate) struct Aliased {
     pub(crate) alias: &'static str,
 }
 
-/// A lateral join that adds to each row on the left the first rows of another table, such as a taxpayer's deliveries
-/// that are due first.
+/// A lateral join with the first rows of another table, such as a taxpayer's deliveries that are due first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FirstRows<'a> {
     pub(crate) rows: Aliased,

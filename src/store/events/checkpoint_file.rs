@@ -55,8 +55,7 @@ impl CheckpointReader {
         })
     }
 
-    /// Reads the next checkpoint; `None` at the end of the file. A last line without a line break is ignored: a crash
-    /// left it incomplete.
+    /// Reads the next checkpoint; `None` at the end of the file. Ignores a last line that a crash left incomplete.
     pub fn read(&mut self) -> Result<Option<Checkpoint>, CheckpointFileError> {
         let mut line = String::new();
         let read = self.file.read_line(&mut line).map_err(|source| unusable(&self.path, source))?;

@@ -123,8 +123,7 @@ impl From<&Invoice> for Model {
 /// The maximum size of a search text in bytes. The text is in an index, whose entries PostgreSQL limits to 2,704 bytes.
 const SEARCH_BYTES_MAX: usize = 2_000;
 
-/// Returns the text that a search looks in: identifiers of the invoice and its customer, one on each line, in lower
-/// case.
+/// Returns the text that a search looks in: identifiers of the invoice and its customer, in lower case.
 fn search_text(invoice: &Invoice) -> String {
     let customer = &invoice.customer;
     let lines = [

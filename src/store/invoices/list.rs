@@ -1,6 +1,5 @@
 //! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. A query first finds the ids
-//! of a page in an index and then reads only those rows. The index of a filter is the filtered column, `created_at` and
-//! `id`.
+//! of a page in an index (the filtered column, `created_at` and `id`) and then reads only those rows.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -87,8 +86,7 @@ pub async fn owned_by(
     Ok(InvoicePage { invoices, total, next })
 }
 
-/// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly. PostgreSQL has
-/// statistics.
+/// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct IndexHint {
     /// True if many rows match and all filters are ranges. The newest rows are then read until the page is full.

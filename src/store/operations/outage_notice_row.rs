@@ -1,5 +1,4 @@
-//! The table of sent outage notifications: for each taxpayer at most one for the start and one for the end of an
-//! outage.
+//! Sent outage notifications: at most one for the start and one for the end of an outage and taxpayer.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,5 +1,4 @@
-//! The table of the authority's outages. `open` is null once an outage has ended; its unique index allows only one open
-//! outage.
+//! The authority's outages. The unique index on `open` allows only one open outage; null means ended.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

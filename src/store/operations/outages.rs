@@ -62,8 +62,7 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns up to `limit` ids of taxpayers above `after`, in ascending order, who have enabled this notification and
-/// have not received it.
+/// Returns up to `limit` ids above `after` of taxpayers that have enabled this notification and not received it.
 pub async fn not_notified(
     store: &Store,
     event: OutageEvent,

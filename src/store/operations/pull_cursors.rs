@@ -1,5 +1,4 @@
-//! When the poller last read the authority's list of invoices in transit. Only the holder of the poller's lane writes
-//! the one row.
+//! The times at which the poller last read the authority's list of invoices in transit.
 
 use jiff::Timestamp;
 use sea_orm::IntoActiveModel;

@@ -1,5 +1,4 @@
-//! The table of reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed one of that
-//! day.
+//! Reconciliations, each of one day of one taxpayer. `is_latest` marks the latest completed one of that day.
 
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;

@@ -1,6 +1,5 @@
-//! Reconciliations and their findings. The holder of the reconciliation lane writes them. A completed reconciliation
-//! replaces the earlier ones of the same taxpayer and day. An earlier one is deleted if the timer started it and it
-//! repaired nothing.
+//! Reconciliations and their findings. A completed reconciliation replaces the earlier ones of the same taxpayer and
+//! day. An earlier one is deleted if the timer started it and it repaired nothing.
 
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
@@ -103,8 +102,7 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Loads the next reconciliation to process: the oldest of those with the fewest attempts. An interrupted one is
-/// retried after the time `rest`.
+/// Loads the next reconciliation: the oldest with the fewest attempts. Retries an interrupted one after `rest`.
 pub async fn next_open(
     store: &Store,
     now: Timestamp,
@@ -117,8 +115,7 @@ pub async fn next_open(
         .add(
             Condition::all()
                 .add(in_state(ReconciliationState::Interrupted))
-                // An interruption in the future was recorded before the clock was set back, and does not delay the
-                // retry.
+                // An interruption in the future was recorded before the clock was set back. It delays nothing.
                 .add(
                     Condition::any()
                         .add(Column::EndedAt.lte(rested))
@@ -192,8 +189,7 @@ pub async fn findings(store: &Store, one: &Reconciliation, page: Page) -> Result
     rows.into_iter().map(Finding::try_from).collect()
 }
 
-/// Counts the findings that operators still have to look at, by kind. Only the latest reconciliation of each day
-/// counts.
+/// Counts the findings that operators still have to look at, by kind, in each day's latest reconciliation.
 pub async fn listed_now(store: &Store) -> Result<Vec<(String, i64)>, StoreError> {
     let latest = Entity::find()
         .select_only()

@@ -65,8 +65,7 @@ fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
     }
 }
 
-/// Counts a crash for the first due deliveries. Those with an earlier crash were not in flight, because they are
-/// attempted only in isolation.
+/// Counts a crash for the first due deliveries, but not for isolated ones, which were not in flight.
 async fn count_due(
     tx: &Transaction,
     taxpayer: TaxpayerId,

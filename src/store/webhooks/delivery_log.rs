@@ -76,8 +76,7 @@ async fn spellings(store: &Store, taxpayer: TaxpayerId, text: String) -> Result<
     Ok([text, irn.key()].into_iter().chain(stored.map(|irn| irn.to_string())).collect())
 }
 
-/// Selects the sequences of events about these IRNs. Deliveries are found by them, because they have no index on the
-/// IRN.
+/// Selects the sequences of events about these IRNs: the deliveries have no index on the IRN.
 pub(crate) fn sequences_about(
     taxpayer: TaxpayerId,
     irns: impl IntoIterator<Item = String>,
@@ -90,8 +89,7 @@ pub(crate) fn sequences_about(
         .to_owned()
 }
 
-/// Loads one page of the dead letters of one taxpayer, or of all if `taxpayer` is `None`, newest first, and their
-/// number.
+/// Loads one page of the dead letters of one taxpayer, or of all if `None`, newest first, and their number.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,

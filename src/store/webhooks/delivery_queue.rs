@@ -1,5 +1,4 @@
-//! The queue of pending deliveries. Only chain heads are loaded, so that deliveries with the same order key are sent in
-//! order.
+//! The queue of pending deliveries. Only chain heads are loaded, which keeps the order of each IRN's events.
 
 use std::collections::HashMap;
 

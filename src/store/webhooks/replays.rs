@@ -1,5 +1,4 @@
-//! Replays. A replay queues past deliveries again, batch by batch. Each batch and the replay's new position are stored
-//! in one transaction.
+//! Replays queue past deliveries again, in batches. A batch and the new position are stored in one transaction.
 
 use std::collections::HashSet;
 
@@ -69,8 +68,7 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels the running replays with these ids. The caller must hold the endpoint's lane, as for `queue`, so that the
-/// two cannot deadlock.
+/// Cancels these running replays. The caller must hold the endpoint's lane, as for `queue`, against deadlocks.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,

@@ -33,8 +33,7 @@ impl NtlmConnections {
         };
         match sign_in(&client, post, login, freshness).await {
             Ok(attempt) => {
-                // After a response the connection is closed. Without one it may still be open and authenticated, so the
-                // client is not reused.
+                // After a response the connection is closed. Without one it may stay authenticated: drop the client.
                 if attempt.status.is_some() {
                     self.keep(client);
                 }

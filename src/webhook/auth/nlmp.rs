@@ -38,7 +38,7 @@ const TICKS_TO_1970: i128 = 116_444_736_000_000_000;
 
 type Digest16 = [u8; 16];
 
-/// What makes each sign-in different: a random nonce, and the current time for a server that does not send its own.
+/// Makes each sign-in different: a random nonce, and the current time for a server that does not send its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Freshness {
     pub nonce: [u8; 8],
@@ -88,8 +88,7 @@ impl<'m> Challenge<'m> {
         self.value(AV_TIMESTAMP)?.try_into().ok()
     }
 
-    /// Copies the target information of the challenge for our AUTHENTICATE. `has_mic` adds the flag for an integrity
-    /// code.
+    /// Copies the target information of the challenge. `has_mic` adds the flag for an integrity code.
     fn target_info(&self, has_mic: bool) -> Option<Vec<u8>> {
         let mut info = Vec::new();
         let others = self.attributes.iter().filter(|(id, _)| !has_mic || *id != AV_FLAGS);
@@ -137,8 +136,7 @@ pub(super) fn authenticate(
     Some(message)
 }
 
-/// Writes an AUTHENTICATE (section 2.2.1.3). `parts` are the LM response, the NT response, the domain and the user. The
-/// integrity code is zero.
+/// Writes an AUTHENTICATE (section 2.2.1.3). `parts`: LM response, NT response, domain and user.
 fn message(flags: u32, parts: [&[u8]; 4]) -> Option<Vec<u8>> {
     let mut head = SIGNATURE.to_vec();
     head.extend(3_u32.to_le_bytes());

@@ -31,8 +31,7 @@ pub struct Token {
     pub refresh: Option<SecretText>,
 }
 
-/// Requests an access token. Fails with `Changed` if `auth` has no token client: the settings changed during the
-/// attempt.
+/// Requests an access token. Fails with `Changed` if the settings no longer have a token client.
 pub async fn fetch(client: &GuardedClient, auth: &Auth) -> Result<Token, AuthFault> {
     let token_client = auth.token_client().ok_or(AuthFault::Changed)?;
     let (headers, body) = request(token_client, auth);

@@ -41,8 +41,7 @@ impl<'n> FormattedRequest<'n> {
         }
     }
 
-    /// Returns how many bytes of the response body to read: at least `keep`, and enough for `interpret` to find a
-    /// result.
+    /// Returns how many bytes of the response body to read: `keep`, or more if `interpret` needs them.
     pub fn body_bytes_to_keep(format: &Format, keep: usize) -> usize {
         if has_result_in_body(format) { Self::ANSWER_MAX.max(keep) } else { keep }
     }

@@ -103,8 +103,7 @@ impl GradeCheck {
     }
 }
 
-/// Computes the grade. `answers` holds the worst answer for each check; `None` if its message was not sent. `timeout`
-/// is the timeout of one attempt.
+/// Computes the grade. `answers` holds the worst answer for each check; `None` if its message was not sent.
 pub fn grade_answers(answers: &[(GradeCheck, Option<AttemptResult>)], timeout: Duration) -> GradeReport {
     let accepts_valid =
         answers.iter().any(|(check, answer)| *check == GradeCheck::Good && is_accepted(answer.as_ref()));

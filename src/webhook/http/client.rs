@@ -244,8 +244,7 @@ async fn read(mut response: Response, max: usize) -> Vec<u8> {
     body
 }
 
-/// Returns the first `keep` bytes of the body as text, without NUL, which databases refuse, and without half
-/// characters.
+/// Returns the first `keep` bytes of the body as text, without NUL and without half characters.
 fn head(body: &[u8], keep: usize) -> String {
     let mut text = String::from_utf8_lossy(&body[..body.len().min(keep)]).replace('\0', "\u{fffd}");
     text.truncate(text.floor_char_boundary(keep));

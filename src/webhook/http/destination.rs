@@ -85,8 +85,7 @@ impl AddressPolicy {
         !is_private_name(name) || self.allowed.iter().any(|network| network.is_at(port))
     }
 
-    /// Returns true if the host may be called over plain http: an allowed address, or a private name that may lead to
-    /// one.
+    /// True if the host may be called over plain http: an allowed address, or a private name that may lead to one.
     fn may_be_plain(&self, host: &Host<&str>, port: u16) -> bool {
         match host {
             Host::Ipv4(address) => self.allows((*address).into(), port),

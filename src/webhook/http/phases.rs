@@ -1,5 +1,4 @@
-//! Measures the phases of an attempt. The client, its resolver and its connector share one clock. The end of the
-//! attempt ends its last phase.
+//! Measures the phases of an attempt. The client, its resolver and its connector share one clock.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,8 +42,7 @@ impl PhaseClock {
         })))
     }
 
-    /// Records that a new connection is being made. Drops the times of a reused connection that turned out to be
-    /// closed.
+    /// Records that a new connection is being made. Drops the times of a reused one that was closed.
     pub(crate) fn connect_started(&self) {
         self.set(|moments, now| {
             *moments =

@@ -1,5 +1,4 @@
-//! The facts about a request that reqwest does not pass to its connector and resolver. A task-local variable carries
-//! them.
+//! A task-local variable carries what reqwest does not pass to its connector and resolver.
 
 use std::net::IpAddr;
 use std::task::{Context, Poll};

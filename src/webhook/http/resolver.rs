@@ -1,5 +1,4 @@
-//! Resolves host names to permitted addresses only, at each connection, because a name may get another address after an
-//! earlier check (DNS rebinding).
+//! Resolves host names to permitted addresses, at each connection, against DNS rebinding.
 
 use std::fmt::Debug;
 use std::io;

@@ -1,5 +1,4 @@
-//! Signing keys (Standard Webhooks 1.0.0): a shared secret (`whsec_…`), or an Ed25519 key pair (private `whsk_…`,
-//! public `whpk_…`).
+//! Signing keys (Standard Webhooks 1.0.0): a secret (`whsec_…`), or an Ed25519 key pair (`whsk_…`, `whpk_…`).
 
 use std::fmt;
 use std::sync::Arc;

@@ -93,8 +93,7 @@ async fn confirm(
     Ok(ApiResponse::ok("Invoice confirmed successfully", confirmation))
 }
 
-/// GET /v1/app/invoices/{irn}/download (also POST): returns the signed invoice's document from the authority,
-/// decrypted.
+/// GET /v1/app/invoices/{irn}/download (also POST): returns the signed document from the authority, decrypted.
 async fn download(
     state: web::Data<ApiState>,
     caller: Caller,

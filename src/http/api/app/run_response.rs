@@ -138,8 +138,7 @@ fn cancelled() -> ApiError {
     ApiError::new(ErrorCode::InvalidTransition, "The run was cancelled")
 }
 
-/// Returns the error for a refused run, with the reason as a sentence. Faults name the fields as the caller's document
-/// does.
+/// Returns the error for a refused run: the reason, and faults with the field names of the caller's document.
 fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));

@@ -1,4 +1,4 @@
-//! What operators can read about the service: the tree of actors, the breakers, the outages and the audit log.
+//! Records for operators: the tree of actors, the breakers, the outages and the audit log.
 
 use std::future::{Ready, ready};
 
@@ -55,8 +55,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     ]
 }
 
-/// GET /ops/breakers: lists the circuit breaker and the concurrency limit of each operation of the authority, as the
-/// process that answers has them.
+/// GET /ops/breakers: lists this process's breaker and concurrency limit of each operation of the authority.
 fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());

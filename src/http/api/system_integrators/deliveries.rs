@@ -50,8 +50,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists deliveries with their attempts, newest event
-/// first.
+/// GET /v1/system-integrators/taxpayers/{id}/webhook/deliveries: lists deliveries, newest event first.
 async fn list_deliveries(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

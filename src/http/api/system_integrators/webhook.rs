@@ -171,8 +171,7 @@ async fn test_webhook(
     Ok(ApiResponse::ok(message, answer.body))
 }
 
-/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook and, on request, replays missed
-/// events.
+/// POST /v1/system-integrators/taxpayers/{id}/webhook/enable: enables the webhook and may replay missed events.
 async fn enable_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,

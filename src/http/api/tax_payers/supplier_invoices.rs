@@ -64,8 +64,7 @@ async fn list_supplier_invoices(
 
 const KEPT: &str = "the authority could not be asked: this is the document as it was at receipt";
 
-/// POST /v1/tax-payers/invoices/get-supplier-invoice: Get Supplier Invoice. If the authority fails, returns the stored
-/// copy with a warning.
+/// POST /v1/tax-payers/invoices/get-supplier-invoice: returns the stored copy if the authority fails.
 async fn get_supplier_invoice(
     state: web::Data<ApiState>,
     TaxpayerCaller(id): TaxpayerCaller,

@@ -77,8 +77,7 @@ pub(super) async fn create_full_invoice(
     let form = match full_invoice::read(&body, account, &catalog) {
         Ok(form) => form,
         Err(faults) => {
-            // The body has faults. Reading it again with the taxpayer's service id also finds an IRN with a wrong
-            // service id.
+            // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong one.
             let taxpayer = check_preconditions(&state, id).await?;
             let account = Account { service_id: Some(&taxpayer.service_id), ..account };
             let all = full_invoice::read(&body, account, &catalog).err();
