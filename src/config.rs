@@ -233,8 +233,7 @@ pub struct MetricsSettings {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointsSettings {
-    /// The file that checkpoints are appended to; `None` disables checkpoints. In development
-    /// [`Settings::with_local_secrets`] sets it.
+    /// Checkpoints are appended to this file, if any. In development [`Settings::with_local_secrets`] sets it.
     #[serde(deserialize_with = "form::optional", serialize_with = "form::path_or_nothing")]
     pub file: Option<PathBuf>,
     /// The interval between checkpoints in seconds. 0 means that checkpoints are made on demand only.

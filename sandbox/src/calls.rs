@@ -1,5 +1,4 @@
-//! The log of the received calls, oldest first. A call is listed as `pending` until its `Recording` is dropped; the
-//! drop writes how the call ended.
+//! The log of the received calls, oldest first. A call is `pending` until its `Recording` is dropped.
 
 use std::{
     collections::VecDeque,

@@ -1,5 +1,4 @@
-//! The simulator's state, shared by its workers and by tests in the same process. Its public methods do what the
-//! control interface does over HTTP.
+//! The simulator's state. Its public methods do what the control interface does over HTTP.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,

@@ -260,16 +260,14 @@ impl Dispatcher {
                 // A notification and a timeout are treated alike: the next loop claims.
                 let _ = timeout(POLL, self.config.wake.notified()).await;
             } else {
-                // Each claim's commit delays other writers. After a pause, a claim is likely to take several lanes at
-                // once.
+                // Each commit of a claim delays other writers, so the next claim should take several lanes.
                 sleep(begun.elapsed().min(REST_MAX)).await;
             }
         }
     }
 }
 
-/// Returns how many lanes one taxpayer may have active: seven eighths of all slots. So other taxpayers are served even
-/// if all lanes of this taxpayer hang.
+/// Returns how many lanes one taxpayer may have active. Others are served even if all these lanes hang.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }

@@ -106,8 +106,7 @@ mod tests {
         let writer = lines.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-        // With a single subscriber, the first thread to run a log statement, maybe of another test, would switch it on
-        // or off for all threads. A second subscriber prevents this.
+        // A second subscriber: with only one, another test's thread could disable this log statement for all threads.
         let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
         tracing::subscriber::with_default(subscriber, incident);
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();

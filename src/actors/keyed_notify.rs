@@ -1,5 +1,4 @@
-//! Notifies the listeners of a key in this process, for example of the end of a run. A lost notification only delays
-//! the listener, because listeners also poll the database.
+//! Notifies the listeners of a key in this process. Listeners also poll, so a lost notification only delays them.
 
 use std::hash::Hash;
 use std::sync::Arc;

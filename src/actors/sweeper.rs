@@ -1,5 +1,4 @@
-//! Deletes expired idempotency keys and their stored answers in small batches. Several replicas may do this at the same
-//! time: each skips the rows that another has locked.
+//! Deletes expired idempotency keys in small batches. Replicas may do this at once: each skips locked rows.
 
 use std::time::Duration;
 

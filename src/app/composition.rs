@@ -1,5 +1,4 @@
-//! Builds the store, the client of the authority and the actors from the settings. `App` owns every part, because
-//! dropping a part would stop it. `close` stops the parts in order.
+//! Builds the store, the authority's client and the actors. `App` owns every part; dropping one would stop it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

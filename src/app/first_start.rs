@@ -1,5 +1,4 @@
-//! Demo accounts. In development, the first start with a new database creates an integrator and a taxpayer, prints
-//! their API keys once, and prints a command that creates an invoice.
+//! Demo accounts. In development, the first start with a new database creates them and prints their API keys once.
 
 use std::net::SocketAddr;
 

@@ -1,5 +1,4 @@
-//! Commands that list, rotate and revoke the API keys of integrators and operators. A running service reads the key
-//! from the database at each request, so changes apply at once.
+//! Commands that list, rotate and revoke API keys. A running service reads keys from the database at each request.
 
 use rand::RngExt;
 use secrecy::ExposeSecret;

@@ -1,5 +1,4 @@
-//! A lock file that proves that no other process serves the same SQLite file. All leases in this database then belong
-//! to dead processes, so they are ended at once.
+//! A lock file: no other process serves the same SQLite file, so all leases in it can be ended at once.
 
 use std::fs::File;
 

@@ -52,8 +52,7 @@ fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-/// Raises the limit of open files, because each connection needs one and the initial limit is often about a thousand.
-/// If this fails, the service runs with the limit it has.
+/// Raises the limit of open files: each connection is one, and the initial limit is often about a thousand.
 fn raise_open_files() {
     if let Err(error) = rlimit::increase_nofile_limit(OPEN_FILES) {
         tracing::warn!(%error, "failed to raise the limit of open files");

@@ -1,5 +1,4 @@
-//! The client of the authority. Every call takes the same path: admission, HTTP exchange, classification, counters, log
-//! line. The client follows no redirects and uses no proxy.
+//! The client of the authority. Every call goes through admission, HTTP, classification, counters and log line.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Merges the settings: the settings file overrides the defaults, and the environment overrides both. Each value is
-//! checked before it overrides another.
+//! Merges the settings. The settings file overrides the defaults, and the environment overrides both.
 
 use std::path::Path;
 

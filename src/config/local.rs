@@ -1,5 +1,4 @@
-//! Secrets that a development machine creates for itself, once, in files of `data_dir` that only their owner can read.
-//! All later starts use the same secrets.
+//! Secrets that a development machine creates for itself, once, in files of `data_dir` for all later starts.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write as _};
@@ -100,8 +99,7 @@ fn fill(
     Ok(())
 }
 
-/// Returns the content of the file, which is created if needed, completely or not at all. If two processes create it at
-/// the same time, both use the first version.
+/// Returns the content of the file, or creates it completely. Two processes at the same time use the first version.
 fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

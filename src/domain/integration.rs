@@ -263,8 +263,7 @@ impl<S> TokenClient<S> {
 }
 
 impl Auth<Option<SecretText>> {
-    /// Fills in missing secrets from stored settings with the same type and token origin. Fails with the names of the
-    /// secrets that are still missing.
+    /// Fills in missing secrets from stored settings of the same type and token origin, or names those still missing.
     pub fn completed(self, stored: Option<&Auth>) -> Result<Auth, Vec<&'static str>> {
         let is_same =
             |stored: &&Auth| stored.kind() == self.kind() && stored.token_origin() == self.token_origin();

@@ -1,5 +1,4 @@
-//! An invoice and the draft that it is created from. A draft has passed every rule of its form. `extras` holds fields
-//! that are stored but never returned to callers.
+//! An invoice and its draft. A draft has passed every rule of its form. `extras` is stored but never returned.
 
 pub mod batch;
 pub mod invoice_ref;
@@ -177,8 +176,7 @@ impl Invoice {
         Ok((invoice, posting))
     }
 
-    /// Records that the pipeline reached a stage. If a later stage was recorded before, the status keeps it: a report
-    /// can come before the submission.
+    /// Records that the pipeline reached a stage. The status keeps a later stage that was recorded before.
     pub fn reached(self, stage: Stage, now: Timestamp) -> Result<Self, Refusal> {
         let mut invoice = self.moved(Transition::Reach(stage), now)?;
         let status = AuthorityStatus::from(invoice.status.stage().unwrap_or(stage));

@@ -53,8 +53,7 @@ enum OperationHealth {
 }
 
 impl OperationCalls {
-    /// Drops the times of calls that are in the future, because they were recorded before the clock was set back. A
-    /// `held_since` in the future becomes `now`.
+    /// Drops call times in the future: they are from before the clock was set back. `held_since` becomes `now`.
     fn without_future(self, now: Timestamp) -> Self {
         Self {
             held_since: self.held_since.map(|at| at.min(now)),
@@ -184,8 +183,7 @@ impl Observation<'_> {
         }
     }
 
-    /// True if the authority must be probed: affected operations have not recovered, and none had a recent call that
-    /// could show whether it works again.
+    /// True if the authority must be probed: affected operations have not recovered and had no recent call.
     pub fn needs_asking(&self, last: Option<&Outage>) -> bool {
         let open = last.filter(|outage| outage.is_open()).cloned();
         open.is_some_and(|outage| {
@@ -242,8 +240,8 @@ impl Observation<'_> {
     fn over(&self, mut outage: Outage) -> Outage {
         let answered: Option<Vec<_>> = outage.affected.iter().map(|one| one.answered_at).collect();
         let failed = outage.affected.iter().map(|one| one.failed_at).max();
-        // A failure in the future was recorded before the clock was set back. `abs` makes one in the far future count
-        // as old, so that it does not keep the outage open.
+        // A failure in the future is from before the clock was set back. `abs` makes one in the far future count as
+        // old.
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
@@ -302,7 +300,7 @@ impl Outage {
     }
 
     /// Records that a batch of taxpayers was notified. After the last batch, starts over if a taxpayer was missed and
-    /// `NOTIFY_FOR` has not passed; otherwise goes on with the notifications of the end.
+    /// it is not too late (`NOTIFY_FOR`); otherwise goes on with the notifications of the end.
     #[must_use]
     pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
         let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {

@@ -1,5 +1,4 @@
-//! Payments of an invoice. Each call that reports a payment adds one posting to the payment ledger, which only grows.
-//! The total that was paid never exceeds the payable.
+//! Payments of an invoice. Each report of a payment adds one posting. The total never exceeds the payable.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -71,8 +71,7 @@ impl Operation {
         }
     }
 
-    /// True if the operation can be requested again after it succeeded. A payment update can: a payment that was
-    /// reported as paid can later be rejected.
+    /// True if the operation can be requested again after it succeeded: a paid payment may later be rejected.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }

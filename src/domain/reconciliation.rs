@@ -295,7 +295,7 @@ impl LocalRecord {
     }
 
     /// Returns the repair that records a transmission reported by the authority. Returns `None` without an invoice or
-    /// run to record it in: every reconciliation would repeat the repair.
+    /// run to record it in, because every reconciliation would repeat the repair.
     fn record(&self, is_delivered: bool) -> Option<Repair> {
         let has_stopped = self.transmission.as_ref().is_some_and(|run| !run.state.is_open());
         let has_sender = self.submission.is_some() || self.transmission.is_some();

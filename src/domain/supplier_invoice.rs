@@ -1,5 +1,4 @@
-//! An invoice that a supplier sent to one of our taxpayers. It is stored by IRN in the taxpayer's inbox. Only the IRN,
-//! the supplier and the buyer are read from the document.
+//! An invoice that a supplier sent to one of our taxpayers. Of the document only IRN, supplier and buyer are read.
 
 use jiff::Timestamp;
 use serde_json::Value;

@@ -99,8 +99,7 @@ pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Resul
     Ok(Some(()))
 }
 
-/// Revokes all keys of an integrator or an operator; with `includes_taxpayers` also those of the integrator's
-/// taxpayers. Returns `None` if the account does not exist.
+/// Revokes all keys of an account; with `includes_taxpayers` also its taxpayers' keys. `None` if there is no account.
 pub async fn revoke_keys(
     store: &Store,
     change: KeyChange,

@@ -1,5 +1,4 @@
-//! Creates an invoice from an invented supplier to any customer's tax number. The invoice is already signed and
-//! transmitted, and the registered access points are notified.
+//! Creates a signed and transmitted invoice from an invented supplier, and notifies the access points.
 
 use actix_web::{HttpResponse, web::Data};
 use jiff::civil::Date;

@@ -171,8 +171,7 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one; `FAILURES_MAX` failures in succession end the poll. The next poll retries failed
-    /// lines.
+    /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
         for line in lines.into_iter().take(POLL_LINES_MAX) {

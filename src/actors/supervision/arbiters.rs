@@ -1,5 +1,4 @@
-//! The threads on which the actors run: one arbiter per core for commands, and one for background work. A key always
-//! maps to the same arbiter. The background arbiter still runs when an actor blocks its thread.
+//! The threads of the actors: one arbiter per core for commands, and one for background work.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};

@@ -126,8 +126,7 @@ impl<C, R> WorkQueue<C, R> {
         unanswered
     }
 
-    /// Handles a panic: each command in flight becomes a suspect, is quarantined, or is answered as interrupted. Calls
-    /// `quarantined` before the sender of a quarantined command gets the outcome.
+    /// Handles a panic: each command in flight becomes a suspect, is quarantined, or is answered as interrupted.
     pub fn recover(&mut self, mut quarantined: impl FnMut(CommandId, &C)) -> Recovery {
         let mut recovery = Recovery::default();
         let Some(batch) = self.in_flight.take() else { return recovery };

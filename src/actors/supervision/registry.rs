@@ -223,8 +223,7 @@ where
         Err(SendError::Stopped)
     }
 
-    /// Posts the envelope to the actor of the key, which is started if needed. If the actor has escalated, the command
-    /// goes back to the sender as *not started*.
+    /// Posts the envelope to the actor of the key. An actor that has escalated returns the command as *not started*.
     fn post(&self, key: &K, envelope: Envelope<C, R>) {
         let moment = self.tree.moment(Instant::now());
         if let Some(handle) = self.handles.get(key)

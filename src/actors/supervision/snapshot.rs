@@ -1,5 +1,4 @@
-//! A snapshot of the tree for operators (`GET /ops/supervision`). Each group shows how many actors are in each state,
-//! and its worst actors, at most `nodes_max`.
+//! A snapshot of the tree for operators: how many actors are in each state, and the worst of each group.
 
 use std::collections::BTreeMap;
 

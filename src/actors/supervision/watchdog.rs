@@ -1,5 +1,4 @@
-//! Reports actors that spend too long on one batch: `Busy` after the first limit, `Stuck` after the second. It cannot
-//! stop them, because a thread that does not yield cannot be killed.
+//! Reports actors that spend too long on one batch: `Busy`, then `Stuck`. It cannot stop a thread that hangs.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

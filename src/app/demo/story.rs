@@ -1,5 +1,4 @@
-//! The steps of the demo. Each step sends requests and checks the responses. The last steps check the state of the
-//! authority and the received notifications.
+//! The steps of the demo. Each sends requests and checks the responses.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -116,8 +115,7 @@ impl Story {
         Ok(())
     }
 
-    /// Confirms the receipt once more as the supplier. The buyer has already acknowledged the invoice, so the authority
-    /// refuses; the service must still answer 200.
+    /// Confirms the receipt again. The authority refuses the repetition, but the service must still answer 200.
     async fn confirm_receipt(&self, irn: &str) -> Result<(), StartError> {
         let receipt = format!("/v1/app/invoices/transmit/{irn}/confirm-receipt");
         self.taxpayer(Route::new(Method::PATCH, &receipt), None, 200).await?;

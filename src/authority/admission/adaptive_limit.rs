@@ -117,8 +117,7 @@ impl AdaptiveLimit {
         Duration::try_from(self.not_before(now)?.duration_since(now)).ok()
     }
 
-    /// Returns the end of the pause that the authority asked for. An end further away than the longest pause is
-    /// ignored: the clock was set back since it was stored.
+    /// Returns the end of the pause that the authority asked for, unless the clock was set back since it was stored.
     pub(crate) fn not_before(&self, now: Timestamp) -> Option<Timestamp> {
         let latest = now.checked_add(PAUSE_MAX).unwrap_or(Timestamp::MAX);
         self.not_before.filter(|moment| now < *moment && *moment <= latest)
@@ -238,7 +237,7 @@ impl AdaptiveLimit {
 }
 
 /// Returns how many concurrent calls one account may make: about seven eighths of `capacity`, so that other accounts
-/// can call while its calls hang. Below `UNLOADED_CALLS` it may make all.
+/// can call even if these calls hang. A `capacity` below `UNLOADED_CALLS` is not divided.
 fn share(capacity: u32) -> u32 {
     if capacity < UNLOADED_CALLS { capacity } else { capacity - (capacity / 8).max(1) }
 }

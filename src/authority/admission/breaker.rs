@@ -161,8 +161,7 @@ impl Breaker {
         self.window.total(now).answered == 0 && self.fail(origin, now)
     }
 
-    /// Returns true if the caller should make a liveness check now: many calls failed, perhaps because of a few
-    /// accounts or documents. Returns true at most once every 5 s.
+    /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few accounts or documents.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
             || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())

@@ -100,8 +100,7 @@ impl OpenBreaker {
         }
     }
 
-    /// Records the end of a call. Schedules the next regular probe after a regular probe. After a failure, the account
-    /// may no longer make early probes.
+    /// Records the end of a call. A regular probe schedules the next one. A failure bars its account from early probes.
     pub(crate) fn probed(
         &mut self,
         account: CallerAccount,

@@ -1,5 +1,5 @@
-//! The queue for slots of one operation. The account with the fewest slots is served first; of several, the one that
-//! was served longest ago.
+//! The queue for slots of one operation. The account with the fewest slots is served first; of several such accounts,
+//! the one that was served longest ago.
 //!
 //! The queue is bounded, per account and in total, because each waiting call holds a document in memory and may time
 //! out. If the queue is full, a call of an account with few waiters displaces the newest waiter of the account with the

@@ -1,5 +1,4 @@
-//! A request to the authority before it is sent. Text from outside is encoded as one path segment or query value, so it
-//! cannot change the rest of the URL.
+//! A request to the authority. Text from outside is encoded, so it cannot change other parts of the URL.
 
 use reqwest::Method;
 use serde_json::Value;

@@ -21,7 +21,7 @@ const ASKED_MAX: Duration = Duration::from_hours(24);
 /// default retry schedule, so a wait for a retry does not end a streak.
 const FORGET_AFTER: SignedDuration = SignedDuration::from_hours(48);
 
-/// An endpoint without a success is parked after failures for `open_after`, and disabled after failures for
+/// An endpoint without a success is parked after failing for `open_after`, and disabled after failing for
 /// `disable_after`. The wait before a probe is at most `probe_interval_max`, unless the endpoint requests more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CircuitPolicy {
@@ -63,8 +63,7 @@ pub enum CircuitState {
     Parked(Timestamp),
 }
 
-/// One failed attempt. `asked` is the wait that the endpoint requested. `jitter` is a random number that shortens the
-/// wait before the next probe by up to half.
+/// One failed attempt. `asked` is the wait that the endpoint requested; `jitter` shortens the next wait by up to half.
 #[derive(Debug, Clone, Copy)]
 pub struct EndpointFailure {
     pub at: Timestamp,

@@ -127,8 +127,7 @@ impl Event {
         hex::encode(Sha256::digest(text))
     }
 
-    /// Returns the JSON text that webhooks send for the event. It contains the event's hash, so that a receiver that
-    /// stores the hashes can detect a rewritten log.
+    /// Returns the JSON text for webhooks. With the event's hash, a receiver can detect a rewritten log.
     pub fn notification(&self) -> String {
         // The event of a test notification is not in a log and has no hash.
         let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };

@@ -1,5 +1,4 @@
-//! A replay delivers events of the log once more, in batches. It continues after a crash, because its position in the
-//! log is stored after each batch.
+//! A replay delivers events of the log again, in batches. Its stored position lets it continue after a crash.
 
 use jiff::Timestamp;
 use serde::Serialize;

@@ -1,5 +1,4 @@
-//! A batch is a list of invoices that a caller sends in one request. Each invoice is validated on its own. All valid
-//! invoices and the results of all items are written in one transaction.
+//! A batch is a list of invoices in one request. Each is validated on its own; the valid ones share a transaction.
 
 use std::collections::BTreeMap;
 

@@ -141,8 +141,7 @@ mod tests {
         ("reach reported", Transition::Reach(Stage::Reported)),
     ];
 
-    /// The snapshot shows the result of each transition from each state: the next state, `=` for the same state, or
-    /// `x:` and the reason of the refusal.
+    /// The snapshot shows the next state of each transition, `=` for the same state, or `x:` and the refusal.
     #[test]
     fn every_state_times_every_move() {
         let mut table = String::new();

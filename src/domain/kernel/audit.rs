@@ -1,5 +1,4 @@
-//! The audit: security changes and operator actions, each with its actor. An entry is written in the same transaction
-//! as the change, and never modified.
+//! Security changes and operator actions. An entry is written in the change's transaction and never modified.
 
 use jiff::Timestamp;
 

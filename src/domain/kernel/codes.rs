@@ -1,5 +1,4 @@
-//! Enumerations of the contract. Values are parsed in any case. There are three types of payment status, because
-//! different calls accept different values (spec.md, "States and transitions").
+//! Enumerations of the contract, parsed in any case. Calls differ in the payment statuses that they accept.
 
 /// Declares an enum whose values are words, with `ALL`, `as_str`, `allowed` and a `parse` that ignores case.
 macro_rules! words {

@@ -1,5 +1,4 @@
-//! Faults of request fields. A form reports all faults of a request at once. Each fault has the path of a field, the
-//! stable id of a rule, and a message.
+//! Faults of request fields: path of the field, stable id of a rule, and message. A form reports all faults at once.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,12 +1,11 @@
-//! The rules that a field can break. Each rule has a stable id, a sentence that tells the caller what to change, and
-//! the value that the field should have.
+//! The rules that a field can break, each with a stable id, a sentence for the caller, and the expected value.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::domain::money::Amount;
 
-/// A rule that a field can break. `Display` writes the words after the field's name in a message, such as `is required`.
+/// A rule that a field can break. `Display` writes the words after the field's name, such as `is required`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldRule {
     Required,

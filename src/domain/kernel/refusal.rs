@@ -1,5 +1,4 @@
-//! The reasons for refusing a command or a query. Each message is written for the caller. docs/contract.md, "Errors",
-//! has the status and the error code of each.
+//! The reasons for refusing a command or a query, worded for the caller (docs/contract.md, "Errors").
 
 use crate::domain::kernel::codes::WorkflowStatus;
 use crate::domain::kernel::fault::{Fault, Faults};

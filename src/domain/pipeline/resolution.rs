@@ -4,8 +4,7 @@ use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};
 
 words! {
-    /// How an outcome became known: from the answer to the call, from a later query, or by comparing the authority's
-    /// copy of the document with the document that was sent.
+    /// The source of an outcome: the answer to the call, a later query, or the authority's copy of the document.
     ResolvedBy { Answer = "answer", Confirm = "confirm", Search = "search", Download = "download" }
 }
 

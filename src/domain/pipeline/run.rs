@@ -1,5 +1,4 @@
-//! A run takes one document through the steps of an operation. It records the completed steps, the intent to call the
-//! next step, and the outcome, so another process can continue it.
+//! A run takes one document through the steps of an operation. Its record lets another process continue it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -184,8 +183,7 @@ impl Run {
         Self { created_at: self.created_at, ..fresh }
     }
 
-    /// True if a waiting caller gets a response now: the run has ended, is paused, or is waiting (but not a
-    /// submission).
+    /// True if a waiting caller gets a response now: the run is over or paused, or waits and is no submission.
     pub fn is_settled(&self) -> bool {
         match self.operation {
             Operation::Submit => !self.state.is_open(),

@@ -1,5 +1,4 @@
-//! The transmission state of an invoice according to our records. News from the authority is compared with this state,
-//! so that each change is recorded only once.
+//! The transmission state of an invoice in our records, so that each change is recorded only once.
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::lifecycle::Stage;

@@ -1,5 +1,4 @@
-//! A snapshot of the authority's reference lists, which the forms use to check codes. A check never calls the
-//! authority. A list that was never fetched is empty and accepts every value.
+//! A snapshot of the authority's reference lists. A list that was never fetched is empty and accepts every value.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};

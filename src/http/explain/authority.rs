@@ -1,5 +1,4 @@
-//! Explains why the authority refused a document. A sentence with a known meaning is explained by field, rule and
-//! expected value. Any other sentence is repeated unchanged.
+//! Explains why the authority refused a document. A sentence without a known meaning is repeated unchanged.
 
 use serde_json::Value;
 

@@ -1,5 +1,4 @@
-//! Finds the account of the `x-api-key`, or refuses the request. The key is looked up at every request, so that a
-//! rotated key is refused at once.
+//! Finds the account of the `x-api-key` at every request, so that a rotated key is refused at once.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;

@@ -1,5 +1,4 @@
-//! Reads the body of a request as JSON, within limits of size and time. Memory is reserved before it is used, first for
-//! the text and then for the parsed values.
+//! Reads the body of a request as JSON, within limits of size, time and memory.
 
 use std::future::{Ready, ready};
 use std::ops::Deref;

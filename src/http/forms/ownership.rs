@@ -1,5 +1,4 @@
-//! Checks that the business id, the IRN and the tax number in a body are those of the acting taxpayer. Without
-//! `taxpayer`, nothing is checked.
+//! Checks that business id, IRN and tax number are those of the acting taxpayer. Without `taxpayer`, checks nothing.
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::field_rule::FieldRule;

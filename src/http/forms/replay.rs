@@ -1,5 +1,4 @@
-//! Reads which part of a webhook's event log to replay. Both fields are required: with defaults, a forgotten field
-//! could cause many events to be sent.
+//! Reads which part of an event log to replay. A forgotten field must not cause many events to be sent.
 
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{AfterEnable, ReplayScope};

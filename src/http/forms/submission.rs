@@ -1,5 +1,4 @@
-//! Submit (spec.md). Makes all of the authority's checks at once, so that the caller sees all faults. Derives omitted
-//! fields that the authority requires.
+//! Submit (spec.md). Makes all of the authority's checks at once, and derives omitted fields that it requires.
 
 use serde_json::{Map, Value, json};
 

@@ -46,8 +46,7 @@ pub(crate) fn read(
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
     let mut document = sent(body, &unknown);
     if let Value::Object(fields) = &mut document {
-        // The authority accepts a missing customer only for B2C, so a body without customer and category is sent as
-        // B2C.
+        // The authority accepts a missing customer only for B2C, so B2C is assumed if the category is missing too.
         let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
         rename(fields, read.value.category.or(consumer), read.value.status);
         for party in [SUPPLIER, CUSTOMER] {

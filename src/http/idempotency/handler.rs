@@ -1,5 +1,4 @@
-//! Sends one command together with the claim on the idempotency key. The response is rendered within the command's
-//! transaction, so that both are stored together.
+//! Sends one command with the claim on the idempotency key. Its response is stored in the command's transaction.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};

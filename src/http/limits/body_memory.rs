@@ -1,5 +1,5 @@
 //! Limits the memory of request bodies, for the process and for each account. Texts and parsed values have separate
-//! budgets: texts that took all the memory would wait forever for memory for their values.
+//! budgets: in a common one, texts could take all the memory and then wait forever for that of their values.
 
 use std::sync::Arc;
 use std::time::Duration;

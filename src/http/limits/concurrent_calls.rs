@@ -1,5 +1,4 @@
-//! Limits the concurrent calls of each account. Calls that wait for the authority or for a webhook receiver have a
-//! separate limit, so they never block short calls.
+//! Limits the concurrent calls of each account. Slow calls have a separate limit, so they never block short ones.
 
 use tokio::sync::OwnedSemaphorePermit;
 

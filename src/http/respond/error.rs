@@ -1,5 +1,4 @@
-//! The failure of a request: the error code, the message for the caller and the cause for the log. The middleware
-//! renders it in the format that the caller prefers.
+//! The failure of a request: error code, message for the caller, cause for the log. The middleware renders it.
 
 use std::fmt;
 use std::time::Duration;

@@ -38,8 +38,7 @@ impl LineTotals {
     }
 }
 
-/// Returns true if the amount of a line is quantity times price. False for a line with a discount or a fee, because the
-/// order in which these were applied is unknown.
+/// True if a line is quantity times price; false with a discount or fee, because their order is unknown.
 fn is_product(line: &Value) -> Option<bool> {
     let reductions = ["/discount_rate", "/discount_amount", "/fee_rate", "/fee_amount"];
     if reductions.iter().any(|name| line.pointer(name).is_some_and(|value| !value.is_null())) {

@@ -1,5 +1,4 @@
-//! Integrators and operators with their API keys: the id of each key, its scope, when it expires and when it was last
-//! used. The text of a key is shown only once.
+//! Integrators and operators with their API keys: id, scope, expiry and last use. A key's text is shown only once.
 
 use jiff::Timestamp;
 use serde::Serialize;

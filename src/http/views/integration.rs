@@ -1,5 +1,4 @@
-//! The integration record of a taxpayer (spec.md, "Webhook / integration record"): ERP system, authentication type and
-//! data format without their settings.
+//! The integration record of a taxpayer (spec.md): ERP system, authentication type and data format.
 
 use serde::Serialize;
 use utoipa::ToSchema;

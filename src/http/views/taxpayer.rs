@@ -1,5 +1,4 @@
-//! A taxpayer. The response of Create Taxpayer names the tax number `tin_no`, all other responses `tin`; the format of
-//! timestamps differs too (spec.md, "Taxpayer object").
+//! A taxpayer. Create Taxpayer names the tax number `tin_no` and formats timestamps differently (spec.md).
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,4 @@
-//! API keys, stored as the SHA-256 of their text. Each request reads its key from the database, so every replica
-//! refuses a replaced, revoked or expired key at once.
+//! API keys as SHA-256. Each request reads its key, so every replica refuses a revoked or expired key at once.
 
 use std::collections::HashMap;
 use std::time::Duration;

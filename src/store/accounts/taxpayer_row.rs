@@ -1,5 +1,4 @@
-//! The table of taxpayers. `…_key` holds a text in lower case and `tin_normal` the normal form of the tax number, so
-//! that unique indexes also find other spellings.
+//! Taxpayers. `…_key` and `tin_normal` are normal forms, so that unique indexes also find other spellings.
 
 use sea_orm::entity::prelude::*;
 

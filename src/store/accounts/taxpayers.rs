@@ -98,8 +98,7 @@ pub async fn with_tin(store: &Store, tin: &str) -> Result<Option<Taxpayer>, Stor
     Entity::find().filter(same).one(store.reader()).await?.map(Taxpayer::try_from).transpose()
 }
 
-/// Loads one page of an integrator's taxpayers, newest first, and their number. `search` is a text in name, tax number
-/// or email.
+/// Loads a page of an integrator's taxpayers with `search` in a field, newest first, and the number of all matches.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,
@@ -209,7 +208,7 @@ pub struct TaxpayerFilter {
     pub tin: Option<String>,
 }
 
-/// Loads one page of the taxpayers of all integrators that match the filter, newest first, and their number.
+/// Loads one page of the matching taxpayers of all integrators, newest first, and the number of all matches.
 pub async fn page(
     store: &Store,
     filter: TaxpayerFilter,

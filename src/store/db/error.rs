@@ -41,8 +41,7 @@ impl StoreError {
 
 /// The SQLSTATE codes of a lock that was not granted in time and of a deadlock.
 const LOCK_CONFLICTS: [&str; 2] = ["55P03", "40P01"];
-/// The SQLSTATE classes of errors after which PostgreSQL has rolled back: integrity violation, invalid transaction
-/// state and transaction rollback.
+/// The SQLSTATE classes of errors after which PostgreSQL has rolled back the transaction.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
 /// SQLite's code for a locked database. An extended result code holds this basic code in its lowest byte.
 const SQLITE_BUSY: u32 = 5;

@@ -1,5 +1,4 @@
-//! Portal ids. They are reserved in blocks, so that a writer knows the ids of new rows before its transaction begins. A
-//! restart loses the unused ids of a block.
+//! Portal ids, reserved in blocks, so that a writer knows the ids of new rows before its transaction begins.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! Looks up rows of several taxpayers by several columns in one statement. The parameters are JSON lists, so the SQL
-//! text is the same for any number of values.
+//! Looks up rows of several taxpayers in one statement. Its JSON parameters keep the SQL text always the same.
 
 use sea_orm::{ConnectionTrait, FromQueryResult, Statement};
 use serde::Serialize;

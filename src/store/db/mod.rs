@@ -1,5 +1,4 @@
-//! The database itself: connections, transactions, errors, SQL dialects, portal ids, and sealed secrets. Tables and
-//! queries are in the other modules of `store`.
+//! The database itself. Tables and queries are in the other modules of `store`.
 
 pub mod column;
 pub mod connections;

@@ -1,5 +1,4 @@
-//! Seals all stored secrets again with the current encryption key. The service may keep running: a row is replaced only
-//! if it has not changed since it was read.
+//! Seals all secrets again with the current key. Replaces only unchanged rows, so the service may keep running.
 
 use std::time::Duration;
 

@@ -55,8 +55,7 @@ pub(crate) trait Dialect: Sync {
     /// Returns the SQL for the member `name` of a JSON column, as JSON text. A number keeps all its digits.
     fn json_member(&self, column: &str, name: &str) -> String;
 
-    /// Joins each row on the left with the matching rows of a table, by an index lookup for each. An ordinary join may
-    /// scan the whole table in PostgreSQL.
+    /// Joins each row on the left by an index lookup. An ordinary join may scan the whole table in PostgreSQL.
     fn lateral_join(&self, join: Join, rows: Aliased, condition: &str) -> String;
 
     /// Joins each row on the left with the first rows of a table, as `first` describes them.

@@ -1,5 +1,4 @@
-//! The timeline of an invoice: its events, the steps of its runs, and its delivery attempts. Only the newest entries
-//! are read, so that every timeline loads quickly.
+//! The timeline of an invoice: the newest events, steps of runs, and delivery attempts.
 
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};

@@ -43,7 +43,7 @@ pub struct LoggedDelivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-/// Loads one page of a taxpayer's deliveries that match the filter, newest events first, and their number.
+/// Loads one page of a taxpayer's matching deliveries, newest events first, and the number of all matches.
 pub async fn page_owned_by(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -89,7 +89,7 @@ pub(crate) fn sequences_about(
         .to_owned()
 }
 
-/// Loads one page of the dead letters of one taxpayer, or of all if `None`, newest first, and their number.
+/// Loads one page of the dead letters of one taxpayer, or of all if `None`, newest first, and their total number.
 pub async fn dead_page(
     store: &Store,
     taxpayer: Option<TaxpayerId>,

@@ -1,5 +1,4 @@
-//! Integration settings of taxpayers' ERPs. The credentials are sealed as one text that does not open for another
-//! taxpayer. They are opened only for a delivery.
+//! Integration settings of taxpayers' ERPs. Sealed credentials do not open for another taxpayer.
 
 use std::fmt::Display;
 

@@ -1,5 +1,4 @@
-//! The reasons why a request could not be authenticated, worded as advice for the owner of the endpoint. No text
-//! contains what was sent or received.
+//! Reasons for a failed authentication, as advice for the endpoint's owner, without anything sent or received.
 
 use crate::domain::kernel::codes::words;
 use crate::webhook::http::destination::UrlFault;

@@ -1,5 +1,4 @@
-//! The NTLM handshake. NTLM authenticates a connection. So each request gets a connection of its own, and no other
-//! request is sent as the same user.
+//! The NTLM handshake. Each request gets a connection of its own, because NTLM authenticates the connection.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,5 +1,4 @@
-//! Gets access tokens from an authorization server (RFC 6749). The server is untrusted, so it is called through the
-//! guarded client with limits of time and size.
+//! Gets access tokens (RFC 6749) from untrusted servers, so through the guarded client and with limits.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Writes a notification in the data format of its receiver, and interprets the response. A 2xx with a body in another
-//! format is not accepted: it may be a sign-in page.
+//! Writes a notification in the receiver's format. A 2xx with a body in another format may be a sign-in page.
 
 use std::borrow::Cow;
 

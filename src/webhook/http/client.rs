@@ -65,8 +65,7 @@ pub struct GuardedClient {
     plain_http: Client,
     /// Resolves host names; the policy then filters the addresses.
     lookup: Arc<dyn Lookup>,
-    /// One client for each list of networks that an operator has allowed a taxpayer. They share no connections, because
-    /// an open connection is not checked again.
+    /// One client for each list of allowed networks. They share no connections, as an open one is not checked again.
     by_networks: Arc<DashMap<Vec<AllowedNetwork>, Self>>,
     keep_alive: Arc<KeepAliveHosts>,
     max_body: usize,

@@ -1,5 +1,4 @@
-//! Tests against server-side request forgery: they write a private address in every known way and call it with the
-//! production client. A server at that address, the canary, must get no connection.
+//! Tests against server-side request forgery: a private address, however it is written, must get no connection.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -178,8 +177,7 @@ async fn a_name_that_changes_its_address_is_not_called_again() {
     assert_eq!((endpoint.calls(), canary.calls()), (1, 0));
 }
 
-/// Starts two servers with the same port: at an allowed and at a refused address. Both close each connection, so that
-/// each call resolves the name again.
+/// Starts two servers with the same port, at an allowed and a refused address. Both close each connection.
 async fn neighbours() -> (TestReceiver, TestReceiver) {
     let answer = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     loop {

@@ -47,8 +47,7 @@ impl SignedMessage<'_> {
         ]
     }
 
-    /// Checks a header webhook-signature: one signature must match one of the secrets, and the timestamp must be at
-    /// most `tolerance` before or after `now`.
+    /// Checks a header webhook-signature: one signature matches a secret, and the timestamp is within `tolerance`.
     pub fn verify(
         &self,
         header: &str,

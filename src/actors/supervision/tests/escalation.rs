@@ -204,8 +204,7 @@ async fn a_panic_is_logged_once_with_its_text_and_location() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // With a single subscriber, the first thread to run a log statement, maybe of another test, would switch it on or
-    // off for all threads. A second subscriber prevents this.
+    // A second subscriber: with only one, another test's thread could disable this log statement for all threads.
     let _second = tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(std::io::sink).finish());
     let _scope = tracing::subscriber::set_default(subscriber);
     let (_tree, _node, address) = brittle(0);

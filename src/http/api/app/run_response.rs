@@ -41,8 +41,7 @@ pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Re
     }
 }
 
-/// Returns the response of Transmit. If the run was refused or has not ended, the status is 500, and the response tells
-/// whether the same call may succeed later.
+/// Returns the response of Transmit. The status is 500 if the run was refused or has not ended.
 pub(crate) async fn transmitted(
     state: &ApiState,
     run: &Run,
@@ -65,8 +64,7 @@ pub(crate) async fn transmitted(
     }
 }
 
-/// Returns the response of Report. If the run was refused or has not ended, the status is 500, and the response tells
-/// whether the same call may succeed later.
+/// Returns the response of Report. The status is 500 if the run was refused or has not ended.
 pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     match run.state {
         RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),

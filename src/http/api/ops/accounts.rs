@@ -1,5 +1,4 @@
-//! Integrators and operators with their API keys: list the accounts, rotate a key, revoke keys. A rotation or
-//! revocation takes effect at once on every replica.
+//! Integrators and operators with their API keys. A rotation or revocation takes effect at once on every replica.
 
 use actix_web::web;
 use secrecy::ExposeSecret;

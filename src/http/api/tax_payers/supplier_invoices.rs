@@ -1,5 +1,4 @@
-//! The inbox of supplier invoices. The document of an invoice is fetched from the authority. If this fails, the stored
-//! copy is returned, and a header says so.
+//! The inbox of supplier invoices. If the authority fails, the stored copy is returned, and a header says so.
 
 use actix_web::web;
 
