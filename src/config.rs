@@ -293,7 +293,7 @@ pub enum LogFormat {
 
 impl Settings {
     /// Reads the defaults, then `file` (by default `./config.toml`, if it exists), then the variables that begin with
-    /// `EINVOICE__`. A later source overrides an earlier one. The error lists all faults.
+    /// `EINVOICE__`. A later source overrides an earlier one. The error lists invalid settings, or else conflicts.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (String, String)>,

@@ -267,7 +267,7 @@ impl Dispatcher {
     }
 }
 
-/// Returns how many lanes one taxpayer may have active. Others are served even if all these lanes hang.
+/// Returns how many lanes one taxpayer may have active: seven eighths of all, so that other taxpayers are served.
 fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }

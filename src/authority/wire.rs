@@ -39,7 +39,7 @@ pub struct Party {
     pub name: Option<String>,
     /// The authority's description of the access point, unchanged.
     pub access_point: Value,
-    /// False if the access point accepts no invoices at present. True if the authority does not say.
+    /// False if the access point accepts no invoices at present; true also if the authority does not say.
     pub online: bool,
 }
 

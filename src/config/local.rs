@@ -99,7 +99,7 @@ fn fill(
     Ok(())
 }
 
-/// Returns the content of the file, or creates it completely. Two processes at the same time use the first version.
+/// Returns the content of the file, or creates it completely. If two processes create it, both use the first version.
 fn read_or_create(path: &Path, dir: &Path, make: impl FnOnce() -> String) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

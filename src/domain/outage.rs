@@ -16,7 +16,7 @@ use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 /// The authority is probed if an affected operation has had no call for this long; sooner once another affected
 /// operation has recovered (see `patience`).
 const SILENT_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// The clocks of two replicas differ by less than this. A later timestamp shows that a clock was set back.
+/// The clocks of two replicas differ by less than this. A timestamp further ahead shows that a clock was set back.
 const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// Failed notifications are retried for this long after the outage started or ended. A later one would be useless.
 const NOTIFY_FOR: SignedDuration = SignedDuration::from_hours(1);

@@ -71,7 +71,7 @@ impl Operation {
         }
     }
 
-    /// True if the operation can be requested again after it succeeded: a paid payment may later be rejected.
+    /// True if the operation can be requested again after success: a payment reported as paid may later be rejected.
     pub fn repeats(self) -> bool {
         self == Self::Payment
     }

@@ -48,7 +48,7 @@ pub async fn heads(
     chain_heads(connection, &given, last, json(&taxpayers)).await
 }
 
-/// Loads the stored hash of the event with the sequence of each chain head in `wanted`. Missing events are left out.
+/// Loads, for each chain head in `wanted`, the stored hash of that event. Missing events are left out.
 pub async fn hashes_at(
     store: &Store,
     wanted: &[ChainHead],
@@ -137,7 +137,7 @@ fn fitting(sizes: impl Iterator<Item = i64>) -> usize {
     fit.max(all.min(1))
 }
 
-/// Converts a position to a sequence: a time to that of the first event at or after it, or `i64::MAX`.
+/// Converts a position to a sequence. A time becomes the sequence of the next event, or `i64::MAX`.
 pub(crate) async fn sequence_at(
     store: &Store,
     taxpayer: TaxpayerId,

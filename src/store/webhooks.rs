@@ -243,7 +243,7 @@ pub struct SecretRotation<'a> {
     pub overlap_until: Timestamp,
 }
 
-/// Replaces the signing secret and the public key. Earlier replaced secrets still expire when they would have.
+/// Replaces the signing secret and the public key. Secrets that were replaced earlier do not stay valid longer.
 pub async fn rotate_secret(
     store: &Store,
     tx: &Transaction,

@@ -67,7 +67,7 @@ impl FaultKind {
     }
 }
 
-/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, it is for all that the fault fits.
+/// The body of `POST /sandbox/faults`. Without an `operation`, or with `"*"`, it is for every operation that it fits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultOrder {

@@ -18,7 +18,7 @@ pub struct RestartPolicy {
     /// The number of restarts that are allowed within `window`. One more panic within `window` escalates.
     pub restarts_max: usize,
     pub window: Duration,
-    /// Must exceed the number of commands in flight that one actor may have, so that the mailbox is never full.
+    /// Must exceed the number of commands that one actor may have in flight, so that the mailbox is never full.
     pub mailbox_capacity: usize,
 }
 

@@ -95,7 +95,7 @@ impl<C, R> WorkQueue<C, R> {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes up to `max` commands, but a suspect or a large one alone. `None` if a batch is in flight or none waits.
+    /// Takes up to `max` commands; takes a suspect or a large command alone. Returns `None` if none can be taken now.
     pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;

@@ -63,7 +63,7 @@ pub(crate) struct AdaptiveLimit {
     max: u32,
     bound: u32,
     in_flight: u32,
-    /// Counts falls of the limit and measurements. A call from an earlier epoch does not change the limit.
+    /// Grows when the limit falls or a measurement starts. A call from an earlier epoch does not change the limit.
     epoch: u64,
     /// The good answers counted towards the next growth. The limit grows only if `reached` is true: the calls nearly
     /// used up the limit during this count.

@@ -1,4 +1,4 @@
-//! How the outcome of a call became known, and how that of a run follows from its steps.
+//! How the outcomes of calls became known. A run combines the values of its steps.
 
 use crate::domain::kernel::codes::words;
 use crate::domain::pipeline::{Run, Step};

@@ -1,5 +1,5 @@
 //! Compares the authority's signed copy of an invoice with the document that was sent. Only the fields that were sent
-//! are compared. Absent, null and empty values are equal. The order of a list matters only if the list is very long.
+//! are compared. Absent, null and empty values are equal. The order of a list is ignored, except in a very long list.
 
 use jiff::civil::Date;
 use serde_json::{Map, Number, Value};

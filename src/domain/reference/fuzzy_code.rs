@@ -13,7 +13,7 @@ use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
 const TEXT_BYTES_MAX: usize = 128;
 /// The minimum number of letters of a word that may have two typos. A shorter word may have at most one.
 const TWO_SLIPS_LETTERS_MIN: usize = 8;
-/// For a text with this many letters or more, there is no guess if another code needs at most one typo more.
+/// A text with this many letters or more is not corrected if a second code is at most one typo further away.
 const MARGIN_LETTERS_MIN: usize = 5;
 
 /// Words whose lengths differ by more bytes than this are more than three typos apart: a letter has at most four bytes.

@@ -213,7 +213,7 @@ mod tests {
         ] {
             assert_eq!(batch(text.as_bytes()).unwrap_err().status.as_u16(), 422, "{text}");
         }
-        // The batch has more items than allowed, each with a fault. Only those of the first `INVOICES_MAX` items are stored.
+        // The batch has too many items, each with a fault. Only faults of the first `INVOICES_MAX` items are stored.
         let items = vec![r#"{"a":1,"a":2}"#; INVOICES_MAX + 5].join(",");
         let body = batch(format!("{{\"invoices\":[{items}]}}").as_bytes()).unwrap();
         assert_eq!(body.key_faults.len(), INVOICES_MAX);

@@ -1,5 +1,6 @@
 //! Limits the memory of request bodies, for the process and for each account. Texts and parsed values have separate
-//! budgets: in a common one, texts could take all the memory and then wait forever for that of their values.
+//! budgets: in a common one, texts could take all the memory, and their requests would wait forever for memory for the
+//! values.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -465,7 +465,7 @@ mod tests {
         };
         let (before, given_up, after) = tokio::join!(write(store, "before"), given_up, write(store, "after"));
         assert!(given_up.is_err());
-        // Either transaction may succeed. Its name must be stored exactly if its commit succeeded.
+        // Either transaction may succeed. A name must be stored if and only if its transaction was committed.
         let stored = names(store).await;
         for (written, name) in [(before, "before"), (after, "after")] {
             assert_eq!(written.is_ok(), stored.contains(&name.to_owned()), "{name}");

@@ -40,7 +40,7 @@ pub(crate) trait Dialect: Sync {
     /// The present time in microseconds since 1970. PostgreSQL reads it anew for each use within a statement.
     fn clock(&self) -> &'static str;
 
-    /// The present time in microseconds, constant within a statement, so that PostgreSQL can compare it by an index.
+    /// The present time in microseconds, constant within a statement, so that PostgreSQL can use an index.
     fn statement_clock(&self) -> &'static str;
 
     /// Returns a subquery for the numbers of the JSON list in a parameter. Its column is `value`.

@@ -32,7 +32,7 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     Ok(())
 }
 
-/// Loads one page of the entries of the matching entries that an integrator may read, newest first, and their total number.
+/// Loads one page of the matching entries that an integrator may read, newest first, and their total number.
 pub async fn page_owned_by(
     store: &Store,
     integrator: IntegratorId,

@@ -1,4 +1,4 @@
-//! Sent outage notifications: at most one for the start and one for the end of an outage and taxpayer.
+//! Sent outage notifications: for each outage and taxpayer at most one for the start and one for the end.
 
 use sea_orm::entity::prelude::*;
 

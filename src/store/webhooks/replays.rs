@@ -68,7 +68,7 @@ pub async fn owned_by_with_id(
     found.map(Replay::try_from).transpose()
 }
 
-/// Cancels these running replays. The caller must hold the endpoint's lane, as for `queue`, against deadlocks.
+/// Cancels these running replays. The caller must hold the endpoint's lane, as for `queue`, to prevent deadlocks.
 pub async fn cancel(
     tx: &Transaction,
     taxpayer: TaxpayerId,
@@ -171,7 +171,7 @@ async fn again(
     Ok((position, rows.len()))
 }
 
-/// Adds a delivery for each enabled event in the next `BATCH` sequences of the log that has none. Returns the new
+/// Adds a delivery for each enabled event without one in the next `BATCH` sequences of the log. Returns the new
 /// position and the number of added deliveries.
 async fn missing(
     tx: &Transaction,

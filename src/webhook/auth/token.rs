@@ -1,4 +1,4 @@
-//! Gets access tokens (RFC 6749) from untrusted servers, so through the guarded client and with limits.
+//! Gets access tokens (RFC 6749). It uses the guarded client and limits, because the server is untrusted.
 
 use std::time::Duration;
 
