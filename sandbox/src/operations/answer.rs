@@ -1,5 +1,3 @@
-//! Helpers of the operations.
-
 use serde_json::{Value, json};
 
 use crate::call::Call;

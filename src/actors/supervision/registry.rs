@@ -4,8 +4,8 @@
 //! started command never is. Passivation is a handshake: the janitor asks the actor to stop and tells it how many
 //! commands its handle has posted so far. The actor stops only if that number has not changed. Posting a command and
 //! removing a handle both hold the lock of the map entry, so no command is posted to an actor that has agreed to stop.
-//! An escalated actor keeps its handle, so that commands do not start the actor again, until `allow_restart` removes the
-//! handle after a rest. No map guard is held across an await.
+//! An escalated actor keeps its handle, so that commands do not start the actor again, until `allow_restart` removes
+//! the handle after a rest. No map guard is held across an await.
 
 use std::fmt::Display;
 use std::hash::Hash;

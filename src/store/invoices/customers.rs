@@ -1,5 +1,3 @@
-//! Customers of a taxpayer.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
