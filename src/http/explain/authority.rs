@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED, details, faults};
 use crate::http::explain::field_names::{callers_path, translated};
 use crate::http::explain::phrases::{self, meaning, of_tag};
 use crate::http::explain::received_value;
-use crate::http::respond::error::sentence;
-use crate::http::respond::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, sentence};
 
 /// A sentence that the authority is known to send, recognised by its first words (`begins`) and last words (`ends`).
 struct SentencePattern {
@@ -51,6 +52,16 @@ const SENTENCES: &[SentencePattern] = &[
 
 /// A refusal that this service writes itself. Its explanation does not name the authority as the source.
 const OURS: &str = "the invoice names no customer to transmit it to";
+
+/// Returns the error for a document that the authority refused. `words` is the authority's reason.
+pub(crate) fn refused(words: &str, document: &Value) -> ApiError {
+    let explanations = explained(words, document);
+    // A reason may begin with the authority's path of a field. Such a path is not capitalized.
+    let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
+    let message = if quotes_path { words.to_owned() } else { sentence(words) };
+    let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
+    error.with_details(details(&explanations))
+}
 
 /// Explains a refusal. If each part between line ends and semicolons is about a field, each gets an explanation;
 /// otherwise the whole text gets one.

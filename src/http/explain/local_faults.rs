@@ -3,18 +3,22 @@
 use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::{Fault, Faults};
+use crate::http::explain::explanation::{EINVOICE, Explanation, details};
 use crate::http::explain::received_value;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::explanation::{EINVOICE, Explained, Explanation};
 
 /// The maximum number of faults that get an explanation. Further faults appear only in the `errors` of the response.
 const EXPLAINED_MAX: usize = 100;
 
 /// Returns the error for a body with these faults. The response explains each fault.
 pub(crate) fn refused(faults: Faults, body: &Map<String, Value>) -> ApiError {
+    let details = details(&explanations(&faults, body));
+    ApiError::invalid(faults).with_details(details)
+}
+
+fn explanations(faults: &Faults, body: &Map<String, Value>) -> Vec<Explanation> {
     let document = Value::Object(body.clone());
-    let explanations = faults.iter().take(EXPLAINED_MAX).map(|fault| explained(fault, &document)).collect();
-    ApiError::invalid(faults).explained(Explained { explanations, patch: None })
+    faults.iter().take(EXPLAINED_MAX).map(|fault| explained(fault, &document)).collect()
 }
 
 fn explained(fault: &Fault, document: &Value) -> Explanation {
@@ -35,10 +39,10 @@ mod tests {
     use crate::http::forms::submission;
     use crate::http::forms::testing::{catalog, changed, object, submission};
 
-    fn explanations(body: Value) -> Vec<Explanation> {
+    fn explained_submission(body: Value) -> Vec<Explanation> {
         let body = object(body);
         let faults = submission::read(&body, None, &catalog()).unwrap_err();
-        refused(faults, &body).explained.unwrap().explanations
+        explanations(&faults, &body)
     }
 
     #[test]
@@ -54,7 +58,7 @@ mod tests {
             ("/legal_monetary_total/payable_amount", Some("1"), "a number"),
         ];
         for (pointer, value, expected) in cases {
-            let all = explanations(changed(&submission(), pointer, value.map(Value::from)));
+            let all = explained_submission(changed(&submission(), pointer, value.map(Value::from)));
             assert_eq!(all[0].expected.as_deref(), Some(expected), "{pointer}");
             assert_eq!(all[0].actual, value.map_or(Value::Null, Value::from), "{pointer}");
             assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
@@ -63,9 +67,8 @@ mod tests {
 
     #[test]
     fn of_very_many_faults_the_first_are_explained() {
-        let line = serde_json::json!({});
-        let all =
-            explanations(changed(&submission(), "/invoice_line", Some(Value::Array(vec![line; 1_000]))));
+        let lines = Value::Array(vec![serde_json::json!({}); 1_000]);
+        let all = explained_submission(changed(&submission(), "/invoice_line", Some(lines)));
         assert_eq!(all.len(), EXPLAINED_MAX);
     }
 }

@@ -4,12 +4,14 @@
 //!
 //! | Concept | File |
 //! |---|---|
+//! | the explanation of one reason, and its JSON | `explanation` |
 //! | the actual value, shortened | `received_value` |
 //! | the authority's paths in the caller's names | `field_names` |
 //! | the meaning of a sentence without its field name, as a table | `phrases` |
 //! | sentences of the authority, and faults of our own | `authority`, `local_faults` |
 
 pub(crate) mod authority;
+pub(crate) mod explanation;
 mod field_names;
 pub(crate) mod local_faults;
 mod phrases;

@@ -15,8 +15,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::respond::code::ErrorCode;
-use crate::http::respond::explanation::{Explained, Patch};
-use crate::http::respond::queue::QueueView;
+use crate::http::respond::details::Details;
 use crate::store::db::error::StoreError;
 
 /// The default `Retry-After` of a failure.
@@ -31,14 +30,11 @@ pub struct ApiError {
     /// The message that the caller sees.
     pub(crate) message: Box<str>,
     pub(crate) faults: Faults,
-    /// Explanations of the faults; `None` if the operation does not explain faults.
-    pub(crate) explained: Option<Box<Explained>>,
     pub(crate) retry_after: Option<Duration>,
     /// True if the same call may succeed later; `None` leaves the field out of the response.
     pub(crate) retryable: Option<bool>,
-    /// The position in the queue of the run that the request started or joined; `None` if the run does not continue.
-    pub(crate) queue: Option<Box<QueueView>>,
     pub(crate) allowed: Box<[Method]>,
+    pub(crate) details: Box<Details>,
     /// The cause for the log. The caller does not see it.
     pub(crate) cause: Option<Box<str>>,
 }
@@ -50,11 +46,10 @@ impl ApiError {
             status: code.status(),
             message: message.into().into_boxed_str(),
             faults: Faults::default(),
-            explained: None,
             retry_after: None,
             retryable: None,
-            queue: None,
             allowed: Box::default(),
+            details: Box::default(),
             cause: None,
         }
     }
@@ -99,16 +94,8 @@ impl ApiError {
     }
 
     #[must_use]
-    pub(crate) fn explained(self, explained: Explained) -> Self {
-        Self { explained: Some(Box::new(explained)), ..self }
-    }
-
-    /// Adds a patch that corrects the body.
-    #[must_use]
-    pub(crate) fn patched(self, patch: Patch) -> Self {
-        let mut explained = self.explained.unwrap_or_default();
-        explained.patch = Some(patch);
-        Self { explained: Some(explained), ..self }
+    pub(crate) fn with_details(self, details: Details) -> Self {
+        Self { details: Box::new(details), ..self }
     }
 
     #[must_use]
@@ -124,11 +111,6 @@ impl ApiError {
     #[must_use]
     pub(crate) fn retryable(self, retryable: bool) -> Self {
         Self { retryable: Some(retryable), ..self }
-    }
-
-    #[must_use]
-    pub(crate) fn queued(self, queue: Option<QueueView>) -> Self {
-        Self { queue: queue.map(Box::new), ..self }
     }
 
     #[must_use]

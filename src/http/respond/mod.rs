@@ -1,9 +1,8 @@
 //! Responses: the envelope of a success, and the code, status and body of a failure.
 
 pub(crate) mod code;
+pub(crate) mod details;
 pub(crate) mod envelope;
 pub(crate) mod error;
-pub(crate) mod explanation;
 pub(crate) mod logged_failure;
-pub(crate) mod queue;
 pub(crate) mod render;

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 
 use crate::domain::kernel::fault::{Fault, json_pointer};
 use crate::domain::kernel::retry_after::RetryAfter;
+use crate::http::respond::details::Members;
 use crate::http::respond::error::ApiError;
-use crate::http::respond::explanation::Explanation;
 use crate::http::respond::logged_failure::LoggedFailure;
-use crate::http::respond::queue::QueueView;
 
 /// The value of `WWW-Authenticate`, which every 401 must have (RFC 9110). The scheme `ApiKey` is not registered.
 const CHALLENGE: &str = r#"ApiKey realm="einvoice", header="x-api-key""#;
@@ -34,13 +33,15 @@ struct FailureBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Value>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    explanations: &'a [Explanation],
-    #[serde(flatten)]
-    patch_members: PatchMembers<'a>,
+    explanations: &'a [Members],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<&'a [Value]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_suffices: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    queue: Option<&'a QueueView>,
+    queue: Option<&'a Members>,
     request_id: &'a str,
 }
 
@@ -54,22 +55,15 @@ struct ProblemBody<'a> {
     error_code: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Value>,
-    #[serde(flatten)]
-    patch_members: PatchMembers<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retryable: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queue: Option<&'a QueueView>,
-    request_id: &'a str,
-}
-
-/// The members of a failure that hold the patch of the body. They are absent if the caller requested no patch.
-#[derive(Serialize)]
-struct PatchMembers<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<&'a [Value]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_suffices: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<&'a Members>,
+    request_id: &'a str,
 }
 
 pub(crate) fn failure(error: &ApiError, prefs: &ResponsePrefs) -> HttpResponse {
@@ -105,42 +99,31 @@ fn envelope<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> FailureBody<'a
         data: (),
         error_code: error.code.as_str(),
         errors: (!error.faults.is_empty()).then(|| json!(error.faults.by_path())),
-        explanations: explanations(error),
-        patch_members: patch_members(error),
+        explanations: &error.details.explanations,
+        patch: error.details.patch.as_deref(),
+        patch_suffices: error.details.patch_suffices,
         retryable: error.retryable,
-        queue: error.queue.as_deref(),
+        queue: error.details.queue.as_ref(),
         request_id: &prefs.request_id,
     }
 }
 
 fn problem<'a>(error: &'a ApiError, prefs: &'a ResponsePrefs) -> ProblemBody<'a> {
-    let explanations = explanations(error);
-    // The explanations with a path already show the first faults, so only the remaining faults are added.
-    let explained = explanations.iter().filter(|why| why.path.is_some()).count();
-    let rest = error.faults.iter().skip(explained).map(bare);
+    // The details already show the first faults, so only the remaining faults are added.
+    let explained = &error.details.errors;
+    let rest = error.faults.iter().skip(explained.len()).map(bare);
     ProblemBody {
         r#type: "about:blank",
         title: error.status.canonical_reason().unwrap_or_default(),
         status: error.status.as_u16(),
         detail: &error.message,
         error_code: error.code.as_str(),
-        errors: explanations.iter().map(full).chain(rest).collect(),
-        patch_members: patch_members(error),
+        errors: explained.iter().cloned().chain(rest).collect(),
+        patch: error.details.patch.as_deref(),
+        patch_suffices: error.details.patch_suffices,
         retryable: error.retryable,
-        queue: error.queue.as_deref(),
+        queue: error.details.queue.as_ref(),
         request_id: &prefs.request_id,
-    }
-}
-
-fn explanations(error: &ApiError) -> &[Explanation] {
-    error.explained.as_ref().map_or(&[], |explained| &explained.explanations)
-}
-
-fn patch_members(error: &ApiError) -> PatchMembers<'_> {
-    let patch = error.explained.as_ref().and_then(|explained| explained.patch.as_ref());
-    PatchMembers {
-        patch: patch.map(|patch| patch.operations.as_slice()),
-        patch_suffices: patch.and_then(|patch| patch.suffices),
     }
 }
 
@@ -148,21 +131,8 @@ fn bare(fault: &Fault) -> Value {
     json!({ "pointer": pointer(&fault.path), "rule": fault.rule(), "detail": fault.to_string() })
 }
 
-fn full(why: &Explanation) -> Value {
-    let mut part = json!({
-        // If an explanation names no field, it concerns the whole body.
-        "pointer": why.path.as_deref().map_or_else(|| "#".to_owned(), pointer),
-        "rule": why.rule, "detail": why.message, "expected": why.expected, "actual": why.actual,
-        "source": why.source,
-    });
-    if let Some(words) = &why.authority_message {
-        part["authority_message"] = json!(words);
-    }
-    part
-}
-
 /// Returns a JSON Pointer into the body, written as a URI fragment.
-fn pointer(path: &str) -> String {
+pub(crate) fn pointer(path: &str) -> String {
     format!("#{}", json_pointer(path))
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::Fault;
 use crate::domain::reference::catalog::Catalog;
-use crate::http::respond::explanation::Explanation;
+use crate::http::explain::explanation::Explanation;
 use crate::http::suggest_patch::categories;
 use crate::http::suggest_patch::codes;
 use crate::http::suggest_patch::dates;

@@ -6,11 +6,27 @@ use crate::authority::{Authority, AuthorityFailure, CallerAccount};
 use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::forms::validation;
-use crate::http::respond::explanation::Patch;
+use crate::http::respond::details::Details;
 use crate::http::suggest_patch::patch_builder::{PatchBuilder, PatchContext, Violation};
 
 /// The largest number of calls to the authority for one refused body.
 const QUESTIONS_MAX: usize = 3;
+
+/// An RFC 6902 patch that corrects the received body.
+#[derive(Debug)]
+pub(crate) struct Patch {
+    /// Each operation has an additional member `why`, which RFC 6902 makes readers ignore.
+    operations: Vec<Value>,
+    /// True if the patched body is valid; `None` if the authority could not be asked.
+    suffices: Option<bool>,
+}
+
+impl Patch {
+    pub(crate) fn add_to(self, details: &mut Details) {
+        details.patch = Some(self.operations);
+        details.patch_suffices = self.suffices;
+    }
+}
 
 /// Returns the patch, and whether the patched body is valid. This is unknown if the authority gives no verdict.
 pub(crate) async fn patch(

@@ -10,6 +10,7 @@
 //! | the integration record, and the ERP notification settings | `integration`, `erp_settings` |
 //! | the supplier inbox | `inbox` |
 //! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
+//! | the position of a run in the queue | `queue` |
 //! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
@@ -36,6 +37,7 @@ pub(crate) mod invoice;
 pub(crate) mod operated_run;
 pub(crate) mod outage;
 pub(crate) mod paginator;
+pub(crate) mod queue;
 pub(crate) mod reconciliation;
 pub(crate) mod replay;
 pub(crate) mod run;

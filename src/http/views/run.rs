@@ -7,7 +7,7 @@ use crate::domain::invoice::invoice_view::{plain, precise};
 use crate::domain::kernel::codes::RelayedPaymentStatus;
 use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::{Operation, ResolvedBy, Run, RunState, Step, StepRecord, WaitReason};
-use crate::http::respond::queue::QueueView;
+use crate::http::views::queue::QueueView;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]

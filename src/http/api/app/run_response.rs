@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
 use crate::domain::kernel::path_segment::path_segment;
@@ -13,11 +12,11 @@ use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;
 use crate::http::extract::prefer::{PREFERENCE_APPLIED, Prefer, RESPOND_ASYNC};
 use crate::http::respond::code::ErrorCode;
+use crate::http::respond::details::Members;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::{AUTHORITY_RETRY_AFTER, ApiError, sentence};
-use crate::http::respond::explanation::{Explained, faults};
-use crate::http::respond::queue::QueueView;
 use crate::http::state::ApiState;
+use crate::http::views::queue::QueueView;
 use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
 use crate::store::invoices;
 use crate::store::runs;
@@ -113,8 +112,9 @@ pub(crate) async fn queue(state: &ApiState, run: &Run) -> Result<Option<QueueVie
 }
 
 /// Adds to the error of an unfinished run how long to wait before asking again, and the run's position in the queue.
-async fn pending(state: &ApiState, run: &Run, error: ApiError) -> Result<ApiError, ApiError> {
-    Ok(error.retry_in(wait(run, state.now())).queued(queue(state, run).await?))
+async fn pending(state: &ApiState, run: &Run, mut error: ApiError) -> Result<ApiError, ApiError> {
+    error.details.queue = queue(state, run).await?.map(Members::from);
+    Ok(error.retry_in(wait(run, state.now())))
 }
 
 /// Returns the path that shows the run. The IRN is encoded as a path segment.
@@ -141,17 +141,8 @@ fn refused(run: &Run) -> ApiError {
     if is_signed_otherwise(run) {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
     }
-    rejected(run.last_error.as_deref().unwrap_or("The authority refused the invoice"), &run.document)
-}
-
-/// Returns the error for a document that the authority refused. `words` is the authority's reason.
-pub(crate) fn rejected(words: &str, document: &Value) -> ApiError {
-    let explanations = authority::explained(words, document);
-    // A reason may begin with the authority's path of a field. Such a path is not capitalized.
-    let quotes_path = words.split(' ').next().is_some_and(|first| first.contains('.'));
-    let message = if quotes_path { words.to_owned() } else { sentence(words) };
-    let error = ApiError::new(ErrorCode::AuthorityRejected, message).with_faults(faults(&explanations));
-    error.explained(Explained { explanations, patch: None })
+    let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
+    authority::refused(words, &run.document)
 }
 
 fn unanswered(run: &Run) -> String {

@@ -7,9 +7,8 @@ use actix_web::web;
 use crate::authority::{AuthorityFailure, CallerAccount};
 use crate::domain::access::caller::Caller;
 use crate::domain::party::Taxpayer;
-use crate::http::api::app::run_response;
 use crate::http::endpoint::{Path, path};
-use crate::http::explain::local_faults;
+use crate::http::explain::{authority, local_faults};
 use crate::http::extract::acting_taxpayer::{self, TaxpayerHint};
 use crate::http::extract::body::Body;
 use crate::http::forms::query::Query;
@@ -72,6 +71,14 @@ async fn validate(
     })
 }
 
+/// The reasons for which Validate does not accept a body.
+enum Rejection {
+    /// The body violates a rule. A patch may correct it.
+    Invalid(ApiError),
+    /// The body could not be checked.
+    NotChecked(ApiError),
+}
+
 async fn check(
     state: &ApiState,
     caller: Caller,
@@ -82,37 +89,36 @@ async fn check(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(state, caller, &body, hint).await?;
     let form = validation::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let form = form.map_err(|faults| local_faults::refused(faults, &body));
+    let form = form.map_err(|faults| Rejection::Invalid(local_faults::refused(faults, &body)));
     // Keeps the body only if a patch was requested. Otherwise its memory is freed before the call to the authority.
     let mended = explain.map(|ExplainMode| body);
-    let refused = match judge(state, taxpayer.as_ref(), form).await {
-        Err(refused) if refused.explained.is_some() => refused,
-        otherwise => return otherwise,
+    let mut refused = match judge(state, taxpayer.as_ref(), form).await {
+        Ok(valid) => return Ok(valid),
+        Err(Rejection::NotChecked(error)) => return Err(error),
+        Err(Rejection::Invalid(refused)) => refused,
     };
-    match (mended, taxpayer) {
-        (Some(body), Some(taxpayer)) => {
-            let context = PatchContext { catalog: &state.catalog.get(), zone: state.settings.utc_offset };
-            let patch = suggest_patch::patch(&state.authority, context, &taxpayer, &body).await;
-            Err(refused.patched(patch))
-        }
-        _ => Err(refused),
+    if let (Some(body), Some(taxpayer)) = (mended, taxpayer) {
+        let context = PatchContext { catalog: &state.catalog.get(), zone: state.settings.utc_offset };
+        let patch = suggest_patch::patch(&state.authority, context, &taxpayer, &body).await;
+        patch.add_to(&mut refused.details);
     }
+    Err(refused)
 }
 
 async fn judge(
     state: &ApiState,
     taxpayer: Option<&Taxpayer>,
-    form: Result<Accepted<Validation>, ApiError>,
-) -> Result<ApiResponse, ApiError> {
+    form: Result<Accepted<Validation>, Rejection>,
+) -> Result<ApiResponse, Rejection> {
     let form = form?;
-    let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
+    let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;
     let document = &form.value.document;
     let authority = state.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
     authority.validate(document).await.map_err(|failure| match failure {
         AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
-            run_response::rejected(&message, document)
+            Rejection::Invalid(authority::refused(&message, document))
         }
-        other => other.into(),
+        other => Rejection::NotChecked(other.into()),
     })?;
     let view = Validated::new(&form.value.irn, &form.warnings);
     Ok(ApiResponse::ok("Invoice validated successfully", view).warn(&form.warnings))

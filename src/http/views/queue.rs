@@ -1,14 +1,17 @@
 //! The position of a run in the queue. `/v1/app` shows it in responses about a run that continues.
 
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::actors::pipeline::queue_position::QueuePosition;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::pipeline::Run;
+use crate::http::respond::details::Members;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Queue)]
+#[serde(into = "Members")]
 pub(crate) struct QueueView {
     /// Position in the queue. The run with position 1 is next.
     position: u64,
@@ -25,5 +28,15 @@ impl QueueView {
             predicted_clear_at: precise(place.predicted_clear_at),
             deadline_at: precise(run.deadline_at),
         }
+    }
+}
+
+impl From<QueueView> for Members {
+    fn from(view: QueueView) -> Self {
+        Self::from([
+            ("position", json!(view.position)),
+            ("predicted_clear_at", json!(view.predicted_clear_at)),
+            ("deadline_at", json!(view.deadline_at)),
+        ])
     }
 }
