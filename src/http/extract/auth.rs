@@ -9,7 +9,7 @@ use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::limits;
-use crate::http::middleware::client_address;
+use crate::http::middleware::client_address::client_address;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -147,7 +147,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
         },
     };
     tracing::warn!(
-        peer = client_address::of(request).map(tracing::field::display),
+        peer = client_address(request).map(tracing::field::display),
         route = request.match_pattern(),
         key_kind = kind.map(tracing::field::display),
         account = known.map(tracing::field::display),
@@ -161,7 +161,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
 fn failed(request: &HttpRequest, otherwise: ErrorCode) -> ApiError {
     let counted = state(request).map(|state| {
         log_failure(request, state);
-        let peer = client_address::of(request);
+        let peer = client_address(request);
         state.limits.failed_authentication(peer, state.now()).map(|_| None)
     });
     if let Err(error) = counted.and_then(|counted| limits::noted(request, counted)) {

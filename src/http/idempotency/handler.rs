@@ -42,7 +42,7 @@ impl IdempotentRequest {
         let idempotency = self.0.map(|claim| {
             let show = Arc::clone(&show);
             let render: RenderAnswer =
-                Arc::new(move |reply| stored_response::of(show(<&T>::try_from(reply).ok()?).into()));
+                Arc::new(move |reply| stored_response::to_stored(show(<&T>::try_from(reply).ok()?).into()));
             Idempotency { claim, render: Some(render) }
         });
         let is_keyed = idempotency.is_some();

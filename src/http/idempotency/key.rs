@@ -10,7 +10,7 @@ const NAME: &str = "Idempotency-Key";
 const CHARS_MAX: usize = 255;
 
 /// Returns the idempotency key of a request, or `None` if the request has none.
-pub(super) fn of(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
     let mut keys = headers.get_all(IDEMPOTENCY_KEY);
     match (keys.next(), keys.next()) {
         (None, _) => Ok(None),
@@ -44,7 +44,7 @@ mod tests {
         for key in keys {
             headers.append(IDEMPOTENCY_KEY, HeaderValue::from_bytes(key).unwrap());
         }
-        of(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule())
+        idempotency_key(&headers).map(|key| key.map(str::to_owned)).map_err(|fault| fault.rule())
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::http::extract::acting_taxpayer::TAXPAYER_ID;
 use crate::http::extract::body;
 use crate::http::idempotency::in_progress::{InProgress, InProgressGuard};
-use crate::http::idempotency::key;
+use crate::http::idempotency::key::idempotency_key;
 use crate::http::idempotency::stored_response;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
@@ -58,7 +58,9 @@ async fn arrive(
     bytes_max: usize,
     request: &mut ServiceRequest,
 ) -> Result<KeyStatus, ApiError> {
-    let Some(key) = key::of(request.headers())?.map(str::to_owned) else { return Ok(KeyStatus::Unkeyed) };
+    let Some(key) = idempotency_key(request.headers())?.map(str::to_owned) else {
+        return Ok(KeyStatus::Unkeyed);
+    };
     let body = body::whole(request, state, account, bytes_max).await?;
     let claim = claim(state, account, &key, (request, &body.bytes));
     // The handler takes the body from the extensions. If no handler takes it, its memory is released with the request.
@@ -147,7 +149,7 @@ async fn keep(
     answer: HttpResponse,
 ) -> Result<HttpResponse, ApiError> {
     let answer: StoredResponse =
-        stored_response::of(answer).ok_or_else(|| ApiError::internal("an answer that is no text"))?;
+        stored_response::to_stored(answer).ok_or_else(|| ApiError::internal("an answer that is no text"))?;
     let entry = KeyEntry { claim, command_id: None, answer: Some(answer.clone()) };
     if let Err(error) = idempotency::keep_alone(&state.store, entry, state.now()).await {
         tracing::warn!(%error, "an answer could not be kept for its idempotency key");

@@ -12,7 +12,7 @@ use crate::http::respond::error::ApiError;
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Converts a response for storage. Returns `None` if the body is a stream or is not UTF-8.
-pub(crate) fn of(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
+pub(crate) fn to_stored(answer: HttpResponse<BoxBody>) -> Option<StoredResponse> {
     let status = answer.status().as_u16();
     let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
     let headers = answer.headers().iter().filter_map(|(name, value)| Some((name.to_string(), text(value)?)));
@@ -76,11 +76,11 @@ mod tests {
                 .append_header(("x-system-warning", "two"))
                 .body("{\"success\":true}")
         };
-        let again = shown_again(of(first()).unwrap());
+        let again = shown_again(to_stored(first()).unwrap());
         assert_eq!(again.headers().get(REPLAYED).unwrap(), "true");
-        let mut again = of(again).unwrap();
+        let mut again = to_stored(again).unwrap();
         again.headers.retain(|(name, _)| name != REPLAYED.as_str());
-        let (mut again, mut first) = (again, of(first()).unwrap());
+        let (mut again, mut first) = (again, to_stored(first()).unwrap());
         again.headers.sort();
         first.headers.sort();
         assert_eq!(again, first);

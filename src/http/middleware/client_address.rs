@@ -30,7 +30,7 @@ pub struct TrustedProxies {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
-pub(crate) fn of(request: &HttpRequest) -> Option<IpAddr> {
+pub(crate) fn client_address(request: &HttpRequest) -> Option<IpAddr> {
     let found = request.extensions().get::<ClientAddress>().copied();
     found.map_or_else(|| request.peer_addr().map(|peer| peer.ip()), |ClientAddress(address)| address)
 }

@@ -16,7 +16,7 @@ use crate::http::limits::CallKind;
 use crate::http::limits::CallSlot;
 use crate::http::limits::RateKey;
 use crate::http::limits::SensitiveOp;
-use crate::http::middleware::client_address;
+use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
 
@@ -132,7 +132,7 @@ impl RoutePolicy {
         };
         let is_read = self.effect == Effect::Never || is_read(request.method());
         let now = state.now();
-        let holder = RateKey::new(account, client_address::of(request.request()));
+        let holder = RateKey::new(account, client_address(request.request()));
         let mut counted = state.limits.request(holder, is_read, now);
         let taxpayer = request.match_info().get("id").and_then(parse_number);
         if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =

@@ -8,8 +8,8 @@ use testkit::roles::Taxpayer;
 
 use crate::support::world::World;
 
-/// An invoice of a consumer of these numbers.
-async fn of(taxpayer: &Taxpayer, no: &str, tin: Option<&str>, name: &str) -> Value {
+/// Creates an invoice of a consumer with these numbers.
+async fn invoice_of_consumer(taxpayer: &Taxpayer, no: &str, tin: Option<&str>, name: &str) -> Value {
     let body = with(&documents::invoice(), "invoice_category", json!("B2C"));
     let body = with(&with(&body, "customer.no", json!(no)), "customer.tin", json!(tin));
     taxpayer.invoice(&with(&body, "customer.name", json!(name))).await
@@ -26,9 +26,9 @@ async fn given_to(taxpayer: &Taxpayer, invoice: &Value, no: &str, tin: Option<&s
 #[each_database]
 async fn a_customer_is_matched_by_number_before_tin_and_used_as_stored(world: &World) {
     let taxpayer = world.taxpayer().await;
-    of(&taxpayer, "C-1", Some("11111111-0001"), "By Number").await;
-    of(&taxpayer, "C-2", Some("22222222-0001"), "By Tin").await;
-    let invoice = of(&taxpayer, "C-3", None, "First").await;
+    invoice_of_consumer(&taxpayer, "C-1", Some("11111111-0001"), "By Number").await;
+    invoice_of_consumer(&taxpayer, "C-2", Some("22222222-0001"), "By Tin").await;
+    let invoice = invoice_of_consumer(&taxpayer, "C-3", None, "First").await;
     let customer = given_to(&taxpayer, &invoice, "C-1", Some("22222222-0001")).await;
     assert_eq!(
         customer,
@@ -44,20 +44,26 @@ async fn a_customer_is_matched_by_number_before_tin_and_used_as_stored(world: &W
 #[each_database]
 async fn a_missing_tin_is_filled_in_and_nothing_else(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let invoice = of(&taxpayer, "C-1", None, "First").await;
+    let invoice = invoice_of_consumer(&taxpayer, "C-1", None, "First").await;
     let customer = given_to(&taxpayer, &invoice, "C-1", Some("11111111-0001")).await;
     assert_eq!((&customer["name"], &customer["tin"]), (&json!("First"), &json!("11111111-0001")));
     let customer = given_to(&taxpayer, &invoice, "C-1", Some("22222222-0001")).await;
     assert_eq!(customer["tin"], json!("11111111-0001"));
-    assert_eq!(of(&taxpayer, "C-1", None, "Again").await["customer"]["tin"], json!("11111111-0001"));
+    assert_eq!(
+        invoice_of_consumer(&taxpayer, "C-1", None, "Again").await["customer"]["tin"],
+        json!("11111111-0001")
+    );
 }
 
 #[each_database]
 async fn a_customer_that_nothing_matches_is_new(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let invoice = of(&taxpayer, "C-1", None, "First").await;
+    let invoice = invoice_of_consumer(&taxpayer, "C-1", None, "First").await;
     assert_eq!(given_to(&taxpayer, &invoice, "C-2", None).await["name"], json!("Sent Name"));
-    assert_eq!(of(&taxpayer, "C-2", None, "Third").await["customer"]["name"], json!("Sent Name"));
+    assert_eq!(
+        invoice_of_consumer(&taxpayer, "C-2", None, "Third").await["customer"]["name"],
+        json!("Sent Name")
+    );
 }
 
 #[each_database]
@@ -82,9 +88,9 @@ async fn a_category_that_contradicts_the_stored_customer_is_a_conflict(world: &W
 #[each_database]
 async fn a_customer_of_another_account_is_nobody_here(world: &World) {
     let other = world.taxpayer().await;
-    of(&other, "C-1", Some("11111111-0001"), "Theirs").await;
+    invoice_of_consumer(&other, "C-1", Some("11111111-0001"), "Theirs").await;
     let taxpayer = world.taxpayer().await;
-    let invoice = of(&taxpayer, "C-2", None, "Ours").await;
+    let invoice = invoice_of_consumer(&taxpayer, "C-2", None, "Ours").await;
     let customer = given_to(&taxpayer, &invoice, "C-1", Some("11111111-0001")).await;
     assert_eq!(customer["name"], json!("Sent Name"));
 }
