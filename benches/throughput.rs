@@ -1,6 +1,6 @@
 //! Durable creates per second through HTTP, against the same rows written straight to the same database in the
-//! same run; webhook deliveries per second and how late they are, against what the receiver itself can take. The
-//! figures of a machine mean little; their ratio is what to compare.
+//! same run; webhook deliveries per second and their delay, against the rate that the receiver itself can take. The
+//! figures of one machine mean little; compare their ratio.
 //!
 //! `EINVOICE_BENCH` names one of them: `creates` or `deliveries`; else both are measured.
 //!
@@ -32,7 +32,7 @@ use std::time::Duration;
 use einvoice::config::Settings;
 use sea_orm::{ConnectionTrait, Database};
 
-/// How long each figure is taken.
+/// The time for which each figure is measured.
 const SPAN: Duration = Duration::from_secs(5);
 /// Taxpayers whose creates meet in one commit only if the service brings them together.
 const TAXPAYERS: usize = 1_000;

@@ -1,6 +1,6 @@
 //! Webhook deliveries a second, and the time from a commit to its arrival, at a sink whose own ceiling is taken in the
-//! same run by a plain client: how fast a backlog drains, and how late notifications come under a steady load of
-//! half of what commits and deliveries together can do.
+//! same run by a plain client: the rate at which a backlog drains, and the delay of notifications under a steady load
+//! of half the rate that commits and deliveries together can reach.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use tokio::time::sleep;
 use crate::sink::Sink;
 use crate::taxpayers::BenchTaxpayers;
 
-/// About how long a figure takes, in seconds; `EINVOICE_BENCH_SPAN_S` says otherwise.
+/// The approximate time in which a figure is measured, in seconds. `EINVOICE_BENCH_SPAN_S` overrides it.
 const SPAN_S: f64 = 3.0;
 const CEILING_SPAN: Duration = Duration::from_secs(1);
-/// Events from which a pace is guessed, and the most that are drained.
+/// The number of events from which the rate is estimated, and the largest backlog that is drained.
 const GUESS: usize = 400;
 const BACKLOG_MAX: usize = 20_000;
-/// How long a held sink is given until as many requests wait as can be.
+/// The time after which as many requests as possible wait at a held sink.
 const SETTLE: Duration = Duration::from_millis(500);
 const LATENCIES_MS: [u64; 3] = [0, 10, 50];
 
@@ -110,7 +110,7 @@ impl DeliveryBench<'_> {
         Drained { fill_per_second, per_second: rate(count, begun), at_once }
     }
 
-    /// How long after its commit each event of a steady load arrived.
+    /// Returns the time from commit to arrival for each event of a steady load.
     async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let before = self.sink.events();
         let count = whole(per_second * self.span_s).max(1);
@@ -124,7 +124,7 @@ impl DeliveryBench<'_> {
         late.collect()
     }
 
-    /// What a plain client gets out of the sink with as many requests at once.
+    /// Returns the rate that a plain client reaches at the sink with this many concurrent requests.
     async fn ceiling(&mut self, at_once: usize) -> f64 {
         let before = self.sink.requests();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();

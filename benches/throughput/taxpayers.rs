@@ -21,9 +21,10 @@ use tokio::time::{Instant as Due, sleep, sleep_until};
 use crate::direct;
 use crate::sink::{Sink, remark};
 
-/// Taxpayers that are made at a time.
+/// The number of taxpayers that are created concurrently.
 const AT_ONCE: usize = 64;
-/// Commands that wait at a time; SQLite has one writer, and who waits for it longer than 5 s is refused.
+/// The number of commands that wait at a time. SQLite has one writer, and a command that waits for it longer than 5 s
+/// is refused.
 const COMMANDS_AT_ONCE: usize = 256;
 const COME_BACK: Duration = Duration::from_millis(100);
 /// Events that are notified; the creation of an invoice is not.
@@ -146,7 +147,7 @@ async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> Bench
     BenchInvoice { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
 }
 
-/// What an invoice needs to know of its seller.
+/// Returns the part of the seller's profile that an invoice needs.
 fn profile() -> ProfileChange {
     let (city, country) = (Some("Lagos".to_owned()), Some("NG".into()));
     ProfileChange { state: city.clone(), city, country, ..ProfileChange::default() }

@@ -16,7 +16,7 @@ use testkit::documents;
 
 use crate::taxpayers;
 
-/// What the clients saw.
+/// The rate and the response times that the clients measured.
 pub(crate) struct Figures {
     pub(crate) per_second: f64,
     pub(crate) p50_ms: f64,

@@ -121,7 +121,7 @@ pub const MAGIC_WORDS: [MagicWord; 19] = [
 ];
 
 const SLOW_MS: u64 = 1500;
-/// How many seconds a fault such as SBXOUTAGE lasts. Digits after the word set another time: SBXOUTAGE60 lasts 60 s.
+/// The duration of a fault such as SBXOUTAGE, in seconds. Digits after the word set another: SBXOUTAGE60 lasts 60 s.
 const FOR_S: u64 = 10;
 const FOR_S_MAX: u64 = 3600;
 

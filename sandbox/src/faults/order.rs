@@ -83,7 +83,7 @@ pub struct FaultOrder {
     pub latency_ms: Option<u64>,
     /// The seconds in the header Retry-After of the fault `throttled`; 1 by default.
     pub retry_after_s: Option<u64>,
-    /// How long the fault stays in force, in seconds.
+    /// The time for which the fault stays in force, in seconds.
     pub for_s: Option<u64>,
     /// Replaces the usual HTTP status of the faults `server_error`, `busy` and `outage`.
     pub status: Option<u16>,

@@ -40,7 +40,7 @@ impl PaymentStatus {
     }
 }
 
-/// How far the invoice has travelled from the supplier to the customer.
+/// The stages of the invoice's way from the supplier to the customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
     Signed,

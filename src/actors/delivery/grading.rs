@@ -44,7 +44,7 @@ struct TestSeries {
     left: Duration,
 }
 
-/// How a message is signed: correctly, or wrongly in one way.
+/// The signature of a test message: correct, or wrong in one way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signing {
     Right,
