@@ -27,6 +27,7 @@ const LAYERS: &[&[&str]] = &[
         "actors::delivery",
         "actors::reference",
         "actors::sweeper",
+        "actors::key_leases",
         "actors::key_usage",
         "actors::checkpoint",
         "actors::clock_watch",

@@ -97,3 +97,18 @@ CREATE TABLE api_keys (
     PRIMARY KEY (hash)
 );
 CREATE INDEX api_keys_by_kind_owner_id ON api_keys (kind, owner_id);
+
+-- One row. The number grows in every transaction that changes or deletes API keys, so that a process knows when the
+-- keys that it holds in memory may be outdated.
+CREATE TABLE key_generation (
+    current bigint NOT NULL,
+    PRIMARY KEY (current)
+);
+INSERT INTO key_generation (current) VALUES (1);
+
+-- The processes that hold API keys in memory, each with the generation of the keys that it holds at most.
+CREATE TABLE key_leases (
+    process varchar NOT NULL,
+    generation bigint NOT NULL,
+    PRIMARY KEY (process)
+);

@@ -12,30 +12,35 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::store::accounts::keys::{self, ValidKey};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
+use crate::store::db::key_cache::KeyDigest;
 
 const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// The maximum number of keys recorded in memory. When it is reached, uses of further keys are not recorded.
 const WAITING_MAX: usize = 65_536;
 
-/// The hashes of the recorded keys that are not written yet.
+/// The recorded keys that are not written yet.
 #[derive(Debug, Default)]
-pub struct KeyUsage(Mutex<HashSet<String>>);
+pub struct KeyUsage(Mutex<HashSet<KeyDigest>>);
 
 impl KeyUsage {
     /// Records the use of a key, unless the stored time of its last use is recent.
     pub fn note(&self, key: &ValidKey) {
+        if !key.is_use_due {
+            return;
+        }
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if key.is_use_due && waiting.len() < WAITING_MAX {
-            waiting.insert(key.hash.clone());
+        if waiting.len() < WAITING_MAX {
+            waiting.insert(key.digest);
         }
     }
 
-    /// Writes the recorded keys to the database. If the write fails, each key is recorded again at its next use.
+    /// Writes the recorded keys to the database. If the write fails, the uses of these keys are not recorded for up to
+    /// a minute.
     pub async fn write(&self, store: &Store, clock: &SharedClock) -> Result<(), StoreError> {
         let used = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut hashes: Vec<_> = used.into_iter().collect();
-        hashes.sort_unstable();
-        keys::note_used(store, &hashes, clock.now()).await
+        let mut used: Vec<_> = used.into_iter().collect();
+        used.sort_unstable();
+        keys::note_used(store, &used, clock.now()).await
     }
 }
 

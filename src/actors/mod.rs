@@ -13,6 +13,7 @@
 //! | `verification` | verifies taxpayers with the authority |
 //! | `checkpoint` | signs the heads of the event chains periodically |
 //! | `key_usage` | stores when API keys were last used |
+//! | `key_leases` | holds the lease of cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
 //! | `sweeper` | deletes expired idempotency keys |
 //! | `incidents` | logs and counts what an operator may have to look into |
@@ -25,6 +26,7 @@ pub mod delivery;
 pub mod dispatch;
 pub mod inbound;
 pub mod incidents;
+pub mod key_leases;
 pub mod key_usage;
 pub mod keyed_notify;
 pub mod notifiers;

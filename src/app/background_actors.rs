@@ -11,6 +11,7 @@ use crate::actors::clock_watch::{ClockActor, ClockWatch};
 use crate::actors::delivery::{DeliveryDeps, WebhookActors};
 use crate::actors::dispatch::{DispatcherActor, DispatcherConfig, Isolation};
 use crate::actors::inbound::TransitPollerActor;
+use crate::actors::key_leases::KeyLeaseActor;
 use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
 use crate::actors::outage::{OutageActor, OutageDetector, OutageNotifier};
 use crate::actors::pipeline::{PipelineActors, PipelineDeps};
@@ -53,6 +54,7 @@ pub(super) struct BackgroundActors {
     _clock_watch: Addr<ClockActor>,
     _outages: Addr<OutageActor>,
     _key_usage_actor: Addr<KeyUsageActor>,
+    _key_leases: Addr<KeyLeaseActor>,
     _checkpoints: Option<Addr<CheckpointActor>>,
     _verifier: Addr<VerifierActor>,
     _janitor: Addr<Janitor>,
@@ -107,6 +109,7 @@ impl BackgroundActors {
             _clock_watch: clock_watch.start(tree, arbiters),
             _outages: context.outages(),
             _key_usage_actor: key_usage_actor,
+            _key_leases: KeyLeaseActor::start(store.clone(), tree, arbiters),
             _checkpoints: context.checkpoints(checkpointer),
             _verifier: context.verifier().start(tree, arbiters),
             _janitor: janitor::start(tree, arbiters, JANITOR_INTERVAL, tasks),

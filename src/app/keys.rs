@@ -1,4 +1,4 @@
-//! Commands that list, rotate and revoke API keys. A running service reads keys from the database at each request.
+//! Commands that list, rotate and revoke API keys. They return when no running service accepts the old keys any more.
 
 use rand::RngExt;
 use secrecy::ExposeSecret;

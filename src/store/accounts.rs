@@ -3,6 +3,7 @@
 pub mod api_key_row;
 pub mod contact_row;
 pub mod integrator_row;
+pub mod key_leases;
 pub mod keys;
 pub mod operator_row;
 pub mod taxpayer_row;
@@ -56,7 +57,9 @@ pub async fn replace_integrator_key(
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id: id.0 }, key, now).await?;
-    tx.commit().await
+    tx.commit().await?;
+    key_leases::settle(store).await;
+    Ok(())
 }
 
 /// A change of an account's keys, with the actor and the reason for the audit trail.
@@ -96,6 +99,7 @@ pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Resul
     let actions = [AuditAction::RotateIntegratorKey, AuditAction::RotateOperatorKey];
     audit::append(&tx, &[change.entry(actions, new.terms.noted())]).await?;
     tx.commit().await?;
+    key_leases::settle(store).await;
     Ok(Some(()))
 }
 
@@ -120,6 +124,7 @@ pub async fn revoke_keys(
     let actions = [AuditAction::RevokeIntegratorKeys, AuditAction::RevokeOperatorKeys];
     audit::append(&tx, &[change.entry(actions, Some(noted))]).await?;
     tx.commit().await?;
+    key_leases::settle(store).await;
     Ok(Some(Revocation { revoked, revoked_of_taxpayers }))
 }
 

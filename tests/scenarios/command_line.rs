@@ -2,6 +2,7 @@
 //! the log.
 
 use std::process::Command;
+use std::time::Duration;
 
 use reqwest::Method;
 use sea_orm::ConnectionTrait;
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
 use testkit::{Backend, each_database};
+use tokio::time::sleep;
 
 use crate::support::client::Client;
 use crate::support::database::{PostgresDatabase, connect};
@@ -20,6 +22,9 @@ const OPERATOR_PATH: &str = "/ops/audit";
 const EMAIL: &str = "keys@acme.example";
 /// Base64 of 32 bytes.
 const NEW_ENCRYPTION_KEY: &str = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA=";
+/// Longer than it takes to get the lease of cached keys.
+const CALLS_UNTIL_CACHED: usize = 20;
+const BETWEEN_CALLS: Duration = Duration::from_millis(10);
 const CHECKPOINTS: [(&str, &str); 1] = [("EINVOICE__CHECKPOINTS__EVERY_S", "1")];
 
 /// Runs a call that has to succeed; gives what it prints.
@@ -47,6 +52,14 @@ async fn status(client: &Client, path: &str) -> u16 {
     client.get(path).await.unwrap().status
 }
 
+/// Uses a key until the service has it in memory.
+async fn use_for_a_while(client: &Client, path: &str) {
+    for _ in 0..CALLS_UNTIL_CACHED {
+        assert_eq!(status(client, path).await, 200);
+        sleep(BETWEEN_CALLS).await;
+    }
+}
+
 #[each_database]
 async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend) {
     let deployment = Deployment::open(backend).await;
@@ -64,8 +77,10 @@ async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend
         .await;
 
         let number = listed(&deployment, kind).await["id"].to_string();
+        use_for_a_while(&first, path).await;
         let second = client(&printed(deployment.service.call(&[kind, "rotate", &number])).await);
         assert_eq!((status(&first, path).await, status(&second, path).await), (401, 200), "{kind}");
+        use_for_a_while(&second, path).await;
         let rotate = [kind, "rotate", &number, "--overlap-s", "600", "--scope", "read_only"];
         let third = client(&printed(deployment.service.call(&rotate)).await);
         assert_eq!((status(&second, path).await, status(&third, path).await), (200, 200), "{kind}");
@@ -74,6 +89,7 @@ async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend
         assert_eq!(terms, ["read_only", "full"], "newest first: {keys}");
         assert!(keys[1]["expires_at"].is_string() && keys[0]["created_at"].is_string(), "{keys}");
 
+        use_for_a_while(&third, path).await;
         let revoked = printed(deployment.service.call(&[kind, "revoke", &number])).await;
         assert_eq!(revoked["revoked"], 2, "{revoked}");
         assert_eq!((status(&second, path).await, status(&third, path).await), (401, 401), "{kind}");

@@ -1,6 +1,7 @@
 //! Two processes on one PostgreSQL: whichever is asked, there is one writer, one run and one log.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
@@ -10,6 +11,7 @@ use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, invoice_over, submission};
 use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
+use tokio::time::sleep;
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::deployment::Deployment;
@@ -21,6 +23,9 @@ const RUNS: usize = 10;
 /// As many calls of a kind as a process makes at once for one taxpayer before it knows how many the authority bears:
 /// of four places one is for the others.
 const HELD_UP: usize = 3;
+/// Rotations while requests go on, and how long requests go on before each.
+const ROTATIONS: usize = 3;
+const ASKED_FOR: Duration = Duration::from_millis(200);
 /// Longer than it takes to have all runs under way.
 const LATE: Duration = Duration::from_secs(6);
 
@@ -37,6 +42,7 @@ async fn two_processes_share_one_database(backend: Backend) {
     deployment.intact_events().await;
     second.restart().await;
     a_rotated_key_is_refused_at_once(&mut deployment, &second).await;
+    a_stopped_process_does_not_keep_a_rotated_key(&mut deployment, &second).await;
     deployment.intact_events().await;
 }
 
@@ -149,14 +155,60 @@ async fn the_runs_of_a_dead_process_are_finished(
 }
 
 async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &Service) {
-    let there = deployment.taxpayer.at(second.url());
-    assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200);
+    for _ in 0..ROTATIONS {
+        let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
+        let stopped = AtomicBool::new(false);
+        let (accepted, new) = tokio::join!(keep_asking(&old, &stopped), async {
+            sleep(ASKED_FOR).await;
+            let new = rotated_key(deployment).await;
+            let answers = join_all(old.iter().map(may_read)).await;
+            stopped.store(true, Ordering::SeqCst);
+            assert_eq!(answers, [false, false], "the old key, here and elsewhere");
+            new
+        });
+        assert!(accepted > ROTATIONS, "requests went on: {accepted}");
+        deployment.taxpayer = Client::new(deployment.service.url(), &new);
+        assert!(may_read(&deployment.taxpayer.at(second.url())).await, "the new key elsewhere");
+    }
+}
+
+/// A process that cannot answer delays the rotation until it has lost its lease.
+async fn a_stopped_process_does_not_keep_a_rotated_key(deployment: &mut Deployment, second: &Service) {
+    let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
+    let (stopped, begun) = (AtomicBool::new(false), Instant::now());
+    tokio::join!(keep_asking(&old, &stopped), async {
+        sleep(ASKED_FOR).await;
+        stopped.store(true, Ordering::SeqCst);
+    });
+    second.signal("STOP");
+    let new = rotated_key(deployment).await;
+    println!("two processes: a rotation beside a stopped process took {:?}", begun.elapsed());
+    second.signal("CONT");
+    assert_eq!(join_all(old.iter().map(may_read)).await, [false, false], "the old key, here and elsewhere");
+    deployment.taxpayer = Client::new(deployment.service.url(), &new);
+}
+
+async fn rotated_key(deployment: &Deployment) -> String {
     let path = format!("/v1/system-integrators/taxpayers/{}/api-key/rotate", deployment.taxpayer_id());
     let answer = deployment.integrator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert_eq!(answer.status, 200);
-    assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 401, "the old key elsewhere");
-    let key = answer.body["data"]["api_key"].as_str().expect("the new key").to_owned();
-    deployment.taxpayer = Client::new(deployment.service.url(), &key);
-    let there = deployment.taxpayer.at(second.url());
-    assert_eq!(there.get("/v1/tax-payers/invoices").await.unwrap().status, 200, "the new key elsewhere");
+    answer.body["data"]["api_key"].as_str().expect("the new key").to_owned()
+}
+
+async fn may_read(client: &Client) -> bool {
+    let status = client.get("/v1/tax-payers/invoices").await.unwrap().status;
+    // Too many refused requests are answered with 429.
+    assert!([200, 401, 429].contains(&status), "{status}");
+    status == 200
+}
+
+/// Asks both processes in turn, so that both have the key in memory. Returns how many requests were accepted.
+async fn keep_asking(both: &[Client; 2], stopped: &AtomicBool) -> usize {
+    let mut accepted = 0;
+    while !stopped.load(Ordering::SeqCst) {
+        for client in both {
+            accepted += usize::from(may_read(client).await);
+        }
+    }
+    accepted
 }

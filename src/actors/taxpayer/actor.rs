@@ -44,7 +44,8 @@ impl TaxpayerHandle {
         let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
         let deps = Arc::new(deps);
         let committers = Committers::start(&deps, arbiters);
-        Self::to(Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
+        let store = deps.store.clone();
+        let registry = Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
             let (id, deps, committers) = (*id, Arc::clone(&deps), committers.clone());
             batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
                 id,
@@ -52,7 +53,8 @@ impl TaxpayerHandle {
                 committers: committers.clone(),
                 cached: None,
             })
-        }))
+        });
+        Self::to(registry, store)
     }
 }
 

@@ -29,6 +29,8 @@ use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::PaymentUpdate;
 use crate::domain::pipeline::{Run, RunRequest};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
+use crate::store::accounts::key_leases;
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::webhook::SigningSecret;
 
@@ -57,6 +59,7 @@ pub(crate) type CommandResult = Result<CommandReply, CommandError>;
 #[derive(Clone)]
 pub struct TaxpayerHandle {
     registry: Arc<Registry<TaxpayerId, CommandEnvelope, CommandResult>>,
+    store: Store,
     idempotency: Option<Idempotency>,
 }
 
@@ -75,8 +78,8 @@ macro_rules! request {
 }
 
 impl TaxpayerHandle {
-    pub(super) fn to(registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>) -> Self {
-        Self { registry: Arc::new(registry), idempotency: None }
+    pub(super) fn to(registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>, store: Store) -> Self {
+        Self { registry: Arc::new(registry), store, idempotency: None }
     }
 
     pub fn registry(&self) -> &Registry<TaxpayerId, CommandEnvelope, CommandResult> {
@@ -86,7 +89,7 @@ impl TaxpayerHandle {
     /// Returns a handle that sends the idempotency key with its command. Send only one command through it.
     #[must_use]
     pub fn with_idempotency(&self, idempotency: Option<Idempotency>) -> Self {
-        Self { registry: Arc::clone(&self.registry), idempotency }
+        Self { registry: Arc::clone(&self.registry), store: self.store.clone(), idempotency }
     }
 
     /// Adds a taxpayer with the reserved `id`.
@@ -239,8 +242,13 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::RotateSecret { secret, by }, CommandReply::Done => ())
     }
 
+    /// Gives the taxpayer a new API key. When this returns, no process accepts the keys that it replaces.
     pub async fn rotate_key(&self, id: TaxpayerId, key: NewKey, by: Actor) -> Result<(), TaxpayerError> {
-        request!(self, id, TaxpayerCommand::RotateKey { key, by }, CommandReply::Done => ())
+        let rotated: Result<(), TaxpayerError> =
+            request!(self, id, TaxpayerCommand::RotateKey { key, by }, CommandReply::Done => ());
+        rotated?;
+        key_leases::settle(&self.store).await;
+        Ok(())
     }
 
     pub async fn disable_endpoint(

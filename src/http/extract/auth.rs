@@ -1,4 +1,4 @@
-//! Finds the account of the `x-api-key` at every request, so that a rotated key is refused at once.
+//! Finds the account of the `x-api-key`. A rotated key is refused at once, even if this process has cached it.
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderMap;

@@ -19,6 +19,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::respond::logged_failure::LoggedFailure;
 use crate::http::respond::render::{self, ResponsePrefs};
 use crate::http::state::ApiState;
+use crate::store::accounts::key_leases;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
 /// The result of looking up the idempotency key of a request.
@@ -68,7 +69,7 @@ async fn arrive(
     let place = state.in_progress.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
-        Some(taken) => repeated(&claim, taken).map(KeyStatus::Repeated),
+        Some(taken) => repeated(state, &claim, taken).await.map(KeyStatus::Repeated),
     }
 }
 
@@ -102,11 +103,20 @@ fn shown_once() -> ApiError {
 }
 
 /// Returns the stored response. Fails if the key was used for a different request, or if the response was secret.
-fn repeated(claim: &IdempotencyClaim, taken: StoredKey) -> Result<HttpResponse, ApiError> {
+async fn repeated(
+    state: &ApiState,
+    claim: &IdempotencyClaim,
+    taken: StoredKey,
+) -> Result<HttpResponse, ApiError> {
     if taken.fingerprint != claim.fingerprint {
         return Err(reused());
     }
-    taken.answer.map(stored_response::shown_again).ok_or_else(shown_once)
+    if let Some(answer) = taken.answer {
+        return Ok(stored_response::shown_again(answer));
+    }
+    // The first request may have rotated a key and ended before all processes knew it.
+    key_leases::settle(&state.store).await;
+    Err(shown_once())
 }
 
 /// Returns the response of the first request with a key. Stores it before, unless it must not be stored.
@@ -121,7 +131,7 @@ async fn settled(
         // Another request with the same key was first, so its response is returned.
         Some(error) if error.code == ErrorCode::IdempotencyInProgress => {
             match idempotency::find(&state.store, &claim, state.now()).await? {
-                Some(taken) => repeated(&claim, taken),
+                Some(taken) => repeated(state, &claim, taken).await,
                 None => Ok(answer),
             }
         }

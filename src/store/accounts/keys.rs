@@ -1,6 +1,7 @@
-//! API keys as SHA-256. Each request reads its key, so every replica refuses a revoked or expired key at once.
+//! API keys as SHA-256. A request reads its key or takes it from the cache, which `key_leases` keeps exact.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,20 +15,24 @@ use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey, VALID_K
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
-use crate::store::accounts::taxpayer_row;
+use crate::store::accounts::{key_leases, taxpayer_row};
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
+use crate::store::db::key_cache::{CachedKey, KeyDigest};
 
 /// The last use of a key is written only after this time, so that not every request causes a write.
 const USE_WRITTEN_AFTER: Duration = Duration::from_mins(1);
+
+/// The last use of a key that was never used.
+const NEVER: i64 = i64::MIN;
 
 /// A valid key, as found for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidKey {
     pub owner: KeyOwner,
     pub scope: KeyScope,
-    pub hash: String,
+    pub digest: KeyDigest,
     /// True if the caller has to record this use of the key (`note_used`).
     pub is_use_due: bool,
 }
@@ -39,21 +44,46 @@ pub async fn valid(
     key: &str,
     now: Timestamp,
 ) -> Result<Option<ValidKey>, StoreError> {
-    let hash = hash(key);
+    let (digest, cache) = (KeyDigest::from(Sha256::digest(key)), store.key_cache());
+    if let Some(key) = cache.find(&digest) {
+        return Ok(valid_now(&key, kind, digest, now));
+    }
+    let generation = cache.generation();
+    let hash = hex::encode(digest);
     let found = Entity::find_by_id(hash.as_str()).one(store.reader()).await?;
-    let is_the_key = |row: &Model| {
-        bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))
-            && row.kind == kind.as_str()
-            && row.expires_at.is_none_or(|end| end > now.as_microsecond())
+    let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))) else {
+        return Ok(None);
     };
-    let Some(row) = found.filter(is_the_key) else { return Ok(None) };
-    let used = row.last_used_at.map(|at| Duration::from_micros((now.as_microsecond() - at).unsigned_abs()));
-    Ok(Some(ValidKey {
-        owner: KeyOwner { kind, id: row.owner_id },
-        scope: RowRef { table: "api_keys", id: row.owner_id }.parse(&row.scope)?,
-        is_use_due: used.is_none_or(|ago| ago >= USE_WRITTEN_AFTER),
-        hash,
-    }))
+    let key = cached(&row, generation)?;
+    let valid = valid_now(&key, kind, digest, now);
+    cache.keep(digest, key);
+    Ok(valid)
+}
+
+/// Returns the key if it is valid at this time. Counts the use as recorded if it is due, so that other requests do not
+/// record it again.
+fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) -> Option<ValidKey> {
+    if key.owner.kind != kind || key.expires_at.is_some_and(|end| end <= now) {
+        return None;
+    }
+    let used = key.last_used.load(Ordering::Relaxed);
+    let ago = Duration::from_micros(now.as_microsecond().abs_diff(used));
+    let is_use_due = used == NEVER || ago >= USE_WRITTEN_AFTER;
+    if is_use_due {
+        key.last_used.store(now.as_microsecond(), Ordering::Relaxed);
+    }
+    Some(ValidKey { owner: key.owner, scope: key.scope, digest, is_use_due })
+}
+
+fn cached(row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
+    let at = RowRef { table: "api_keys", id: row.owner_id };
+    Ok(CachedKey {
+        owner: KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id },
+        scope: at.parse(&row.scope)?,
+        expires_at: row.expires_at.map(|end| at.moment(end)).transpose()?,
+        last_used: AtomicI64::new(row.last_used_at.unwrap_or(NEVER)),
+        generation,
+    })
 }
 
 /// True if the account has any key, valid or expired.
@@ -85,7 +115,8 @@ pub async fn of_accounts(
 }
 
 /// Adds a key to an account. The existing keys expire at once, or after the overlap of the new key. The caller must
-/// have locked the account, so that concurrent rotations see each other's key.
+/// have locked the account, so that concurrent rotations see each other's key. After the commit it must call
+/// `key_leases::settle`.
 pub async fn rotate(
     tx: &Transaction,
     owner: KeyOwner,
@@ -94,6 +125,9 @@ pub async fn rotate(
 ) -> Result<(), StoreError> {
     let rows = Entity::find().filter(is_owned_by(owner)).order_by_desc(Column::CreatedAt).all(tx).await?;
     let at = RowRef { table: "api_keys", id: owner.id };
+    if !rows.is_empty() {
+        key_leases::raise(tx).await?;
+    }
     let replaced_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
     let mut kept = 0;
     for row in rows {
@@ -125,11 +159,13 @@ pub async fn rotate(
 
 /// Revokes all keys of an account. Returns the number of revoked keys.
 pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError> {
+    key_leases::raise(tx).await?;
     Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
 /// Revokes all keys of the taxpayers that an integrator onboarded. Returns the number of revoked keys.
 pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
+    key_leases::raise(tx).await?;
     let onboarded = Query::select()
         .column(taxpayer_row::Column::Id)
         .from(taxpayer_row::Entity)
@@ -144,16 +180,17 @@ pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> 
 }
 
 /// Records `at` as the last use of these keys. Skips a locked row, because the exact time does not matter.
-pub async fn note_used(store: &Store, hashes: &[String], at: Timestamp) -> Result<(), StoreError> {
+pub async fn note_used(store: &Store, keys: &[KeyDigest], at: Timestamp) -> Result<(), StoreError> {
     let at = at.as_microsecond();
-    for portion in portions(hashes) {
+    for portion in portions(keys) {
+        let hashes = portion.iter().map(hex::encode);
         let older =
             Condition::any().add(Column::LastUsedAt.is_null()).add(Expr::col(Column::LastUsedAt).lt(at));
         let tx = store.begin().await?;
         let free: Vec<String> = Entity::find()
             .select_only()
             .column(Column::Hash)
-            .filter(Column::Hash.is_in(portion))
+            .filter(Column::Hash.is_in(hashes))
             .filter(older)
             .order_by_asc(Column::Hash)
             .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
@@ -271,7 +308,7 @@ mod tests {
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
             assert!(found.is_use_due);
-            note_used(store, &[found.hash, "gone".to_owned()], start).await.unwrap();
+            note_used(store, &[found.digest, [0; 32]], start).await.unwrap();
             let is_due = async |seconds| {
                 let now = start + Duration::from_secs(seconds);
                 valid(store, OWNER.kind, "sik_a", now).await.unwrap().unwrap().is_use_due

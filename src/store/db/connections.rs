@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use migration::{Migrator, MigratorTrait};
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
-use sea_orm::{ConnectionTrait, DbBackend};
+use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 
 use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 use crate::store::db::ids::Ids;
+use crate::store::db::key_cache::KeyCache;
 use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::vault::Vault;
 
@@ -46,6 +47,7 @@ pub struct Store {
     reader: Pool,
     ids: Ids,
     vault: Arc<Vault>,
+    key_cache: Arc<KeyCache>,
 }
 
 impl std::fmt::Debug for Store {
@@ -74,7 +76,8 @@ impl Store {
         let (writer, reader) = Pool::open(url, settings, is_created).await?;
         let writer = WriterPool::new(writer, settings.busy_wait);
         let ids = Ids::new(writer.clone());
-        Ok(Self { writer, reader, ids, vault: Arc::new(vault) })
+        let key_cache = Arc::new(KeyCache::new());
+        Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache })
     }
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
@@ -90,6 +93,14 @@ impl Store {
 
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
         self.writer.begin().await
+    }
+
+    /// Executes one statement and commits it. After an error the statement may still have been committed.
+    pub(crate) async fn execute_alone(
+        &self,
+        statement: Statement,
+    ) -> Result<Option<QueryResult>, StoreError> {
+        self.writer.query_one_alone(statement).await
     }
 
     /// Replaces the write connections of PostgreSQL. Call this after the end of a thread with its own runtime:
@@ -108,6 +119,10 @@ impl Store {
 
     pub(crate) fn vault(&self) -> &Vault {
         &self.vault
+    }
+
+    pub(crate) fn key_cache(&self) -> &KeyCache {
+        &self.key_cache
     }
 
     pub fn backend(&self) -> DbBackend {
@@ -135,7 +150,7 @@ impl Store {
             )
             .returning_col("next")
             .to_owned();
-        self.writer.query_one_alone(self.backend().build(&statement)).await?;
+        self.execute_alone(self.backend().build(&statement)).await?;
         self.reader.execute_unprepared("SELECT 1").await?;
         Ok(())
     }
@@ -152,8 +167,6 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::Statement;
-
     use super::*;
     use crate::store::testing::stores;
 

@@ -1,4 +1,4 @@
-//! The database itself. Tables and queries are in the other modules of `store`.
+//! The database itself, and the cache of API keys. Other tables and queries are in the other modules of `store`.
 
 pub mod column;
 pub mod connections;
@@ -6,6 +6,7 @@ pub mod deadline;
 pub mod error;
 pub mod group_commit;
 pub mod ids;
+pub mod key_cache;
 pub(crate) mod lookup;
 pub mod page;
 pub mod pool;

@@ -64,6 +64,10 @@ pub(crate) trait Dialect: Sync {
     /// Joins each row on the left with its lane, and locks the lanes in the order of these rows.
     fn lateral_lock(&self, lock: &str, condition: &str) -> String;
 
+    /// Returns the end of a query that locks its rows against changes. It is empty on SQLite, whose write transactions run
+    /// one at a time.
+    fn share_lock(&self) -> &'static str;
+
     /// True if the database does not estimate how many rows match, so that a query has to name the index.
     fn ignores_selectivity(&self) -> bool;
 }

@@ -52,6 +52,10 @@ impl Dialect for Postgres {
         format!("CROSS JOIN LATERAL (SELECT key, epoch FROM lanes WHERE {condition} {lock}) AS lanes")
     }
 
+    fn share_lock(&self) -> &'static str {
+        "FOR SHARE"
+    }
+
     fn ignores_selectivity(&self) -> bool {
         false
     }

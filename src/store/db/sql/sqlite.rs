@@ -55,6 +55,10 @@ impl Dialect for Sqlite {
         format!("CROSS JOIN lanes ON {condition}")
     }
 
+    fn share_lock(&self) -> &'static str {
+        ""
+    }
+
     fn ignores_selectivity(&self) -> bool {
         true
     }

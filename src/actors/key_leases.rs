@@ -1,0 +1,50 @@
+//! Holds this process's lease on cached API keys while requests need it. Without the lease, requests read their keys from
+//! the database.
+
+use std::time::Duration;
+
+use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
+use tokio::time::sleep;
+
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
+use crate::store::accounts::key_leases::KeyLease;
+use crate::store::db::connections::Store;
+
+/// The pause after the database has failed.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+pub struct KeyLeaseActor {
+    store: Store,
+    /// The actor's own address. actix does not stop the actor while this address exists.
+    _address: Addr<Self>,
+}
+
+impl KeyLeaseActor {
+    /// Starts the actor under supervision on the background arbiter.
+    pub fn start(store: Store, tree: &Tree, arbiters: &Arbiters) -> Addr<Self> {
+        let node = tree.node(NodeKind::Janitor, 0, "key-leases");
+        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Self {
+            store,
+            _address: ctx.address(),
+        })
+    }
+}
+
+impl Actor for KeyLeaseActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        let mut lease = KeyLease::new(self.store.clone());
+        let hold = async move {
+            loop {
+                if let Err(error) = lease.serve().await {
+                    tracing::warn!(%error, "failed to hold the lease of cached API keys; will retry");
+                    sleep(RETRY_AFTER).await;
+                }
+            }
+        };
+        ctx.spawn(hold.into_actor(self));
+    }
+}
+
+impl Supervised for KeyLeaseActor {}

@@ -1,0 +1,366 @@
+//! Keeps the keys that processes hold in memory exact (docs/adr/0014). Every change of keys raises the generation in its
+//! transaction (`raise`). A process that holds keys has a lease: it looks for a new generation every few milliseconds and
+//! acknowledges it. Whoever has changed keys answers only after all other processes have acknowledged the change or
+//! their leases have ended (`settle`).
+//!
+//! A lease lasts from the moment before it was requested and is granted for the present generation only, so all leases
+//! of older generations have ended `LEASE` after a change. No two clocks are compared.
+
+use std::time::{Duration, Instant};
+
+use sea_orm::{ConnectionTrait, Statement};
+use tokio::time::{sleep, timeout};
+
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::sql::dialect;
+
+/// How long a change of keys waits for a process that does not answer.
+const LEASE: Duration = Duration::from_secs(2);
+/// How long a process uses its lease. It is shorter than `LEASE`, because monotonic clocks differ a little in speed.
+const TRUSTED: Duration = Duration::from_millis(1_800);
+const RENEW_AFTER: Duration = Duration::from_millis(600);
+/// How often the holder of a lease looks for a new generation.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often a change of keys looks for acknowledgements.
+const WAIT: Duration = Duration::from_millis(4);
+
+/// The lease of this process.
+#[derive(Debug)]
+pub struct KeyLease {
+    store: Store,
+    renewed: Option<Instant>,
+}
+
+impl KeyLease {
+    pub fn new(store: Store) -> Self {
+        Self { store, renewed: None }
+    }
+
+    /// Waits until a request needs the lease, then holds it until no request has needed it for a while.
+    pub async fn serve(&mut self) -> Result<(), StoreError> {
+        self.store.key_cache().wanted().await;
+        while self.refresh().await? {
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Looks for a new generation, acknowledges it, and renews the lease when it is time. Returns false if the lease
+    /// was given up because no request needed it.
+    pub async fn refresh(&mut self) -> Result<bool, StoreError> {
+        let cache = self.store.key_cache();
+        let (current, _) = generations(&self.store).await?;
+        let is_new = cache.observe(current);
+        let is_old = self.renewed.is_none_or(|renewed| renewed.elapsed() >= RENEW_AFTER);
+        if is_old && !cache.take_used() {
+            self.release().await?;
+            return Ok(false);
+        }
+        if is_new || is_old {
+            let asked = Instant::now();
+            if grant(&self.store, current).await? {
+                cache.trust_until(asked + TRUSTED);
+                self.renewed = Some(asked);
+            }
+        }
+        Ok(true)
+    }
+
+    async fn release(&mut self) -> Result<(), StoreError> {
+        self.store.key_cache().distrust();
+        self.renewed = None;
+        let process = self.store.key_cache().process().into();
+        execute(&self.store, "DELETE FROM key_leases WHERE process = $1 RETURNING process", [process])
+            .await
+            .map(drop)
+    }
+}
+
+/// Starts a new generation of keys. Call this before the first change of keys in a transaction: since every writer of
+/// keys locks this row first, two of them cannot deadlock over keys. The number is the time in microseconds, so that it
+/// is new even if PostgreSQL has lost the last transactions in a failover.
+pub(super) async fn raise(tx: &Transaction) -> Result<(), StoreError> {
+    let now = dialect(tx.get_database_backend()).clock();
+    let next = format!("CASE WHEN current < {now} THEN {now} ELSE current + 1 END");
+    tx.execute_unprepared(&format!("UPDATE key_generation SET current = {next}")).await?;
+    Ok(())
+}
+
+/// Waits until no process uses a key that a committed transaction has changed or deleted. Call this after the commit and
+/// before answering.
+pub async fn settle(store: &Store) {
+    let mut target = None;
+    if timeout(LEASE, acknowledged(store, &mut target)).await.is_ok() {
+        return;
+    }
+    tracing::warn!("a process has not acknowledged a change of API keys; its lease has ended");
+    let Some(target) = target else { return };
+    let others = [target.into(), store.key_cache().process().into()];
+    let forget = "DELETE FROM key_leases WHERE generation < $1 AND process <> $2 RETURNING process";
+    if let Err(error) = execute(store, forget, others).await {
+        tracing::warn!(%error, "failed to delete ended leases of API keys");
+    }
+}
+
+async fn acknowledged(store: &Store, target: &mut Option<i64>) {
+    loop {
+        match generations(store).await {
+            Ok((current, oldest)) => {
+                store.key_cache().observe(current);
+                let target = *target.get_or_insert(current);
+                if oldest.is_none_or(|oldest| oldest >= target) {
+                    return;
+                }
+            }
+            Err(error) => tracing::debug!(%error, "failed to read the leases of API keys; will retry"),
+        }
+        sleep(WAIT).await;
+    }
+}
+
+/// Returns the present generation, and the oldest generation that another process may use.
+async fn generations(store: &Store) -> Result<(i64, Option<i64>), StoreError> {
+    let sql = "SELECT current, (SELECT MIN(generation) FROM key_leases WHERE process <> $1) AS oldest \
+               FROM key_generation";
+    let process = store.key_cache().process().into();
+    let statement = Statement::from_sql_and_values(store.backend(), sql, [process]);
+    let row = store.reader().query_one_raw(statement).await?.ok_or(StoreError::Stale)?;
+    Ok((row.try_get("", "current")?, row.try_get("", "oldest")?))
+}
+
+/// Grants this process a lease if this is still the present generation. The row of the generation is locked until the
+/// commit, so that whoever raises it next sees this lease.
+async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
+    let sql = format!(
+        "INSERT INTO key_leases (process, generation) SELECT $1, current FROM key_generation WHERE current = $2 {} \
+         ON CONFLICT (process) DO UPDATE SET generation = excluded.generation RETURNING process",
+        dialect(store.backend()).share_lock()
+    );
+    execute(store, &sql, [store.key_cache().process().into(), current.into()]).await
+}
+
+/// Executes one statement and commits it. The statement holds its locks only while it runs, so a process that is stopped
+/// delays nobody. Returns true if the statement returned a row.
+async fn execute(
+    store: &Store,
+    sql: &str,
+    values: impl IntoIterator<Item = sea_orm::Value>,
+) -> Result<bool, StoreError> {
+    let statement = Statement::from_sql_and_values(store.backend(), sql, values);
+    Ok(store.execute_alone(statement).await?.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
+    use crate::domain::access::caller::KeyKind;
+    use crate::store::accounts::keys;
+    use crate::store::db::connections::PoolSettings;
+    use crate::store::db::vault::{KEY_LEN, Vault};
+    use crate::store::testing::{TestStore, stores};
+
+    const OWNER: KeyOwner = KeyOwner { kind: KeyKind::Integrator, id: 7 };
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// Opens the database again, as another process would.
+    async fn other_process(test: &TestStore) -> Store {
+        let vault = Vault::new(&STANDARD.encode([7; KEY_LEN])).unwrap();
+        Store::open(&test.url, &PoolSettings::default(), vault).await.unwrap()
+    }
+
+    async fn rotate(store: &Store, text: &str, overlap: Duration) {
+        let terms = KeyTerms { overlap, ..KeyTerms::default() };
+        let tx = store.begin().await.unwrap();
+        keys::rotate(&tx, OWNER, &NewKey { text: text.to_owned().into(), terms }, NOW).await.unwrap();
+        tx.commit().await.unwrap();
+        settle(store).await;
+    }
+
+    async fn is_valid_at(store: &Store, text: &str, now: Timestamp) -> bool {
+        keys::valid(store, OWNER.kind, text, now).await.unwrap().is_some()
+    }
+
+    async fn is_valid(store: &Store, text: &str) -> bool {
+        is_valid_at(store, text, NOW).await
+    }
+
+    /// Gives this process a lease and lets it cache the key.
+    async fn holding(store: &Store, text: &str) -> KeyLease {
+        let mut lease = KeyLease::new(store.clone());
+        assert!(is_valid(store, text).await);
+        assert!(lease.refresh().await.unwrap());
+        assert!(is_valid(store, text).await);
+        lease
+    }
+
+    /// Deletes the keys as no writer of this program does: without a new generation.
+    async fn delete_silently(store: &Store) {
+        execute(store, "DELETE FROM api_keys RETURNING hash", []).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_cached_key_is_not_read_again_until_a_key_changes() {
+        for test in stores().await {
+            let store = &test.store;
+            rotate(store, "sik_a", Duration::ZERO).await;
+            let _lease = holding(store, "sik_a").await;
+            delete_silently(store).await;
+            assert!(is_valid(store, "sik_a").await, "the key comes from the cache");
+            assert!(!is_valid(store, "sik_b").await, "an unknown key is never cached");
+            let tx = store.begin().await.unwrap();
+            keys::revoke(&tx, OWNER).await.unwrap();
+            tx.commit().await.unwrap();
+            settle(store).await;
+            assert!(!is_valid(store, "sik_a").await);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cached_key_ends_with_its_overlap() {
+        for test in stores().await {
+            let store = &test.store;
+            rotate(store, "sik_a", Duration::ZERO).await;
+            let _lease = holding(store, "sik_a").await;
+            rotate(store, "sik_b", Duration::from_hours(1)).await;
+            let last = NOW + Duration::from_hours(1) - Duration::from_micros(1);
+            for _ in 0..2 {
+                assert!(is_valid_at(store, "sik_a", last).await);
+                assert!(!is_valid_at(store, "sik_a", NOW + Duration::from_hours(1)).await);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_is_answered_after_every_process_knows_it() {
+        for test in stores().await {
+            let (first, second) = (&test.store, other_process(&test).await);
+            rotate(first, "sik_a", Duration::ZERO).await;
+            let mut lease = holding(&second, "sik_a").await;
+            let follows = tokio::spawn(async move {
+                while lease.refresh().await.unwrap() {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            });
+            let begun = Instant::now();
+            rotate(first, "sik_b", Duration::ZERO).await;
+            assert!(!is_valid(&second, "sik_a").await);
+            assert!(begun.elapsed() < TRUSTED, "acknowledged before the lease ended");
+            follows.abort();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_that_does_not_answer_has_lost_its_lease_before_a_change_is_answered() {
+        for test in stores().await {
+            let (first, second) = (&test.store, other_process(&test).await);
+            rotate(first, "sik_a", Duration::ZERO).await;
+            let mut lease = holding(&second, "sik_a").await;
+            delete_silently(first).await;
+            let begun = Instant::now();
+            let changes = rotate(first, "sik_b", Duration::ZERO);
+            let still_cached = async {
+                sleep(TRUSTED / 2).await;
+                is_valid(&second, "sik_a").await
+            };
+            let ((), still_cached) = tokio::join!(changes, still_cached);
+            // A rotation that replaces nothing changes no key that anybody can have cached.
+            assert!(still_cached && begun.elapsed() < TRUSTED);
+            rotate(first, "sik_c", Duration::ZERO).await;
+            assert!(begun.elapsed() >= LEASE);
+            assert!(!is_valid(&second, "sik_a").await && !is_valid(&second, "sik_b").await);
+            let begun = Instant::now();
+            rotate(first, "sik_d", Duration::ZERO).await;
+            assert!(begun.elapsed() < TRUSTED, "the ended lease is forgotten");
+            assert!(lease.refresh().await.unwrap());
+            assert!(is_valid(&second, "sik_d").await);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_granted_for_the_present_generation_only() {
+        for test in stores().await {
+            let store = &test.store;
+            let (old, _) = generations(store).await.unwrap();
+            rotate(store, "sik_a", Duration::ZERO).await;
+            rotate(store, "sik_b", Duration::ZERO).await;
+            let (current, _) = generations(store).await.unwrap();
+            assert!(current > old);
+            assert!(!grant(store, old).await.unwrap());
+            assert!(grant(store, current).await.unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_lease_that_no_request_needs_is_given_up() {
+        for test in stores().await {
+            let (store, second) = (&test.store, other_process(&test).await);
+            rotate(store, "sik_a", Duration::ZERO).await;
+            let mut lease = holding(store, "sik_a").await;
+            assert!(generations(&second).await.unwrap().1.is_some());
+            sleep(RENEW_AFTER).await;
+            assert!(lease.refresh().await.unwrap(), "a request needed it");
+            sleep(RENEW_AFTER).await;
+            assert!(!lease.refresh().await.unwrap());
+            assert_eq!(generations(&second).await.unwrap().1, None);
+            delete_silently(store).await;
+            assert!(!is_valid(store, "sik_a").await, "without a lease the database is asked");
+        }
+    }
+
+    const ROTATIONS: usize = 40;
+
+    /// Asks for all keys again and again. A key that was replaced before the question must not be valid.
+    async fn ask(store: Store, replaced: &AtomicUsize) -> usize {
+        let mut accepted = 0;
+        loop {
+            let before = replaced.load(Ordering::SeqCst);
+            if before == ROTATIONS {
+                return accepted;
+            }
+            for number in before.saturating_sub(1)..=before {
+                let is_valid = is_valid(&store, &format!("sik_{number}")).await;
+                assert!(!is_valid || number >= before, "key {number} was replaced {before} rotations ago");
+                accepted += usize::from(is_valid);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_process_accepts_a_replaced_key_while_requests_go_on() {
+        for test in stores().await {
+            let (first, second) = (test.store.clone(), other_process(&test).await);
+            rotate(&first, "sik_0", Duration::ZERO).await;
+            let leases = [&first, &second].map(|store| {
+                let mut lease = KeyLease::new(store.clone());
+                tokio::spawn(async move {
+                    loop {
+                        lease.serve().await.unwrap();
+                    }
+                })
+            });
+            let replaced = AtomicUsize::new(0);
+            let rotates = async {
+                for number in 1..=ROTATIONS {
+                    rotate([&first, &second][number % 2], &format!("sik_{number}"), Duration::ZERO).await;
+                    replaced.store(number, Ordering::SeqCst);
+                    sleep(Duration::from_millis(2)).await;
+                }
+            };
+            let (one, two) = (ask(first.clone(), &replaced), ask(second.clone(), &replaced));
+            let ((), one, two) = tokio::join!(rotates, one, two);
+            assert!(one > ROTATIONS && two > ROTATIONS, "{one} and {two} accepted");
+            for lease in leases {
+                lease.abort();
+            }
+        }
+    }
+}

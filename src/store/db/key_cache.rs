@@ -1,0 +1,177 @@
+//! The API keys that this process holds in memory, so that a request need not read its key from the database.
+//!
+//! A cached key is used only while this process has a lease, and only if the key was read in the newest generation of
+//! keys that this process has seen. `accounts::key_leases` obtains the lease and looks for newer generations. The
+//! cache never says that a key does not exist.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dashmap::DashMap;
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::domain::access::api_key::{KeyOwner, KeyScope};
+use crate::domain::kernel::clock;
+
+/// The SHA-256 of a key's text.
+pub type KeyDigest = [u8; 32];
+
+/// The maximum number of cached keys. At this size the cache takes about 30 MB.
+const KEYS_MAX: usize = 131_072;
+
+/// A key as it was read from the database.
+#[derive(Debug)]
+pub(crate) struct CachedKey {
+    pub(crate) owner: KeyOwner,
+    pub(crate) scope: KeyScope,
+    pub(crate) expires_at: Option<Timestamp>,
+    /// The last use of the key that was recorded, in microseconds since 1970.
+    pub(crate) last_used: AtomicI64,
+    /// The generation that this process had seen before it read the key.
+    pub(crate) generation: i64,
+}
+
+#[derive(Debug)]
+pub struct KeyCache {
+    /// The name of this process in the table of leases.
+    process: String,
+    keys: DashMap<KeyDigest, Arc<CachedKey>>,
+    generation: AtomicI64,
+    opened: Instant,
+    /// The end of the lease, in microseconds since `opened`.
+    trusted_until: AtomicU64,
+    is_used: AtomicBool,
+    wanted: Notify,
+}
+
+impl KeyCache {
+    pub(crate) fn new() -> Self {
+        Self {
+            process: clock::new_id().to_string(),
+            keys: DashMap::new(),
+            generation: AtomicI64::new(0),
+            opened: Instant::now(),
+            trusted_until: AtomicU64::new(0),
+            is_used: AtomicBool::new(false),
+            wanted: Notify::new(),
+        }
+    }
+
+    pub(crate) fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// Returns the key with this digest, as it still is in the database. Returns `None` if it has to be read.
+    pub(crate) fn find(&self, digest: &KeyDigest) -> Option<Arc<CachedKey>> {
+        // Read before it is written: all threads share this value, and a write takes it from their caches.
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+        if !self.is_trusted() {
+            self.wanted.notify_one();
+            return None;
+        }
+        let key = self.keys.get(digest)?;
+        (key.generation == self.generation()).then(|| Arc::clone(&key))
+    }
+
+    /// Keeps a key that was read from the database.
+    pub(crate) fn keep(&self, digest: KeyDigest, key: CachedKey) {
+        if self.keys.len() >= KEYS_MAX {
+            let generation = self.generation();
+            self.keys.retain(|_, key| key.generation == generation);
+        }
+        if self.keys.len() >= KEYS_MAX {
+            self.keys.clear();
+        }
+        self.keys.insert(digest, Arc::new(key));
+    }
+
+    /// Returns the newest generation that this process has seen. Ask for it before reading a key.
+    pub(crate) fn generation(&self) -> i64 {
+        self.generation.load(Ordering::SeqCst)
+    }
+
+    /// Notes the present generation. Keys that were read in an older one are not used again. Returns true if the
+    /// generation is new.
+    pub(crate) fn observe(&self, current: i64) -> bool {
+        self.generation.fetch_max(current, Ordering::SeqCst) < current
+    }
+
+    pub(crate) fn trust_until(&self, end: Instant) {
+        let end = micros(end.saturating_duration_since(self.opened));
+        self.trusted_until.store(end, Ordering::SeqCst);
+    }
+
+    pub(crate) fn distrust(&self) {
+        self.trusted_until.store(0, Ordering::SeqCst);
+    }
+
+    fn is_trusted(&self) -> bool {
+        micros(self.opened.elapsed()) < self.trusted_until.load(Ordering::SeqCst)
+    }
+
+    /// Waits until a request has looked for a key while there was no lease.
+    pub(crate) async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// Returns true if a request has looked for a key since the last call.
+    pub(crate) fn take_used(&self) -> bool {
+        self.is_used.swap(false, Ordering::Relaxed)
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::access::caller::KeyKind;
+
+    fn key(generation: i64) -> CachedKey {
+        CachedKey {
+            owner: KeyOwner { kind: KeyKind::Operator, id: 1 },
+            scope: KeyScope::Full,
+            expires_at: None,
+            last_used: AtomicI64::new(0),
+            generation,
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_only_under_a_lease_and_in_its_generation() {
+        let cache = KeyCache::new();
+        assert!(cache.observe(7) && !cache.observe(7) && !cache.observe(6));
+        cache.keep([1; 32], key(7));
+        assert!(cache.find(&[1; 32]).is_none(), "without a lease");
+        cache.trust_until(Instant::now() + Duration::from_mins(1));
+        assert!(cache.find(&[1; 32]).is_some() && cache.find(&[2; 32]).is_none());
+        assert!(cache.observe(8));
+        assert!(cache.find(&[1; 32]).is_none(), "in a newer generation");
+        cache.keep([1; 32], key(7));
+        assert!(cache.find(&[1; 32]).is_none(), "read before the newer generation was seen");
+        cache.keep([1; 32], key(8));
+        assert!(cache.find(&[1; 32]).is_some());
+        cache.distrust();
+        assert!(cache.find(&[1; 32]).is_none(), "after the end of the lease");
+    }
+
+    #[test]
+    fn the_cache_is_bounded() {
+        let cache = KeyCache::new();
+        let digest = |number: usize| {
+            let mut digest = [0; 32];
+            digest[..8].copy_from_slice(&number.to_le_bytes());
+            digest
+        };
+        for number in 0..KEYS_MAX + 10 {
+            cache.keep(digest(number), key(0));
+        }
+        assert_eq!(cache.keys.len(), 10);
+    }
+}
