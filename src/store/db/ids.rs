@@ -1,8 +1,8 @@
 //! Portal ids, reserved in blocks, so that a writer knows the ids of new rows before its transaction begins.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use tokio::sync::Mutex;
@@ -27,6 +27,8 @@ pub enum IdKind {
 }
 
 impl IdKind {
+    const COUNT: usize = Self::Webhook as usize + 1;
+
     fn name(self) -> &'static str {
         match self {
             Self::Integrator => "integrator",
@@ -40,7 +42,8 @@ impl IdKind {
         }
     }
 
-    /// Returns how many ids to reserve at once: one by one for accounts, so that their ids stay small and in order.
+    /// Returns how many ids to reserve at least. Ids of accounts are reserved only for callers that already wait,
+    /// so that they stay small and in order of creation.
     fn block(self) -> i64 {
         match self {
             Self::Customer | Self::Invoice | Self::Item => BLOCK,
@@ -53,28 +56,58 @@ impl IdKind {
 #[derive(Clone)]
 pub struct Ids {
     writer: WriterPool,
-    blocks: Arc<Mutex<HashMap<IdKind, Range<i64>>>>,
+    sequences: Arc<[Sequence; IdKind::COUNT]>,
+}
+
+/// The ids of one kind.
+#[derive(Default)]
+struct Sequence {
+    /// The ids that are reserved and not yet taken.
+    block: Mutex<Range<i64>>,
+    /// How many ids all present callers of `take` want together.
+    wanted: AtomicI64,
+}
+
+/// Counts the ids that one caller wants, until the caller has them or gives up.
+struct Wanted<'a> {
+    sequence: &'a Sequence,
+    count: i64,
+}
+
+impl<'a> Wanted<'a> {
+    fn new(sequence: &'a Sequence, count: i64) -> Self {
+        sequence.wanted.fetch_add(count, Ordering::Relaxed);
+        Self { sequence, count }
+    }
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.sequence.wanted.fetch_sub(self.count, Ordering::Relaxed);
+    }
 }
 
 impl Ids {
     pub(crate) fn new(writer: WriterPool) -> Self {
-        Self { writer, blocks: Arc::default() }
+        Self { writer, sequences: Arc::default() }
     }
 
     pub async fn next(&self, kind: IdKind) -> Result<i64, StoreError> {
         Ok(self.take(kind, 1).await?.start)
     }
 
-    /// Returns `count` consecutive ids.
+    /// Returns `count` consecutive ids. One reservation serves all callers that wait for it.
     pub async fn take(&self, kind: IdKind, count: usize) -> Result<Range<i64>, StoreError> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut blocks = self.blocks.lock().await;
-        let block = blocks.entry(kind).or_insert(0..0);
+        let sequence = &self.sequences[kind as usize];
+        let wanted = Wanted::new(sequence, count);
+        let mut block = sequence.block.lock().await;
         if block.end - block.start < count {
-            let size = std::cmp::max(count, kind.block());
+            let size = std::cmp::max(sequence.wanted.load(Ordering::Relaxed), kind.block());
             let end = self.reserve(kind, size).await?;
             *block = end - size..end;
         }
+        drop(wanted);
         let taken = block.start..block.start + count;
         block.start = taken.end;
         Ok(taken)
@@ -96,5 +129,40 @@ impl Ids {
         let statement = self.writer.backend().build(&statement);
         let row = self.writer.query_one_alone(statement).await?.ok_or(StoreError::Stale)?;
         Ok(row.try_get("", "next")?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn ids_of_accounts_are_unique_small_and_reserved_together() {
+        for test in stores().await {
+            let ids = test.store.ids();
+            let taken = join_all((0..200).map(|_| ids.next(IdKind::Taxpayer))).await;
+            let taken: BTreeSet<_> = taken.into_iter().map(Result::unwrap).collect();
+            assert_eq!(taken, (1..=200).collect());
+            assert_eq!(ids.next(IdKind::Taxpayer).await.unwrap(), 201);
+            assert_eq!(ids.take(IdKind::Contact, 3).await.unwrap(), 1..4);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_gives_up_takes_no_id() {
+        for test in stores().await {
+            let ids = test.store.ids();
+            let leaves = tokio::time::timeout(std::time::Duration::ZERO, ids.next(IdKind::Taxpayer));
+            let (first, _, second) =
+                tokio::join!(ids.next(IdKind::Taxpayer), leaves, ids.next(IdKind::Taxpayer));
+            assert_eq!((first.unwrap(), second.unwrap()), (1, 2));
+            let sequence = &ids.sequences[IdKind::Taxpayer as usize];
+            assert_eq!(sequence.wanted.load(Ordering::Relaxed), 0);
+        }
     }
 }
