@@ -12,14 +12,14 @@ use prometheus_client::registry::Registry;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     method: &'static str,
-    route: String,
+    route: &'static str,
     status: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
     method: &'static str,
-    route: String,
+    route: &'static str,
 }
 
 /// The requests since the start of the process. Clones share the same counters.
@@ -41,9 +41,9 @@ fn histogram() -> Histogram {
 }
 
 impl Traffic {
-    pub(crate) fn count(&self, method: &Method, route: &str, status: StatusCode, duration: Duration) {
-        let (method, route) = (known(method), route.to_owned());
-        self.durations.get_or_create(&Route { method, route: route.clone() }).observe(duration.as_secs_f64());
+    pub(crate) fn count(&self, method: &Method, route: &'static str, status: StatusCode, duration: Duration) {
+        let method = known(method);
+        self.durations.get_or_create(&Route { method, route }).observe(duration.as_secs_f64());
         self.requests.get_or_create(&Labels { method, route, status: class(status) }).inc();
     }
 

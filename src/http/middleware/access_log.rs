@@ -22,6 +22,11 @@ const NOTIFICATIONS: &str = "authority/notifications";
 const USER_AGENT_CHARS_MAX: usize = 120;
 const PATH_CHARS_MAX: usize = 200;
 
+/// The pattern of the path that a request has matched, set by the policy of the path. The framework would search for the
+/// pattern again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MatchedRoute(pub(crate) &'static str);
+
 /// The parts of a request that the access log shows, and the time at which the request arrived.
 pub(crate) struct RequestTimer {
     method: Method,
@@ -32,7 +37,7 @@ pub(crate) struct RequestTimer {
 
 /// The parts of a response that the access log shows.
 pub(crate) struct AccessRecord {
-    route: Option<String>,
+    route: Option<&'static str>,
     status: StatusCode,
     account: Option<String>,
     failure: Option<LoggedFailure>,
@@ -45,7 +50,7 @@ impl AccessRecord {
         let account = request.extensions().get::<KeyOwner>().map(ToString::to_string);
         let status = response.status();
         Self {
-            route: request.match_pattern(),
+            route: request.extensions().get::<MatchedRoute>().map(|route| route.0),
             status,
             account,
             failure: response.response().extensions().get::<LoggedFailure>().cloned(),
@@ -68,7 +73,7 @@ impl RequestTimer {
 
     /// Counts the request in the metrics and writes its line of the access log.
     pub(crate) fn end(&self, outcome: &AccessRecord, state: Option<&ApiState>) {
-        let route = outcome.route.as_deref().unwrap_or(UNMATCHED);
+        let route = outcome.route.unwrap_or(UNMATCHED);
         let duration = self.started.elapsed();
         if let Some(state) = state {
             state.traffic.count(&self.method, route, outcome.status, duration);

@@ -16,6 +16,7 @@ use crate::http::limits::CallKind;
 use crate::http::limits::CallSlot;
 use crate::http::limits::RateKey;
 use crate::http::limits::SensitiveOp;
+use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
@@ -97,6 +98,7 @@ impl RoutePolicy {
         next: Next<BoxBody>,
         is_taken: bool,
     ) -> Result<ServiceResponse<BoxBody>, Error> {
+        request.extensions_mut().insert(MatchedRoute(self.pattern));
         let state = request.app_data::<web::Data<ApiState>>().cloned();
         if state.as_ref().is_some_and(|state| self.is_elsewhere(&request, &state.settings)) {
             return Ok(request.error_response(ApiError::route_not_found()));
