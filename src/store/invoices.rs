@@ -13,7 +13,9 @@ pub mod timeline;
 use std::collections::BTreeMap;
 
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, Select};
+use sea_orm::{
+    ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, IntoActiveModel, Iterable, Statement,
+};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -45,10 +47,6 @@ impl InvoiceNames {
         }
         Some(())
     }
-}
-
-fn owned_by(taxpayer: TaxpayerId) -> Select<Entity> {
-    Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0))
 }
 
 pub(crate) static LOOKUP: SqlOnce = SqlOnce::new(|dialect| {
@@ -99,17 +97,22 @@ pub async fn owned_by_with_unique_no(
     Ok(owned_by_with_names(store.reader(), taxpayer, names).await?.pop())
 }
 
+/// The most frequent query, so its text is built only once.
+static BY_ID: SqlOnce = SqlOnce::new(|_| {
+    let columns: Vec<_> = Column::iter().map(|column| column.as_str().to_owned()).collect();
+    format!("SELECT {} FROM invoices WHERE taxpayer_id = $1 AND id = $2", columns.join(", "))
+});
+
 pub async fn owned_by_with_id(
     store: &Store,
     taxpayer: TaxpayerId,
     id: InvoiceId,
 ) -> Result<Option<Invoice>, StoreError> {
-    owned_by(taxpayer)
-        .filter(Column::Id.eq(id.0))
-        .one(store.reader())
-        .await?
-        .map(Invoice::try_from)
-        .transpose()
+    let backend = store.backend();
+    let values = [taxpayer.0.into(), id.0.into()];
+    let statement = Statement::from_sql_and_values(backend, BY_ID.get(backend), values);
+    let row = Model::find_by_statement(statement).one(store.reader()).await?;
+    row.map(Invoice::try_from).transpose()
 }
 
 /// Writes the current state of these invoices. Inserts new invoices and updates existing ones.
