@@ -14,7 +14,8 @@ use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::vault::Vault;
 
 pub use crate::store::db::group_commit::Transaction;
-pub use crate::store::db::pool::{Pool, PoolSettings};
+pub use crate::store::db::pool::Pool;
+pub use crate::store::db::pool_settings::PoolSettings;
 
 /// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
 const ROWS_PER_STATEMENT: usize = 256;

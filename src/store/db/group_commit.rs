@@ -16,7 +16,8 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
-use crate::store::db::pool::{CallGuard, Pool, WAIT};
+use crate::store::db::pool::{CallGuard, Pool};
+use crate::store::db::pool_settings::WAIT;
 
 /// How long a commit group accepts new members. Without this limit, the group might never commit.
 const GROUP_OPEN_FOR: Duration = Duration::from_millis(20);
