@@ -85,7 +85,7 @@ impl KeptConnections {
     }
 
     /// Returns the free connections to the driver's pool, and makes every other connection return there after its
-    /// query. Call this before closing the pool.
+    /// query. Call this while the pool closes.
     pub(crate) fn close(&self) {
         match self {
             Self::Sqlite(kept) => drop(kept.free().take()),

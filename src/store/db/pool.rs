@@ -61,10 +61,9 @@ impl Generation {
     }
 
     async fn close(&self) -> Result<(), DbErr> {
-        if let Some(kept) = self.kept() {
-            kept.close();
-        }
-        self.connections.clone().close().await
+        // The pool is marked as closed first: then it closes the kept connections, and does not test them.
+        let kept = async { self.kept().map(KeptConnections::close) };
+        tokio::join!(self.connections.clone().close(), kept).0
     }
 }
 
