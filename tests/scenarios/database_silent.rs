@@ -11,6 +11,7 @@ use sea_orm::ConnectionTrait;
 use testkit::answer::Answer;
 use testkit::documents::invoice_numbered;
 use testkit::patience::eventually;
+use testkit::receiver::Receiver;
 use testkit::{Backend, on_postgresql};
 use tokio::time::sleep;
 
@@ -27,6 +28,8 @@ const FEW_WRITERS: [(&str, &str); 1] = [("EINVOICE__DATABASE__WRITER_CONNECTIONS
 const TAXPAYERS: usize = 18;
 /// Beyond the lock timeout, and short of the deadline on our side: the database gives up, its connection is good.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(8);
+/// A create beside a lane that is held: far below the lock timeout.
+const NEIGHBOUR_WAIT_MAX: Duration = Duration::from_millis(500);
 /// How long they write before and at least after that.
 const LOAD: Duration = Duration::from_secs(2);
 
@@ -97,6 +100,49 @@ async fn a_silent_session_costs_its_taxpayers_a_503_and_nobody_else_anything(bac
     for one in &held {
         assert_eq!(post(&one.client, "HELD").await.status, 201, "a refused create left nothing");
     }
+}
+
+#[on_postgresql]
+async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backend: Backend) {
+    let deployment = Deployment::open(backend).await;
+    let held = deployment.newcomer().await;
+    let neighbours = join_all((1..=TAXPAYERS).map(|_| deployment.newcomer())).await;
+    let receiver = Receiver::start();
+    deployment.set_webhook_of(held.id, &receiver.url_at("/")).await;
+    assert_eq!(post(&held.client, "FIRST").await.status, 201);
+    let silent = connect(&deployment.postgres.as_ref().unwrap().url()).await;
+    let lock_endpoint =
+        format!("BEGIN; UPDATE lanes SET epoch = epoch WHERE kind = 'endpoint' AND key = '{}'", held.id);
+    silent.execute_unprepared(&lock_endpoint).await.unwrap();
+    let is_over = AtomicBool::new(false);
+    let post_held = async {
+        let answer = timed(post(&held.client, "HELD")).await;
+        is_over.store(true, Ordering::SeqCst);
+        answer
+    };
+    let creates = neighbours.iter().map(async |one| {
+        let mut slowest = Duration::ZERO;
+        for number in 0.. {
+            if is_over.load(Ordering::SeqCst) {
+                break;
+            }
+            let (answer, elapsed) = timed(post(&one.client, &format!("NEIGHBOUR{number}"))).await;
+            assert_eq!(answer.status, 201, "{answer:?}");
+            slowest = slowest.max(elapsed);
+        }
+        slowest
+    });
+    let (delayed, slowest) = tokio::join!(post_held, join_all(creates));
+    let slowest = slowest.into_iter().max().unwrap();
+    assert_come_back(&delayed.0);
+    println!(
+        "an endpoint's lane held: its taxpayer's create 503 after {:?}, the slowest of the others {slowest:?}",
+        delayed.1
+    );
+    assert!(slowest < NEIGHBOUR_WAIT_MAX, "{slowest:?}");
+    silent.execute_unprepared("ROLLBACK").await.unwrap();
+    assert_eq!(post(&held.client, "HELD").await.status, 201, "a refused create left nothing");
+    deployment.intact_events().await;
 }
 
 #[on_postgresql]

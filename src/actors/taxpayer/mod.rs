@@ -14,6 +14,8 @@ mod actor;
 pub mod command;
 mod commands;
 mod committer;
+#[cfg(test)]
+mod group_tests;
 pub mod handle;
 mod indexes;
 mod read_set;

@@ -45,18 +45,18 @@ use crate::store::testing::{TestStore, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::SigningSecret;
 
-struct TestTaxpayers {
-    taxpayers: Arc<TaxpayerHandle>,
-    test: TestStore,
+pub(super) struct TestTaxpayers {
+    pub(super) taxpayers: Arc<TaxpayerHandle>,
+    pub(super) test: TestStore,
     arbiters: Arc<Arbiters>,
 }
 
-const ID: TaxpayerId = TaxpayerId(1);
-const BY: Actor = Actor::Integrator(IntegratorId(1));
+pub(super) const ID: TaxpayerId = TaxpayerId(1);
+pub(super) const BY: Actor = Actor::Integrator(IntegratorId(1));
 const LEASE: Duration = Duration::from_secs(30);
 
 impl TestTaxpayers {
-    async fn with_taxpayer(test: TestStore) -> Self {
+    pub(super) async fn with_taxpayer(test: TestStore) -> Self {
         Self::with_wakers(test, Notifiers::default()).await
     }
 
@@ -84,21 +84,21 @@ impl TestTaxpayers {
         Self { taxpayers, test, arbiters }
     }
 
-    async fn verify_log(&self) -> i64 {
+    pub(super) async fn verify_log(&self) -> i64 {
         let log = events::owned_by_after(&self.test.store, ID, 0, 10_000).await.unwrap();
         let mut head = LogHead::default();
         assert!(log.iter().all(|event| head.accept(event)), "the chain is broken");
         head.sequence
     }
 
-    async fn close(self) {
+    pub(super) async fn close(self) {
         self.arbiters.stop();
         self.arbiters.join().await;
         self.test.store.close().await;
     }
 }
 
-fn onboarding(tag: &str) -> Onboarding {
+pub(super) fn onboarding(tag: &str) -> Onboarding {
     let digit = tag.bytes().map(u32::from).sum::<u32>();
     Onboarding {
         integrator_id: IntegratorId(1),
@@ -122,12 +122,12 @@ fn onboarding(tag: &str) -> Onboarding {
     }
 }
 
-fn webhook() -> WebhookChange {
+pub(super) fn webhook() -> WebhookChange {
     let (url, events) = ("https://a.example/".to_owned(), vec!["invoice.created".to_owned()]);
     WebhookChange { url, enabled_events: Some(events), retry_schedule: ScheduleChange::Keep, by: BY }
 }
 
-fn draft(number: &str, payable: i64) -> Draft {
+pub(super) fn draft(number: &str, payable: i64) -> Draft {
     Draft {
         invoice_no: number.to_owned(),
         irn: None,
@@ -240,7 +240,7 @@ async fn values_that_another_taxpayer_has_are_refused_field_by_field() {
     }
 }
 
-fn submission(irn: &str, note: &str) -> RunRequest {
+pub(super) fn submission(irn: &str, note: &str) -> RunRequest {
     let document = json!({ "irn": irn, "note": note, "amount": 1 });
     RunRequest { operation: Operation::Submit, irn: Irn::parse(irn).unwrap(), document }
 }
@@ -328,7 +328,7 @@ async fn concurrently_rotated_secrets_all_sign() {
 }
 
 /// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
-fn keyed(key: &str, body: &[u8]) -> Idempotency {
+pub(super) fn keyed(key: &str, body: &[u8]) -> Idempotency {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
     let render = |reply: &CommandReply| {
         let CommandReply::Invoice(invoice) = reply else { return None };

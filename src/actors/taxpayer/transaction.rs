@@ -1,7 +1,7 @@
 //! One transaction for the commands of one or several taxpayers: locks the lanes, reads the rows, decides each command
 //! alone, writes all changes and commits. Replies are sent only after the commit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,20 @@ use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, group};
+use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::leases::fence_all;
+use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::{events, idempotency};
 
 /// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
 /// outcome is unknown.
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
+
+/// How long a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
+/// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only.
+const LANE_WAIT: Duration = Duration::from_millis(25);
+const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
 
 pub(super) type CommandResults = Vec<(CommandId, CommandResult)>;
 
@@ -51,15 +58,17 @@ pub(super) async fn execute_alone(deps: &TaxpayerDeps, member: Member<'_>) -> Re
     let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
     let tx = deps.store.begin().await?;
     let version = lanes::lock(&tx, LaneKind::Taxpayer, &member.id.to_string()).await?;
+    let leases: Vec<_> = step_leases(member.tasks).map(|(_, lease)| lease.clone()).collect();
+    let held = fence_all(&tx, LaneKind::Run, &leases).await?;
     let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
     let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
-    let results = decide(member.tasks, &mut unit, &entered.used_keys, &entered.stale);
+    let results = decide(member.tasks, &mut unit, &entered.used_keys, &|lease| held.contains(lease));
     let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
     Ok(Executed { cached, results })
 }
 
-/// Executes the commands of several taxpayers. The entry of a member is `None` if it was left out, because its lane is
-/// locked or one of its commands panicked.
+/// Executes the commands of several taxpayers. The entry of a member is `None` if it was left out, because another
+/// transaction has locked a lane that it needs or because one of its commands panicked.
 pub(super) async fn execute_group(
     deps: &TaxpayerDeps,
     members: Vec<Member<'_>>,
@@ -71,37 +80,72 @@ pub(super) async fn execute_group(
         reserved.push((member, ids));
     }
     let tx = deps.store.begin().await?;
-    let keys: Vec<_> = order.iter().map(ToString::to_string).collect();
-    let versions = group::lock_free(&tx, LaneKind::Taxpayer, &keys).await?;
+    let lanes: Vec<_> = reserved.iter().flat_map(|(member, _)| member.lanes()).collect();
+    let locked_lanes = group::lock_free(&tx, &lanes).await?;
     let locked = reserved.into_iter().filter_map(|(member, ids)| {
-        let version = versions.get(&member.id.to_string()).copied()?;
-        Some((member, ids, version))
+        let version = locked_lanes.version(&member.lane())?;
+        let are_all_locked = member.lanes().all(|lane| locked_lanes.contains(&lane));
+        are_all_locked.then_some((member, ids, version))
     });
     let entered = enter(deps, &tx, locked.collect()).await?;
-    let (mut decided, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    let mut decided = Vec::new();
     for (member, mut unit) in entered.members {
-        let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &entered.stale);
+        let is_held = |lease: &Lease| locked_lanes.is_held(lease);
+        let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
         // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
         // recovers if the command panics again.
-        if let Ok(decision) = catch_unwind(AssertUnwindSafe(decision)) {
-            results.push(decision);
-            units.push(unit);
-            decided.push(member);
+        if let Ok(results) = catch_unwind(AssertUnwindSafe(decision)) {
+            decided.push((member, unit, results));
         }
     }
-    let states = finish(deps, tx, &decided, units).await?;
-    let executed = decided.iter().zip(states).zip(results);
+    let held = lock_written_lanes(&tx, decided.iter().map(|(_, unit, _)| unit)).await?;
+    decided.retain(|(_, unit, _)| !unit.written_lanes().any(|lane| held.contains(&lane.key)));
+    let (mut members, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    for (member, unit, result) in decided {
+        members.push(member);
+        units.push(unit);
+        results.push(result);
+    }
+    let states = finish(deps, tx, &members, units).await?;
+    let executed = members.iter().zip(states).zip(results);
     let mut executed: HashMap<_, _> =
         executed.map(|((member, cached), results)| (member.id, Executed { cached, results })).collect();
     Ok(order.iter().map(|id| executed.remove(id)).collect())
+}
+
+impl Member<'_> {
+    fn lane(&self) -> LaneName {
+        LaneName { kind: LaneKind::Taxpayer, key: self.id.to_string() }
+    }
+
+    /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
+    /// recorded.
+    fn lanes(&self) -> impl Iterator<Item = LaneName> {
+        std::iter::once(self.lane()).chain(step_leases(self.tasks).map(|(_, lease)| LaneName::of(lease)))
+    }
+}
+
+/// Locks the lanes that these units of work write. Returns the keys of the lanes that another transaction still has
+/// locked after a short wait.
+async fn lock_written_lanes(
+    tx: &Transaction,
+    units: impl Iterator<Item = &UnitOfWork>,
+) -> Result<HashSet<String>, StoreError> {
+    let lanes: Vec<_> = units.flat_map(UnitOfWork::written_lanes).collect();
+    let started = Instant::now();
+    loop {
+        let held = group::lock_or_list(tx, &lanes).await?;
+        if held.is_empty() || started.elapsed() > LANE_WAIT {
+            return Ok(held);
+        }
+        sleep(LANE_RETRY_EVERY).await;
+    }
 }
 
 /// Members whose lanes are locked and whose rows are read.
 struct Entered<'a> {
     members: Vec<(Member<'a>, UnitOfWork)>,
     used_keys: Vec<String>,
-    /// Ids of commands that record a step of a run whose lane another process has taken over.
-    stale: Vec<CommandId>,
 }
 
 /// Reads everything that the members need. The idempotency keys are read last: if another replica has just committed
@@ -127,29 +171,17 @@ async fn enter<'a>(
     let now = deps.clock.now();
     let units = read_set::load(deps, tx, now, starts).await?;
     let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
-    let stale = stale_steps(tx, tasks()).await?;
     let used_keys = idempotency::taken(tx, &claims(tasks()), now).await?;
     let members = locked.into_iter().map(|(member, ..)| member).zip(units).collect();
-    Ok(Entered { members, used_keys, stale })
+    Ok(Entered { members, used_keys })
 }
 
-/// Locks the lanes of the runs whose steps are recorded. Returns the commands whose lane another process has taken
-/// over.
-async fn stale_steps(
-    tx: &Transaction,
-    tasks: impl Iterator<Item = &Task<CommandEnvelope>>,
-) -> Result<Vec<CommandId>, StoreError> {
-    let steps = tasks.filter_map(|task| match &task.command.command {
-        TaxpayerCommand::RecordStep(outcome) => Some((task.id, outcome.lease.clone())),
+/// Returns the commands that record a step, each with the lease of the run's lane.
+fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
+    tasks.iter().filter_map(|task| match &task.command.command {
+        TaxpayerCommand::RecordStep(outcome) => Some((task.id, &outcome.lease)),
         _ => None,
-    });
-    let steps: Vec<_> = steps.collect();
-    if steps.is_empty() {
-        return Ok(Vec::new());
-    }
-    let leases: Vec<_> = steps.iter().map(|(_, lease)| lease.clone()).collect();
-    let held = lanes::leases::fence_all(tx, LaneKind::Run, &leases).await?;
-    Ok(steps.into_iter().filter(|(_, lease)| !held.contains(lease)).map(|(id, _)| id).collect())
+    })
 }
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
@@ -240,14 +272,15 @@ async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bo
     Ok(was_committed)
 }
 
-/// Decides each command alone. Refuses a step as `Stale` if another process has taken over the run's lane. Of several
-/// commands with one idempotency key, only the first is executed.
+/// Decides each command alone. Refuses a step as `Stale` if the run's lane is no longer held, because another process
+/// has taken it over. Of several commands with one idempotency key, only the first is executed.
 fn decide(
     tasks: &[Task<CommandEnvelope>],
     unit: &mut UnitOfWork,
     used_keys: &[String],
-    stale: &[CommandId],
+    is_held: &dyn Fn(&Lease) -> bool,
 ) -> CommandResults {
+    let stale: Vec<_> = step_leases(tasks).filter(|(_, lease)| !is_held(lease)).map(|(id, _)| id).collect();
     let result = |task: &Task<CommandEnvelope>| {
         if stale.contains(&task.id) {
             return (task.id, Err(CommandError::Store(StoreError::Stale)));

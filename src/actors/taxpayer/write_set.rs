@@ -34,7 +34,8 @@ use crate::store::invoices::customers;
 use crate::store::invoices::items;
 use crate::store::invoices::payments;
 use crate::store::lanes::fair_queue::{self, QueuedLane};
-use crate::store::lanes::{self, LaneKind, Lease, group};
+use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
 use crate::store::operations::outages::OutageEvent;
@@ -267,6 +268,15 @@ async fn wake_endpoints(
 }
 
 impl UnitOfWork {
+    /// Returns the lanes of runs and endpoints that the writes lock. They may not exist yet.
+    pub(crate) fn written_lanes(&self) -> impl Iterator<Item = LaneName> {
+        let runs = self.writes.due_runs.iter();
+        let runs = runs.map(|run| LaneName { kind: LaneKind::Run, key: run_lane(self.id, *run) });
+        let writes_endpoint = self.writes.wakes_endpoint() || !self.writes.secrets.is_empty();
+        let endpoint = LaneName { kind: LaneKind::Endpoint, key: self.id.to_string() };
+        runs.chain(writes_endpoint.then_some(endpoint))
+    }
+
     async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
         let writes = &self.writes;
         if let (true, Some(taxpayer)) = (writes.taxpayer, &self.cached.taxpayer) {

@@ -1,45 +1,126 @@
-//! Operations on the lanes of a commit group: they lock the lanes of its taxpayers, and wake or claim the lanes
-//! of its webhook endpoints. Each operation is one statement, which takes the lanes in the order of their keys,
-//! so that two writers cannot deadlock.
+//! Operations on the lanes of a commit group: they lock the lanes that its commands need, and wake or claim the
+//! lanes of its webhook endpoints. Each operation is one statement. All writers take lanes in one order:
+//! taxpayers, runs, endpoints, and each kind by key. So two writers cannot deadlock.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, Statement, Value};
+use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::db::column::json;
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
-use crate::store::db::sql::{Dialect, SqlOnce};
+use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
 use crate::store::lanes::{LaneKind, Lease, PROBE};
 
-/// The start of a statement on the lanes of the kind `$1` whose keys are in the JSON list `$2`. It locks these
-/// lanes in the order of their keys and defines the table `found` of their keys.
-fn given_lanes(dialect: &dyn Dialect, lock: &str, condition: &str) -> String {
-    let rows = dialect.json_elements("$2", "rows");
-    let given = format!("(SELECT value ->> 0 AS name FROM {rows} ORDER BY 1) AS given");
-    let condition = format!("lanes.kind = $1 AND lanes.key = given.name{condition}");
-    let found = dialect.lateral_lock(lock, &condition);
-    format!("WITH found AS MATERIALIZED (SELECT lanes.key FROM {given} {found})")
+/// The table `found`: the lanes of the JSON list `$1`, locked unless another transaction has locked them. Each
+/// element of the list is a kind and a key. The names of the kinds in descending order are the order of locks.
+fn free_lanes(dialect: &dyn Dialect) -> String {
+    let rows = dialect.json_elements("$1", "rows");
+    let given =
+        format!("(SELECT value ->> 0 AS kind, value ->> 1 AS name FROM {rows} ORDER BY 1 DESC, 2) AS given");
+    let condition = "lanes.kind = given.kind AND lanes.key = given.name";
+    let found = dialect.lateral_lock("FOR UPDATE SKIP LOCKED", condition);
+    format!("found AS MATERIALIZED (SELECT given.kind, lanes.key FROM {given} {found})")
 }
 
 static LOCK_FREE: SqlOnce = SqlOnce::new(|dialect| {
-    let found = given_lanes(dialect, "FOR UPDATE SKIP LOCKED", "");
+    let found = free_lanes(dialect);
     format!(
-        "{found} UPDATE lanes SET version = version + 1 FROM found \
-         WHERE lanes.kind = $1 AND lanes.key = found.key RETURNING lanes.key AS name, lanes.version"
+        "WITH {found} UPDATE lanes SET version = version + 1 FROM found \
+         WHERE lanes.kind = found.kind AND lanes.key = found.key \
+         RETURNING lanes.kind AS kind, lanes.key AS name, lanes.version AS version, lanes.epoch AS epoch, \
+         lanes.lease_until IS NOT NULL AS is_leased"
     )
 });
 
-/// Locks these lanes for the rest of the transaction and increments their versions. Returns the new versions.
-/// Skips lanes that do not exist and lanes that another transaction has locked.
-pub async fn lock_free(
-    tx: &Transaction,
-    kind: LaneKind,
-    keys: &[String],
-) -> Result<HashMap<String, i64>, StoreError> {
-    let rows = tx.query_all_raw(statement(tx, &LOCK_FREE, kind, keys, [])).await?;
-    rows.iter().map(|row| Ok((row.try_get("", "name")?, row.try_get("", "version")?))).collect()
+/// The name of a lane.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LaneName {
+    pub kind: LaneKind,
+    pub key: String,
+}
+
+/// The lanes that `lock_free` has locked, with their state.
+#[derive(Debug, Default)]
+pub struct LockedLanes(HashMap<LaneName, LockedLane>);
+
+#[derive(Debug)]
+struct LockedLane {
+    version: i64,
+    epoch: i64,
+    is_leased: bool,
+}
+
+impl LockedLanes {
+    pub fn contains(&self, lane: &LaneName) -> bool {
+        self.0.contains_key(lane)
+    }
+
+    /// Returns the new version of a lane. `None` if the lane is not locked.
+    pub fn version(&self, lane: &LaneName) -> Option<i64> {
+        self.0.get(lane).map(|locked| locked.version)
+    }
+
+    /// True if the lane of this lease is locked and no other process has claimed it.
+    pub fn is_held(&self, lease: &Lease) -> bool {
+        let locked = self.0.get(&LaneName::of(lease));
+        locked.is_some_and(|locked| locked.is_leased && locked.epoch == lease.epoch)
+    }
+}
+
+impl LaneName {
+    pub fn of(lease: &Lease) -> Self {
+        Self { kind: lease.kind, key: lease.key.clone() }
+    }
+}
+
+/// Locks these lanes for the rest of the transaction and increments their versions. Skips lanes that do not exist
+/// and lanes that another transaction has locked.
+pub async fn lock_free(tx: &Transaction, lanes: &[LaneName]) -> Result<LockedLanes, StoreError> {
+    let mut locked = LockedLanes::default();
+    for row in tx.query_all_raw(on_lanes(tx, &LOCK_FREE, lanes)).await? {
+        let kind: String = row.try_get("", "kind")?;
+        let kind = LaneKind::ALL.into_iter().find(|one| one.as_str() == kind).ok_or(StoreError::Stale)?;
+        let lane = LockedLane {
+            version: row.try_get("", "version")?,
+            epoch: row.try_get("", "epoch")?,
+            is_leased: row.try_get("", "is_leased")?,
+        };
+        locked.0.insert(LaneName { kind, key: row.try_get("", "name")? }, lane);
+    }
+    Ok(locked)
+}
+
+static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
+    let found = free_lanes(dialect);
+    let rows = dialect.json_elements("$1", "rows");
+    let exists = dialect.lateral_join(
+        Join::Inner,
+        Aliased { table: "lanes", alias: "l" },
+        "l.kind = rows.value ->> 0 AND l.key = rows.value ->> 1",
+    );
+    format!(
+        "WITH {found} SELECT l.key AS name FROM {rows} {exists} \
+         WHERE NOT EXISTS (SELECT 1 FROM found WHERE found.kind = l.kind AND found.key = l.key)"
+    )
+});
+
+/// Locks these lanes for the rest of the transaction. Returns the keys of the lanes that another transaction has
+/// locked. Ignores lanes that do not exist.
+pub async fn lock_or_list(tx: &Transaction, lanes: &[LaneName]) -> Result<HashSet<String>, StoreError> {
+    // SQLite has one writer, so no other transaction has locked a lane.
+    if lanes.is_empty() || tx.get_database_backend() == DbBackend::Sqlite {
+        return Ok(HashSet::new());
+    }
+    let rows = tx.query_all_raw(on_lanes(tx, &LOCK_OR_LIST, lanes)).await?;
+    rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
+}
+
+fn on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
+    let backend = tx.get_database_backend();
+    let given: Vec<_> = lanes.iter().map(|lane| (lane.kind.as_str(), &lane.key)).collect();
+    Statement::from_sql_and_values(backend, sql.get(backend), [json(&given).into()])
 }
 
 static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
@@ -48,9 +129,12 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
         " AND lanes.lease_until IS NULL \
          AND (lanes.next_step IS NULL OR lanes.next_step <> '{PROBE}' OR lanes.next_due_at <= {now})"
     );
-    let found = given_lanes(dialect, "FOR UPDATE", &idle);
+    let rows = dialect.json_elements("$2", "rows");
+    let given = format!("(SELECT value ->> 0 AS name FROM {rows} ORDER BY 1) AS given");
+    let condition = format!("lanes.kind = $1 AND lanes.key = given.name{idle}");
+    let found = dialect.lateral_lock("FOR UPDATE", &condition);
     format!(
-        "{found} UPDATE lanes SET owner = $3, epoch = epoch + 1, lease_until = {now} + $4, next_due_at = {now} \
+        "WITH found AS MATERIALIZED (SELECT lanes.key FROM {given} {found}) UPDATE lanes SET owner = $3, epoch = epoch + 1, lease_until = {now} + $4, next_due_at = {now} \
          FROM found WHERE lanes.kind = $1 AND lanes.key = found.key RETURNING lanes.key AS name, lanes.epoch"
     )
 });
@@ -129,28 +213,84 @@ mod tests {
 
     const LEASE: Duration = Duration::from_secs(30);
 
+    fn lane(kind: LaneKind, key: &str) -> LaneName {
+        LaneName { kind, key: key.to_owned() }
+    }
+
     #[tokio::test]
     async fn a_lane_that_another_transaction_has_locked_is_left_out() {
         for test in stores().await {
             let store = &test.store;
             let keys = ["1", "2", "3"].map(str::to_owned);
+            let names = keys.each_ref().map(|key| lane(LaneKind::Taxpayer, key));
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Taxpayer, &keys[..2]).await.unwrap();
+            lanes::make_due(&tx, LaneKind::Run, &keys[..1]).await.unwrap();
             tx.commit().await.unwrap();
             for version in 1..3 {
                 let tx = store.begin().await.unwrap();
-                let locked = lock_free(&tx, LaneKind::Taxpayer, &keys).await.unwrap();
-                let both = keys[..2].iter().map(|key| (key.clone(), version)).collect();
-                assert_eq!(locked, both, "the third does not exist");
+                let locked = lock_free(&tx, &names).await.unwrap();
+                let versions = names.each_ref().map(|lane| locked.version(lane));
+                assert_eq!(versions, [Some(version), Some(version), None], "the third does not exist");
+                assert!(!locked.contains(&lane(LaneKind::Run, "1")), "a lane of another kind is not locked");
                 tx.commit().await.unwrap();
             }
-            if store.backend() == sea_orm::DbBackend::Postgres {
+            if store.backend() == DbBackend::Postgres {
                 let other = store.begin().await.unwrap();
                 lanes::lock(&other, LaneKind::Taxpayer, "1").await.unwrap();
                 let tx = store.begin().await.unwrap();
-                let locked = lock_free(&tx, LaneKind::Taxpayer, &keys).await.unwrap();
-                assert_eq!(locked, HashMap::from([("2".to_owned(), 3)]));
+                let locked = lock_free(&tx, &names).await.unwrap();
+                let versions = names.each_ref().map(|lane| locked.version(lane));
+                assert_eq!(versions, [None, Some(3), None]);
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_locked_lane_is_held_by_the_lease_of_its_last_claim_only() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Run, &["7/a".to_owned()]).await.unwrap();
+            tx.commit().await.unwrap();
+            let lease = lanes::claim(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
+            let older = Lease { epoch: lease.epoch - 1, ..lease.clone() };
+            let names = [LaneName::of(&lease)];
+            let tx = store.begin().await.unwrap();
+            let locked = lock_free(&tx, &names).await.unwrap();
+            assert!(locked.is_held(&lease) && !locked.is_held(&older));
+            lanes::release(&tx, &lease, None).await.unwrap();
+            assert!(!lock_free(&tx, &names).await.unwrap().is_held(&lease), "it is released");
+        }
+    }
+
+    #[tokio::test]
+    async fn lanes_that_others_have_locked_are_listed_and_the_rest_is_locked() {
+        // PostgreSQL only: SQLite has one writer.
+        for test in stores().await.into_iter().skip(1) {
+            let store = &test.store;
+            let keys = ["1", "2"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Run, &keys).await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let other = store.begin().await.unwrap();
+            lanes::lock(&other, LaneKind::Endpoint, "2").await.unwrap();
+            let wanted = [
+                lane(LaneKind::Endpoint, "1"),
+                lane(LaneKind::Endpoint, "2"),
+                lane(LaneKind::Endpoint, "3"),
+                lane(LaneKind::Run, "2"),
+            ];
+            let tx = store.begin().await.unwrap();
+            let held = lock_or_list(&tx, &wanted).await.unwrap();
+            assert_eq!(held, HashSet::from(["2".to_owned()]), "and the third does not exist");
+            let third = store.begin().await.unwrap();
+            let names = ["1", "2"].map(|key| lane(LaneKind::Run, key));
+            let free = lock_free(&third, &names).await.unwrap();
+            assert_eq!(names.each_ref().map(|lane| free.contains(lane)), [true, false]);
+            other.rollback().await.unwrap();
+            assert!(lock_or_list(&tx, &wanted).await.unwrap().is_empty(), "all are free");
         }
     }
 

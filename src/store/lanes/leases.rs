@@ -35,6 +35,9 @@ pub async fn fence_all(
     kind: LaneKind,
     leases: &[Lease],
 ) -> Result<HashSet<Lease>, StoreError> {
+    if leases.is_empty() {
+        return Ok(HashSet::new());
+    }
     let backend = tx.get_database_backend();
     let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
