@@ -16,7 +16,6 @@ CREATE TABLE events (
     PRIMARY KEY (taxpayer_id, sequence)
 );
 CREATE INDEX events_by_taxpayer_id_irn ON events (taxpayer_id, irn);
-CREATE INDEX events_by_taxpayer_id_command_id ON events (taxpayer_id, command_id);
 CREATE INDEX events_by_taxpayer_id_at ON events (taxpayer_id, at);
 
 CREATE TABLE idempotency_keys (

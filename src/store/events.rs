@@ -17,7 +17,7 @@ use crate::domain::events::checkpoint::ChainHead;
 use crate::domain::events::event::{Event, EventKind, LogHead};
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::json;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
@@ -187,19 +187,10 @@ pub async fn irns_with(
     Ok(found.iter().filter_map(|text| Irn::parse(text).ok()).collect())
 }
 
-/// True if one of these commands has written an event: its commit happened although the answer was lost.
-pub async fn any_of_commands(
-    tx: &Transaction,
-    taxpayer: TaxpayerId,
-    commands: &[CommandId],
-) -> Result<bool, StoreError> {
-    let ids = commands.iter().map(ToString::to_string);
-    let found = Entity::find()
-        .filter(Column::TaxpayerId.eq(taxpayer.0))
-        .filter(Column::CommandId.is_in(ids))
-        .one(tx)
-        .await?;
-    Ok(found.is_some())
+/// True if this event is stored: its commit happened although the answer was lost.
+pub async fn is_stored(tx: &Transaction, event: &Event) -> Result<bool, StoreError> {
+    let stored = Entity::find_by_id((event.taxpayer_id.0, event.sequence)).one(tx).await?;
+    Ok(stored.is_some_and(|row| row.hash == event.hash))
 }
 
 #[cfg(test)]

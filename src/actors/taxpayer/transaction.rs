@@ -203,7 +203,7 @@ async fn finish(
         member.batch.committing();
     }
     if let Err(error) = tx.commit().await {
-        resolve_commit(deps, members, error).await?;
+        resolve_commit(deps, members, &units, error).await?;
     }
     notify(deps, &units, wakes, slots);
     Ok(units.into_iter().map(|unit| unit.cached).collect())
@@ -242,11 +242,12 @@ fn notify(
 async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],
+    units: &[UnitOfWork],
     error: StoreError,
 ) -> Result<(), StoreError> {
     let started = Instant::now();
     while started.elapsed() < COMMIT_LOOKUP_FOR {
-        match was_committed(deps, members).await {
+        match was_committed(deps, members, units).await {
             Ok(true) => return Ok(()),
             Ok(false) => return Err(error),
             Err(_) => sleep(COMMIT_LOOKUP_EVERY).await,
@@ -256,14 +257,20 @@ async fn resolve_commit(
 }
 
 /// Returns true if the transaction was committed: one stored event or idempotency key of any member proves it.
-async fn was_committed(deps: &TaxpayerDeps, members: &[Member<'_>]) -> Result<bool, StoreError> {
+async fn was_committed(
+    deps: &TaxpayerDeps,
+    members: &[Member<'_>],
+    units: &[UnitOfWork],
+) -> Result<bool, StoreError> {
     let tx = deps.store.begin().await?;
     let mut was_committed = false;
-    for Member { id, tasks, .. } in members {
+    for (Member { id, tasks, .. }, unit) in members.iter().zip(units) {
         let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
         lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &id.to_string()).await?;
-        was_committed = events::any_of_commands(&tx, *id, &commands).await?
-            || idempotency::any_of_commands(&tx, &claims(tasks.iter()), &commands).await?;
+        was_committed = match unit.writes.events.first() {
+            Some(event) => events::is_stored(&tx, event).await?,
+            None => idempotency::any_of_commands(&tx, &claims(tasks.iter()), &commands).await?,
+        };
         if was_committed {
             break;
         }
