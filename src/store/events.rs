@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QueryResult,
-    QuerySelect, Statement,
+    ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect, Statement,
 };
 
 use crate::domain::events::checkpoint::ChainHead;
@@ -19,8 +18,9 @@ use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::json;
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::insert::Insert;
 use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
@@ -79,11 +79,10 @@ async fn chain_heads(
     rows.iter().map(read).collect()
 }
 
+static INSERT: Insert<Entity> = Insert::new();
+
 pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<(), StoreError> {
-    for chunk in portions(events) {
-        let rows = chunk.iter().map(|event| Model::from(event.borrow()).into_active_model());
-        Entity::insert_many(rows).exec_without_returning(tx).await?;
-    }
+    INSERT.execute(tx, events.iter().map(|event| Model::from(event.borrow()))).await?;
     Ok(())
 }
 

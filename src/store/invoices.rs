@@ -12,17 +12,15 @@ pub mod timeline;
 
 use std::collections::BTreeMap;
 
-use sea_orm::sea_query::OnConflict;
-use sea_orm::{
-    ConnectionTrait, EntityTrait, FromQueryResult, IdenStatic, IntoActiveModel, Iterable, Statement,
-};
+use sea_orm::{ConnectionTrait, FromQueryResult, IdenStatic, Iterable, Statement};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::insert::{Insert, update_on_conflict};
 use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::invoice_row::{Column, Entity, Model};
@@ -115,17 +113,12 @@ pub async fn owned_by_with_id(
     row.map(Invoice::try_from).transpose()
 }
 
+static SAVE: Insert<Entity> =
+    Insert::with_conflict(|| update_on_conflict(&[Column::TaxpayerId, Column::Id], &CHANGING));
+
 /// Writes the current state of these invoices. Inserts new invoices and updates existing ones.
 pub async fn save(tx: &Transaction, invoices: &[&Invoice]) -> Result<(), StoreError> {
-    for chunk in portions(invoices) {
-        let rows = chunk.iter().map(|invoice| Model::from(*invoice).into_active_model());
-        Entity::insert_many(rows)
-            .on_conflict(
-                OnConflict::columns([Column::TaxpayerId, Column::Id]).update_columns(CHANGING).to_owned(),
-            )
-            .exec_without_returning(tx)
-            .await?;
-    }
+    SAVE.execute(tx, invoices.iter().map(|invoice| Model::from(*invoice))).await?;
     Ok(())
 }
 

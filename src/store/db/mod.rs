@@ -6,6 +6,7 @@ pub mod deadline;
 pub mod error;
 pub mod group_commit;
 pub mod ids;
+pub(crate) mod insert;
 mod kept;
 pub mod key_cache;
 pub(crate) mod lookup;

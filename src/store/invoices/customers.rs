@@ -1,13 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use sea_orm::sea_query::OnConflict;
-use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
+use sea_orm::ConnectionTrait;
 
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Customer;
-use crate::store::db::connections::{Transaction, portions};
+use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
+use crate::store::db::insert::{Insert, update_on_conflict};
 use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::customer_row::{Column, Entity, Model};
@@ -41,23 +41,17 @@ pub async fn with_names(
     found.into_values().map(|row| Ok((TaxpayerId(row.taxpayer_id), Customer::try_from(row)?))).collect()
 }
 
+static SAVE: Insert<Entity> = Insert::with_conflict(|| {
+    update_on_conflict(&[Column::TaxpayerId, Column::Id], &[Column::Tin, Column::Details])
+});
+
 /// Writes the current state of these customers. Inserts new customers and updates existing ones.
 pub async fn save(
     tx: &Transaction,
     customers: &[(TaxpayerId, &Customer)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    for chunk in portions(customers) {
-        let rows =
-            chunk.iter().map(|(taxpayer, customer)| Model::of(*taxpayer, customer, now).into_active_model());
-        Entity::insert_many(rows)
-            .on_conflict(
-                OnConflict::columns([Column::TaxpayerId, Column::Id])
-                    .update_columns([Column::Tin, Column::Details])
-                    .to_owned(),
-            )
-            .exec_without_returning(tx)
-            .await?;
-    }
+    SAVE.execute(tx, customers.iter().map(|(taxpayer, customer)| Model::of(*taxpayer, customer, now)))
+        .await?;
     Ok(())
 }

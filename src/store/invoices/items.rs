@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use sea_orm::sea_query::OnConflict;
-use sea_orm::{ConnectionTrait, EntityTrait, IntoActiveModel};
+use sea_orm::ConnectionTrait;
 
 use crate::domain::invoice::item::Item;
 use crate::domain::kernel::ids::{ItemId, TaxpayerId};
-use crate::store::db::connections::{Transaction, portions};
+use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
+use crate::store::db::insert::{Insert, update_on_conflict};
 use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
 use crate::store::db::sql::SqlOnce;
 use crate::store::invoices::item_row::{Column, Entity, Model};
@@ -47,18 +47,13 @@ pub async fn with_names(
     rows.into_iter().map(|row| Ok((TaxpayerId(row.taxpayer_id), Item::try_from(row)?))).collect()
 }
 
+static SAVE: Insert<Entity> = Insert::with_conflict(|| {
+    let changing = [Column::ProductCategory, Column::ServiceCategory, Column::UpdatedAt];
+    update_on_conflict(&[Column::TaxpayerId, Column::Id], &changing)
+});
+
 /// Writes the current state of these items. Inserts new items and updates existing ones.
 pub async fn save(tx: &Transaction, items: &[(TaxpayerId, &Item)], now: Timestamp) -> Result<(), StoreError> {
-    for chunk in portions(items) {
-        let rows = chunk.iter().map(|(taxpayer, item)| Model::of(*taxpayer, item, now).into_active_model());
-        Entity::insert_many(rows)
-            .on_conflict(
-                OnConflict::columns([Column::TaxpayerId, Column::Id])
-                    .update_columns([Column::ProductCategory, Column::ServiceCategory, Column::UpdatedAt])
-                    .to_owned(),
-            )
-            .exec_without_returning(tx)
-            .await?;
-    }
+    SAVE.execute(tx, items.iter().map(|(taxpayer, item)| Model::of(*taxpayer, item, now))).await?;
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! The payment ledger of an invoice: one entry for each payment update, with the sequence of its event.
 
 use jiff::Timestamp;
+use sea_orm::QueryOrder;
 use sea_orm::entity::prelude::*;
-use sea_orm::{IntoActiveModel, QueryOrder};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
 use crate::domain::payment::{LedgerEntry, Posting};
 use crate::store::db::column::RowRef;
-use crate::store::db::connections::{Store, Transaction, portions};
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::insert::Insert;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "payment_entries")]
@@ -76,11 +77,10 @@ pub async fn owned_by_of_invoice(
     rows.into_iter().map(LedgerEntry::try_from).collect()
 }
 
+static INSERT: Insert<Entity> = Insert::new();
+
 /// Appends entries to the ledger.
 pub async fn append(tx: &Transaction, entries: &[&Model]) -> Result<(), StoreError> {
-    for chunk in portions(entries) {
-        let rows = chunk.iter().map(|entry| (*entry).clone().into_active_model());
-        Entity::insert_many(rows).exec_without_returning(tx).await?;
-    }
+    INSERT.execute(tx, entries.iter().map(|entry| (*entry).clone())).await?;
     Ok(())
 }
