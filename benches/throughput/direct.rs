@@ -97,7 +97,7 @@ fn line() -> Line {
 
 fn created(invoice: &Invoice) -> NewEvent {
     let data = serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
-    NewEvent { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data }
+    NewEvent { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data: data.to_string() }
 }
 
 fn seal() -> EventStamp {

@@ -284,8 +284,11 @@ mod tests {
             command_id: new_id(),
             now: Timestamp::UNIX_EPOCH,
         };
-        let occurrence =
-            || NewEvent { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "unit_price": 500 }) };
+        let occurrence = || NewEvent {
+            kind: EventKind::InvoiceCreated,
+            irn: None,
+            data: json!({ "unit_price": 500 }).to_string(),
+        };
         let new: Vec<_> = (0..count).map(|_| head.append(occurrence(), seal())).collect();
         let tx = store.begin().await.unwrap();
         events::append(&tx, &new).await.unwrap();
@@ -304,7 +307,7 @@ mod tests {
             now: event.timestamp,
         };
         let change = |event: &crate::domain::events::event::Event| {
-            let data = json!({ "unit_price": 5 });
+            let data = json!({ "unit_price": 5 }).to_string();
             head.append(NewEvent { kind: event.kind, irn: event.irn.clone(), data }, seal(event))
         };
         let forged: Vec<_> = all.iter().map(change).collect();

@@ -2,7 +2,8 @@
 //! before its first change, so a refused command changes nothing.
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::actors::taxpayer::indexes::{Customers, Invoices};
 use crate::actors::taxpayer::read_set::CachedState;
@@ -17,7 +18,7 @@ use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::{Item, Items};
 use crate::domain::kernel::clock;
-use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CommandId, CustomerId, InvoiceId, ItemId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
@@ -51,6 +52,16 @@ pub(crate) struct UnitOfWork {
     /// For each command that sets unique values: a fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,
     pub(crate) writes: WriteSet,
+}
+
+/// The data of an event about an invoice.
+#[derive(Serialize)]
+struct InvoiceEvent<'a> {
+    irn: &'a str,
+    invoice: InvoiceObject<'a>,
+    status: WorkflowStatus,
+    #[serde(flatten)]
+    extra: Value,
 }
 
 /// Ids that were reserved before the transaction began, for the rows that the batch may add.
@@ -161,7 +172,15 @@ impl UnitOfWork {
 
     /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.
     /// Returns the sequence number of the event.
-    pub(crate) fn emit(&mut self, cause: CommandId, kind: EventKind, irn: Option<&Irn>, data: Value) -> i64 {
+    pub(crate) fn emit(
+        &mut self,
+        cause: CommandId,
+        kind: EventKind,
+        irn: Option<&Irn>,
+        data: &impl Serialize,
+    ) -> i64 {
+        // Texts, numbers and maps with text keys always serialise.
+        let data = serde_json::to_string(data).unwrap_or_default();
         let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data };
         let seal = EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
         let event = self.cached.head.append(occurrence, seal);
@@ -183,15 +202,13 @@ impl UnitOfWork {
         invoice: &Invoice,
         extra: Value,
     ) -> i64 {
-        let mut data = json!({
-            "irn": invoice.irn.as_str(),
-            "invoice": InvoiceObject::from(invoice),
-            "status": invoice.status,
-        });
-        if let (Some(data), Value::Object(extra)) = (data.as_object_mut(), extra) {
-            data.extend(extra);
-        }
-        self.emit(cause, kind, Some(&invoice.irn), data)
+        let about = InvoiceEvent {
+            irn: invoice.irn.as_str(),
+            invoice: InvoiceObject::from(invoice),
+            status: invoice.status,
+            extra,
+        };
+        self.emit(cause, kind, Some(&invoice.irn), &about)
     }
 }
 

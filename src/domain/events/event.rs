@@ -2,7 +2,6 @@
 //! event before it. An appended event never changes.
 
 use jiff::Timestamp;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::domain::invoice::invoice_view::precise;
@@ -41,7 +40,8 @@ words! {
 pub struct NewEvent {
     pub kind: EventKind,
     pub irn: Option<String>,
-    pub data: Value,
+    /// The JSON text.
+    pub data: String,
 }
 
 /// An event in a taxpayer's log.
@@ -92,7 +92,7 @@ impl LogHead {
             kind: occurrence.kind,
             timestamp: seal.now,
             irn: occurrence.irn,
-            data: occurrence.data.to_string(),
+            data: occurrence.data,
             hash: String::new(),
             command_id: seal.command_id,
         };
@@ -146,7 +146,7 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use uuid::Uuid;
 
     use super::*;
@@ -158,7 +158,7 @@ mod tests {
                 let occurrence = NewEvent {
                     kind: EventKind::InvoiceCreated,
                     irn: Some(format!("I{n}")),
-                    data: json!({ "n": n.to_string() }),
+                    data: json!({ "n": n.to_string() }).to_string(),
                 };
                 let id = Uuid::from_u128(n);
                 head.append(

@@ -79,8 +79,11 @@ mod tests {
             command_id: Uuid::nil(),
             now: Timestamp::UNIX_EPOCH,
         };
-        let occurrence =
-            || NewEvent { kind: EventKind::InvoiceCreated, irn: None, data: json!({ "a": 1.50 }) };
+        let occurrence = || NewEvent {
+            kind: EventKind::InvoiceCreated,
+            irn: None,
+            data: json!({ "a": 1.50 }).to_string(),
+        };
         (1..=count).map(|n| head.append(occurrence(), seal(n))).collect()
     }
 

@@ -110,7 +110,7 @@ pub(super) fn rotate_key(
     uow.writes.keys.push(key.clone());
     let entry = audit_entry(uow, by, AuditAction::RotateTaxpayerKey).between(None, key.terms.noted());
     uow.writes.audit.push(entry);
-    uow.emit(cause, EventKind::ApiKeyRotated, None, json!({ "taxpayer_id": uow.id }));
+    uow.emit(cause, EventKind::ApiKeyRotated, None, &json!({ "taxpayer_id": uow.id }));
     Ok(CommandReply::Done)
 }
 
@@ -133,7 +133,7 @@ pub(super) fn record_verification(
         if let Some(kind) = verification_event(before, after, uow.verification) {
             let status = after.status();
             let data = json!({ "taxpayer_id": uow.id, "verification": status, "reason": after.reason() });
-            uow.emit(cause, kind, None, data);
+            uow.emit(cause, kind, None, &data);
         }
     }
     if let Some(by) = result.by {

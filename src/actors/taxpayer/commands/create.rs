@@ -45,7 +45,7 @@ pub(super) fn create_batch(
         "duplicates": batch.count(ItemOutcome::Duplicate),
         "failed": batch.count(ItemOutcome::Failed),
     });
-    uow.emit(cause, EventKind::InvoiceBatchCompleted, None, data);
+    uow.emit(cause, EventKind::InvoiceBatchCompleted, None, &data);
     uow.writes.batches.push(batch.clone());
     Ok(CommandReply::Batch(Box::new(batch)))
 }

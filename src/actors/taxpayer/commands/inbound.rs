@@ -75,7 +75,7 @@ pub(super) fn record_receipt(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn) 
         uow.put_invoice(invoice);
     } else {
         let data = json!({ "irn": irn.as_str(), "invoice": Value::Null });
-        uow.emit(cause, EventKind::InvoiceAcknowledged, Some(irn), data);
+        uow.emit(cause, EventKind::InvoiceAcknowledged, Some(irn), &data);
     }
     CommandReply::Done
 }
@@ -98,7 +98,7 @@ pub(super) fn receive_supplier_invoice(
         "supplier_tin": invoice.supplier_tin,
         "received_at": precise(invoice.received_at),
     });
-    uow.emit(cause, EventKind::SupplierInvoiceReceived, Some(&invoice.irn), data);
+    uow.emit(cause, EventKind::SupplierInvoiceReceived, Some(&invoice.irn), &data);
     uow.writes.received.push((invoice.clone(), document.document.clone()));
     uow.put_supplier_invoice(invoice);
     Ok(CommandReply::Done)
@@ -121,7 +121,7 @@ pub(super) fn acknowledge_supplier_invoice(
         "supplier_irn": invoice.irn,
         "acknowledged_at": precise(uow.now),
     });
-    uow.emit(cause, EventKind::SupplierInvoiceAcknowledged, Some(&invoice.irn), data);
+    uow.emit(cause, EventKind::SupplierInvoiceAcknowledged, Some(&invoice.irn), &data);
     uow.writes.acknowledged.push((invoice.irn.clone(), uow.now));
     uow.put_supplier_invoice(invoice.clone());
     Ok(CommandReply::SupplierInvoice(Box::new(invoice)))
@@ -133,7 +133,7 @@ pub(super) fn notify_outage(uow: &mut UnitOfWork, cause: CommandId, notice: &Out
     let kind = notice.edge.event();
     let is_enabled = uow.cached.endpoint.as_ref().is_some_and(|endpoint| endpoint.names(kind));
     if is_enabled && !uow.sent_outages.contains(&event) {
-        let sequence = uow.emit(cause, kind, None, notice.data.clone());
+        let sequence = uow.emit(cause, kind, None, &notice.data);
         uow.sent_outages.push(event);
         uow.writes.sent_outages.push((event, sequence));
     }

@@ -166,5 +166,5 @@ fn emit_about_run(uow: &mut UnitOfWork, cause: CommandId, run: &Run, kind: Event
     if let (Some(data), Value::Object(extra)) = (data.as_object_mut(), extra) {
         data.extend(extra);
     }
-    uow.emit(cause, kind, Some(&run.irn), data);
+    uow.emit(cause, kind, Some(&run.irn), &data);
 }

@@ -245,7 +245,7 @@ fn reach_cancelled(
 /// Emits the event of a stage for an invoice that is not stored.
 pub(super) fn reach_unknown(uow: &mut UnitOfWork, cause: CommandId, irn: &Irn, stage: Stage) {
     let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
-    uow.emit(cause, stage_event(stage), Some(irn), data);
+    uow.emit(cause, stage_event(stage), Some(irn), &data);
 }
 
 /// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
@@ -262,7 +262,7 @@ pub(super) fn stop(uow: &mut UnitOfWork, cause: CommandId, run: &Run, status: Au
         uow.emit_about(cause, kind, &invoice, extra);
     } else {
         let data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null, "operation": run.operation, "error": error });
-        uow.emit(cause, kind, Some(&run.irn), data);
+        uow.emit(cause, kind, Some(&run.irn), &data);
     }
 }
 

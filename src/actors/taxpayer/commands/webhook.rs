@@ -83,7 +83,7 @@ pub(super) fn emit_updated(uow: &mut UnitOfWork, cause: CommandId, changed: &[&s
         "webhook_origin": endpoint.and_then(|endpoint| Origin::of(&endpoint.url)),
         "changed": changed,
     });
-    uow.emit(cause, EventKind::WebhookUpdated, None, data);
+    uow.emit(cause, EventKind::WebhookUpdated, None, &data);
 }
 
 /// Disables the endpoint, unless it was changed since `as_of`.
