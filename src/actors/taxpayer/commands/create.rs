@@ -6,9 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::actors::taxpayer::command::{CommandReply, Created, Duplicate};
-use crate::actors::taxpayer::commands::resolve_customer_and_items::{
-    invoice_customer, resolve_customer, resolve_items,
-};
+use crate::actors::taxpayer::commands::resolve_customer_and_items::{resolve_customer, resolve_items};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
@@ -87,11 +85,10 @@ fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created,
         taxpayer_id: uow.id,
         provisional_qr: provisional_qr(&irn),
         irn,
-        customer: invoice_customer(&customer, &draft.customer),
+        customer,
     };
     let (mut invoice, posting) = draft.clone().into_invoice(identity, uow.now);
     resolve_items(uow, &mut invoice.lines);
-    uow.put_customer(customer);
     let sequence =
         uow.emit_about(cause, EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
     if let Some(posting) = posting {

@@ -6,23 +6,31 @@ use crate::domain::invoice::item::Item;
 use crate::domain::kernel::codes::Category;
 use crate::domain::party::{Customer, CustomerDetails, InvoiceCustomer};
 
-/// Returns the stored customer or a new one. A stored customer without a tax number gets the tax number of `details`.
+/// Finds the stored customer, or adds a new one. A stored customer without a tax number gets the tax number of
+/// `details`. Returns the customer as the invoice shows it.
 pub(super) fn resolve_customer(
     uow: &mut UnitOfWork,
     details: &CustomerDetails,
     category: Category,
-) -> Customer {
-    if let Some(stored) = uow.customer(details) {
-        let mut stored = stored.clone();
-        stored.fill_tin(details.tin.as_ref());
-        return stored;
+) -> InvoiceCustomer {
+    let stored = uow.customer(details);
+    if let Some(unchanged) = stored.filter(|stored| stored.details.tin.is_some() || details.tin.is_none()) {
+        return invoice_customer(unchanged, details);
     }
-    Customer { id: uow.next_customer_id(), category, details: details.clone() }
+    let customer = match stored.cloned() {
+        Some(mut stored) => {
+            stored.fill_tin(details.tin.as_ref());
+            stored
+        }
+        None => Customer { id: uow.next_customer_id(), category, details: details.clone() },
+    };
+    let shown = invoice_customer(&customer, details);
+    uow.put_customer(customer);
+    shown
 }
 
-/// Returns the customer as the invoice shows it: the stored data, but with the customer number that the caller sent
-/// with this invoice.
-pub(super) fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCustomer {
+/// Returns the stored data of the customer, but with the customer number that the caller sent with this invoice.
+fn invoice_customer(customer: &Customer, details: &CustomerDetails) -> InvoiceCustomer {
     InvoiceCustomer {
         id: customer.id,
         external_customer_no: details.no.clone(),

@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use crate::actors::taxpayer::command::{CommandReply, Revised};
-use crate::actors::taxpayer::commands::resolve_customer_and_items::{
-    invoice_customer, resolve_customer, resolve_items,
-};
+use crate::actors::taxpayer::commands::resolve_customer_and_items::{resolve_customer, resolve_items};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -67,10 +65,8 @@ pub(super) fn revise(
     let outdated = outdated_submission(uow, &before)?;
     let (mut lines, payment) = check(uow, &before, revision)?;
     let customer = resolve_customer(uow, &revision.customer, revision.category);
-    let shown = invoice_customer(&customer, &revision.customer);
     resolve_items(uow, &mut lines);
-    uow.put_customer(customer);
-    let rewritten = RevisedParts { customer: shown, lines, payment };
+    let rewritten = RevisedParts { customer, lines, payment };
     let mut invoice = before.revised(revision, rewritten, uow.now);
     let withdrawn = outdated.is_some();
     if let Some(run) = outdated {
