@@ -10,8 +10,9 @@ use tokio::sync::Mutex;
 use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 
-/// The number of ids in a block.
-const BLOCK: i64 = 256;
+/// The number of ids in a block. Each block costs a commit of its own, and each line of an invoice takes an id, because
+/// its item may be new.
+const BLOCK: i64 = 4_096;
 
 /// The kind of row that an id is for. Each kind has its own sequence of ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
