@@ -2,7 +2,7 @@
 //! lanes of its webhook endpoints. Each operation is one statement. All writers take lanes in one order:
 //! taxpayers, runs, endpoints, and each kind by key. So two writers cannot deadlock.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
@@ -21,14 +21,17 @@ fn free_lanes(dialect: &dyn Dialect) -> String {
         format!("(SELECT value ->> 0 AS kind, value ->> 1 AS name FROM {rows} ORDER BY 1 DESC, 2) AS given");
     let condition = "lanes.kind = given.kind AND lanes.key = given.name";
     let found = dialect.lateral_lock("FOR UPDATE SKIP LOCKED", condition);
-    format!("found AS MATERIALIZED (SELECT given.kind, lanes.key FROM {given} {found})")
+    format!("found AS MATERIALIZED (SELECT given.kind AS kind, lanes.key AS key FROM {given} {found})")
 }
 
+/// The statement is an upsert, because PostgreSQL then looks up each lane by its key. For an update that joins `found`
+/// it reads all lanes as long as there are few. It inserts nothing: the lanes that are found exist.
 static LOCK_FREE: SqlOnce = SqlOnce::new(|dialect| {
     let found = free_lanes(dialect);
     format!(
-        "WITH {found} UPDATE lanes SET version = version + 1 FROM found \
-         WHERE lanes.kind = found.kind AND lanes.key = found.key \
+        "WITH {found} INSERT INTO lanes (kind, key, epoch, version) \
+         SELECT found.kind, found.key, 0, 0 FROM found WHERE TRUE \
+         ON CONFLICT (kind, key) DO UPDATE SET version = lanes.version + 1 \
          RETURNING lanes.kind AS kind, lanes.key AS name, lanes.version AS version, lanes.epoch AS epoch, \
          lanes.lease_until IS NOT NULL AS is_leased"
     )
@@ -119,7 +122,8 @@ pub async fn lock_or_list(tx: &Transaction, lanes: &[LaneName]) -> Result<HashSe
 
 fn on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
     let backend = tx.get_database_backend();
-    let given: Vec<_> = lanes.iter().map(|lane| (lane.kind.as_str(), &lane.key)).collect();
+    // A set, because PostgreSQL rejects an upsert of the same key twice.
+    let given: BTreeSet<_> = lanes.iter().map(|lane| (lane.kind.as_str(), &lane.key)).collect();
     Statement::from_sql_and_values(backend, sql.get(backend), [json(&given).into()])
 }
 
@@ -134,8 +138,10 @@ static CLAIM_IDLE: SqlOnce = SqlOnce::new(|dialect| {
     let condition = format!("lanes.kind = $1 AND lanes.key = given.name{idle}");
     let found = dialect.lateral_lock("FOR UPDATE", &condition);
     format!(
-        "WITH found AS MATERIALIZED (SELECT lanes.key FROM {given} {found}) UPDATE lanes SET owner = $3, epoch = epoch + 1, lease_until = {now} + $4, next_due_at = {now} \
-         FROM found WHERE lanes.kind = $1 AND lanes.key = found.key RETURNING lanes.key AS name, lanes.epoch"
+        "WITH found AS MATERIALIZED (SELECT lanes.key AS key FROM {given} {found}) \
+         INSERT INTO lanes (kind, key, epoch, version) SELECT $1, found.key, 0, 0 FROM found WHERE TRUE \
+         ON CONFLICT (kind, key) DO UPDATE SET owner = $3, epoch = lanes.epoch + 1, lease_until = {now} + $4, \
+         next_due_at = {now} RETURNING lanes.key AS name, lanes.epoch AS epoch"
     )
 });
 
@@ -209,7 +215,7 @@ mod tests {
     use super::*;
     use crate::store::lanes;
     use crate::store::lanes::leases::{LaneRelease, release_all};
-    use crate::store::testing::stores;
+    use crate::store::testing::{query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -242,6 +248,27 @@ mod tests {
                 let locked = lock_free(&tx, &names).await.unwrap();
                 let versions = names.each_ref().map(|lane| locked.version(lane));
                 assert_eq!(versions, [None, Some(3), None]);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn each_lane_is_locked_by_its_key_however_few_there_are() {
+        // PostgreSQL only: its plan depends on the number of lanes.
+        for test in stores().await.into_iter().skip(1) {
+            let store = &test.store;
+            let lanes: [Value; 1] = ["[[\"taxpayer\", \"1\"]]".into()];
+            let claim: [Value; 4] = ["endpoint".into(), "[[\"1\"]]".into(), "me".into(), 1_i64.into()];
+            let statements = [
+                (&LOCK_FREE, lanes.to_vec()),
+                (&LOCK_OR_LIST, lanes.to_vec()),
+                (&CLAIM_IDLE, claim.to_vec()),
+            ];
+            for (sql, values) in statements {
+                let steps = query_plan(store, sql.get(store.backend()), values).await;
+                let scans = steps.iter().filter(|step| step.contains("using lanes_pkey")).count();
+                let lookups = steps.iter().filter(|step| step.contains("Index Cond")).count();
+                assert!(scans > 0 && scans == lookups, "{steps:#?}");
             }
         }
     }
