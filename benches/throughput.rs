@@ -1,13 +1,12 @@
-//! Durable creates per second through HTTP, against the same rows written straight to the same database in the
-//! same run; webhook deliveries per second and their delay, against the rate that the receiver itself can take. The
-//! figures of one machine mean little; compare their ratio.
+//! What the service does per second, each figure beside the one that bounds it and was taken in the same run. Load,
+//! service and database share the machine, so that the ratios tell more than the figures.
 //!
-//! `EINVOICE_BENCH` names one of them: `creates` or `deliveries`; else both are measured.
+//! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,
+//! `-- --on DATABASE` only one database, and `-- --compare FILE` prints the ratios to an earlier run, whose output is
+//! the file.
 //!
-//! SQLite always; PostgreSQL where `EINVOICE_TEST_POSTGRES` names a server that may create databases.
-//! `EINVOICE_BENCH_ON` names one of them: `sqlite` or `postgresql`.
-//!
-//! Settings of the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, say) hold here as well.
+//! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
+//! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,49 +15,166 @@
 )]
 #![expect(clippy::float_arithmetic, reason = "figures for reading, no amounts")]
 
+#[path = "throughput/allocations.rs"]
+mod allocations;
+#[path = "throughput/cases.rs"]
+mod cases;
 #[path = "throughput/deliveries.rs"]
 mod deliveries;
 #[path = "throughput/direct.rs"]
 mod direct;
+#[path = "throughput/load.rs"]
+mod load;
+#[path = "throughput/report.rs"]
+mod report;
+#[path = "throughput/service.rs"]
+mod service;
 #[path = "throughput/sink.rs"]
 mod sink;
 #[path = "throughput/taxpayers.rs"]
 mod taxpayers;
-#[path = "throughput/through_http.rs"]
-mod through_http;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use clap::Parser;
 use einvoice::config::Settings;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
 use sea_orm::{ConnectionTrait, Database};
 
-/// The time for which each figure is measured.
+use crate::cases::{Case, Ceiling, Prepared};
+use crate::load::{Load, Pace};
+use crate::report::{Line, Report};
+use crate::service::Service;
+
+/// The time for which each figure is taken.
 const SPAN: Duration = Duration::from_secs(5);
-/// Taxpayers whose creates meet in one commit only if the service brings them together.
+const CONNECTIONS: usize = 64;
 const TAXPAYERS: usize = 1_000;
-/// Clients that post at once.
-const CLIENTS: usize = 64;
+/// The calls that a Submit makes.
+const CALLS_OF_SUBMIT: f64 = 4.0;
+
+#[derive(Parser)]
+struct Options {
+    /// Measures only the cases whose names contain this text.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Measures only this database: sqlite or postgresql.
+    #[arg(long)]
+    on: Option<String>,
+    /// Prints the ratios to an earlier run, whose output is this file.
+    #[arg(long)]
+    compare: Option<PathBuf>,
+    /// Cargo passes this.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
 
 fn main() {
-    // Cargo passes `--bench`; there is nothing to choose.
+    let options = Options::parse();
     let system = actix_rt::System::new();
-    let only = std::env::var("EINVOICE_BENCH_ON").ok();
-    if only.as_deref() != Some("postgresql") {
-        system.block_on(measure("SQLite", None));
+    let mut report = Report::new(options.compare.as_deref());
+    let is_wanted = |name| options.on.as_deref().is_none_or(|wanted| wanted == name);
+    if is_wanted("sqlite") {
+        system.block_on(measure("sqlite", None, &options, &mut report));
     }
     match std::env::var("EINVOICE_TEST_POSTGRES") {
-        _ if only.as_deref() == Some("sqlite") => {}
-        Ok(server) => system.block_on(measure("PostgreSQL", Some(&server))),
-        Err(_) => println!("PostgreSQL: not measured, EINVOICE_TEST_POSTGRES is not set"),
+        Ok(server) if is_wanted("postgresql") => {
+            system.block_on(measure("postgresql", Some(&server), &options, &mut report));
+        }
+        Err(_) if is_wanted("postgresql") => println!("postgresql: EINVOICE_TEST_POSTGRES is not set"),
+        _ => {}
+    }
+    report.end();
+}
+
+async fn measure(database: &str, server: Option<&str>, options: &Options, report: &mut Report) {
+    let is_wanted = |name: &str| name.contains(&options.only);
+    let service = Service::start(&fresh_database(server).await).await;
+    let idle_mb = service.resident_mb();
+    let prepared = Prepared::make(&service.client, &service.integrator, TAXPAYERS).await;
+    if is_wanted("onboard") {
+        let name = "onboard: taxpayer, profile and key";
+        report.add(Line::new(database, name, prepared.onboarded_per_second));
+    }
+    let cases: Vec<_> = prepared.cases().into_iter().filter(|case| is_wanted(case.name)).collect();
+    let allocations = if cases.is_empty() { Vec::new() } else { allocations(server).await };
+    for case in cases {
+        let count = allocations.iter().find(|(name, _)| *name == case.name).map(|(_, count)| *count);
+        let ceiling = ceiling(case.ceiling, &service, server).await;
+        report.add(Line {
+            ceiling_per_second: Some(ceiling),
+            allocations: count,
+            ..of_case(database, &case, &service).await
+        });
+    }
+    if let Some((idle, now)) = idle_mb.zip(service.resident_mb()) {
+        println!("{database}: {idle:.0} MB after the start, {now:.0} MB after all cases");
+    }
+    drop(service);
+    if is_wanted("deliver") {
+        let (settings, _directory) = settings(server).await;
+        deliveries::measure(database, &settings, report).await;
     }
 }
 
-async fn measure(name: &str, server: Option<&str>) {
-    let directory = tempfile::tempdir().unwrap();
-    let url = match server {
-        Some(server) => fresh_database(server).await,
-        None => String::new(),
+async fn of_case(database: &str, case: &Case, service: &Service) -> Line {
+    let load = Load {
+        address: service.address,
+        requests: Arc::clone(&case.requests),
+        connections: case.connections,
+        span: SPAN,
+        next: Arc::new(AtomicUsize::new(0)),
     };
+    let before = service.cpu_s();
+    let full = load.run(Pace::Full).await;
+    let used = service.cpu_s().zip(before).map(|(now, before)| now - before);
+    let half = load.run(Pace::PerSecond(full.per_second / 2.0)).await;
+    let items = f64::from(u32::try_from(case.items).unwrap());
+    let count = f64::from(u32::try_from(full.count).unwrap()) * items;
+    Line {
+        p50_ms: Some(full.per_mille_ms(500)),
+        p99_ms: Some(full.per_mille_ms(990)),
+        half_p50_ms: Some(half.per_mille_ms(500)),
+        half_p99_ms: Some(half.per_mille_ms(990)),
+        cpu_us: used.map(|used| used * 1_000_000.0 / count),
+        ..Line::new(database, case.name, full.per_second * items)
+    }
+}
+
+async fn ceiling(ceiling: Ceiling, service: &Service, server: Option<&str>) -> f64 {
+    let rows = async |batch| {
+        let (settings, _directory) = settings(server).await;
+        direct::creates_per_second(&settings, i64::try_from(CONNECTIONS).unwrap(), batch, SPAN).await
+    };
+    let calls = async |address, path: &'static str| {
+        let get =
+            move |_| Request::get(path).header("host", "localhost").body(Full::new(Bytes::new())).unwrap();
+        let next = Arc::new(AtomicUsize::new(0));
+        let load = Load { address, requests: Arc::new(get), connections: CONNECTIONS, span: SPAN, next };
+        load.run(Pace::Full).await.per_second
+    };
+    match ceiling {
+        Ceiling::Rows => rows(1).await,
+        Ceiling::BatchedRows => rows(32).await,
+        Ceiling::Live => calls(service.address, "/health/live").await,
+        Ceiling::Authority => calls(service.sandbox, "/api").await / CALLS_OF_SUBMIT,
+    }
+}
+
+async fn allocations(server: Option<&str>) -> Vec<(&'static str, f64)> {
+    let (settings, _directory) = settings(server).await;
+    allocations::of_each_case(&settings).await
+}
+
+/// Returns settings with an empty database, and the directory that must live as long as they are used.
+async fn settings(server: Option<&str>) -> (Settings, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let url = fresh_database(server).await;
     let environment = [
         ("EINVOICE__DATA_DIR", directory.path().to_str().unwrap()),
         ("EINVOICE__DATABASE__URL", &url),
@@ -70,38 +186,12 @@ async fn measure(name: &str, server: Option<&str>) {
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = Settings::load(None, environment.into_iter().chain(std::env::vars())).unwrap();
-    let settings = settings.with_local_secrets().unwrap();
-
-    let only = std::env::var("EINVOICE_BENCH").ok();
-    if only.as_deref() != Some("deliveries") {
-        measure_creates(name, &settings).await;
-    }
-    if only.as_deref() != Some("creates") {
-        deliveries::measure(name, &settings).await;
-    }
+    (settings.with_local_secrets().unwrap(), directory)
 }
 
-async fn measure_creates(name: &str, settings: &Settings) {
-    let one = direct::creates_per_second(settings, 1, SPAN).await;
-    let eight = direct::creates_per_second(settings, 8, SPAN).await;
-    println!("{name}: {CLIENTS} clients, {} s each", SPAN.as_secs());
-    println!("  straight to the database, 1 create a commit   {one:>8.0} /s");
-    println!("  straight to the database, 8 creates a commit  {eight:>8.0} /s");
-    for taxpayers in [1, TAXPAYERS] {
-        let http = through_http::creates(settings, taxpayers, CLIENTS, SPAN).await;
-        println!(
-            "  through HTTP, {taxpayers:>4} taxpayers                  {:>8.0} /s   p50 {:.1} ms   p99 {:.1} ms",
-            http.per_second, http.p50_ms, http.p99_ms
-        );
-        println!(
-            "    ratio to 1 a commit {:.2}, to 8 a commit {:.2}",
-            http.per_second / one,
-            http.per_second / eight
-        );
-    }
-}
-
-async fn fresh_database(server: &str) -> String {
+/// Returns the URL of an empty database. An empty URL stands for a SQLite file in the data directory.
+async fn fresh_database(server: Option<&str>) -> String {
+    let Some(server) = server else { return String::new() };
     let name = format!("bench_{}", einvoice::internals::new_id().simple());
     let admin = Database::connect(server).await.unwrap();
     admin.execute_unprepared(&format!("CREATE DATABASE {name}")).await.unwrap();

@@ -38,6 +38,7 @@ pub mod internals {
     pub use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer, ProfileChange};
     pub use crate::domain::reconciliation::day::day_of;
     pub use crate::store::accounts::add_integrator;
+    pub use crate::store::db::connections::Store;
     pub use crate::store::db::error::StoreError;
     pub use crate::store::db::ids::IdKind;
     pub use crate::store::events::{append as append_events, head as event_head};

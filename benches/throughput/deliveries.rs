@@ -10,6 +10,7 @@ use einvoice::config::Settings;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
+use crate::report::{Line, Report};
 use crate::sink::Sink;
 use crate::taxpayers::BenchTaxpayers;
 
@@ -40,32 +41,27 @@ struct Drained {
     at_once: usize,
 }
 
-pub(crate) async fn measure(name: &str, settings: &Settings) {
+pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Report) {
     let app = App::build(settings).await.unwrap();
     let sink = Sink::start();
     let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
-    println!("{name}: deliveries to a sink on this machine");
-    println!("  endpoints  takes  at once   drained  of ceiling  committed    steady      p50       p99");
     let (mut next, mut plain) = (0, 0);
     for (endpoints, invoices) in [(0..1, 256), (1..1_001, 2)] {
         let taxpayers = BenchTaxpayers::create(&app, &sink, endpoints, invoices).await;
         let mut bench = DeliveryBench { taxpayers: &taxpayers, sink: &sink, span_s, next, plain };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
-            bench.row(latency).await;
+            report.add(bench.line(database, latency).await);
         }
         (next, plain) = (bench.next, bench.plain);
-        if taxpayers.retried.get() > 0 {
-            println!("  {} commands were refused by a busy database and sent again", taxpayers.retried.get());
-        }
     }
-    let (events, bytes) = (sink.events(), sink.sample().len());
-    let twice = sink.requests() - plain - events;
-    println!("  {events} events, {twice} of them came twice; a notification has {bytes} bytes");
+    assert_eq!(sink.requests() - plain, sink.events(), "a notification came twice");
     app.close(Duration::from_secs(10)).await;
 }
 
 impl DeliveryBench<'_> {
-    async fn row(&mut self, latency: Duration) {
+    /// Drains a backlog, then sends a steady load. The times of a line are those from the commit of an event to its
+    /// arrival.
+    async fn line(&mut self, database: &str, latency: Duration) -> Line {
         self.sink.delay(latency);
         let guess = self.drain(GUESS).await;
         let backlog = guess.per_second * self.span_s;
@@ -74,19 +70,14 @@ impl DeliveryBench<'_> {
         let mut late = self.lateness(both / 2.0).await;
         late.sort_unstable();
         let ms = |per_mille: usize| late[(late.len() - 1) * per_mille / 1_000].as_secs_f64() * 1_000.0;
-        let ceiling = self.ceiling(drained.at_once).await;
-        println!(
-            "  {:>9} {:>3} ms {:>8} {:>7.0}/s {:>11.2} {:>8.0}/s {:>7.0}/s {:>5.1} ms {:>6.1} ms",
-            self.taxpayers.endpoints.len(),
-            latency.as_millis(),
-            drained.at_once,
-            drained.per_second,
-            drained.per_second / ceiling,
-            drained.fill_per_second,
-            both / 2.0,
-            ms(500),
-            ms(990),
-        );
+        let (endpoints, latency) = (self.taxpayers.endpoints.len(), latency.as_millis());
+        let name = format!("deliver, {endpoints} endpoints, {latency} ms");
+        Line {
+            half_p50_ms: Some(ms(500)),
+            half_p99_ms: Some(ms(990)),
+            ceiling_per_second: Some(self.ceiling(drained.at_once).await),
+            ..Line::new(database, name, drained.per_second)
+        }
     }
 
     fn take(&mut self, count: usize) -> Range<usize> {

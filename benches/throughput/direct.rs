@@ -7,29 +7,40 @@ use einvoice::config::Settings;
 use einvoice::internals::{
     Address, Category, Clock, CustomerDetails, CustomerId, DeclaredPaymentStatus, Draft, EventKind,
     EventStamp, Invoice, InvoiceCustomer, InvoiceId, InvoiceIdentity, InvoiceObject, Irn, ItemType, LaneKind,
-    Line, NewEvent, SystemClock, TaxpayerId, append_events, event_head, lock_lane, new_id, save_invoices,
+    Line, NewEvent, Store, SystemClock, TaxpayerId, append_events, event_head, lock_lane, new_id,
+    save_invoices,
 };
+use futures_util::future::join_all;
 
-/// An owner that no account has, so that nothing else touches its rows.
-const OWNER: TaxpayerId = TaxpayerId(1_000_000_000);
+/// The first of the writers' owners, which no account has, so that nothing else touches their rows.
+const FIRST_OWNER: i64 = 1_000_000_000;
 
-/// Creates a second, so many a commit.
-pub(crate) async fn creates_per_second(settings: &Settings, batch: i64, span: Duration) -> f64 {
+/// Creates a second by so many writers at the same time, each with so many creates a commit.
+pub(crate) async fn creates_per_second(settings: &Settings, writers: i64, batch: i64, span: Duration) -> f64 {
     let store = open_store(settings).await.unwrap();
-    let mut head = event_head(store.reader(), OWNER).await.unwrap();
+    let start = Instant::now();
+    let writing = (0..writers).map(|writer| write(&store, TaxpayerId(FIRST_OWNER + writer), batch, span));
+    let written: i64 = join_all(writing).await.into_iter().sum();
+    let elapsed = start.elapsed().as_secs_f64();
+    store.close().await;
+    f64::from(u32::try_from(written).unwrap()) / elapsed
+}
+
+/// Returns the number of creates.
+async fn write(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> i64 {
+    let mut head = event_head(store.reader(), owner).await.unwrap();
     let (start, first) = (Instant::now(), head.sequence);
     while start.elapsed() < span {
-        let invoices: Vec<_> = (1..=batch).map(|n| invoice(head.sequence + n)).collect();
+        let numbers = (1..=batch).map(|n| head.sequence + n);
+        let invoices: Vec<_> = numbers.map(|number| invoice(owner, number)).collect();
         let tx = store.begin().await.unwrap();
-        lock_lane(&tx, LaneKind::Taxpayer, &OWNER.to_string()).await.unwrap();
-        let log: Vec<_> = invoices.iter().map(|invoice| head.append(created(invoice), seal())).collect();
+        lock_lane(&tx, LaneKind::Taxpayer, &owner.to_string()).await.unwrap();
+        let log: Vec<_> = invoices.iter().map(|invoice| head.append(created(invoice), seal(owner))).collect();
         save_invoices(&tx, &invoices.iter().collect::<Vec<_>>()).await.unwrap();
         append_events(&tx, &log).await.unwrap();
         tx.commit().await.unwrap();
     }
-    let written = u32::try_from(head.sequence - first).unwrap();
-    store.close().await;
-    f64::from(written) / start.elapsed().as_secs_f64()
+    head.sequence - first
 }
 
 /// The same invoice that the clients post.
@@ -52,8 +63,8 @@ pub(crate) fn draft(invoice_no: String) -> Draft {
             address: Address::default(),
             telephone: None,
         },
-        lines: vec![line()],
-        payable: 1075.into(),
+        lines: vec![line("LAP-1"), line("LAP-2"), line("LAP-3")],
+        payable: 3225.into(),
         declared: DeclaredPaymentStatus::Pending,
         extras: serde_json::Map::new(),
         batch_no: None,
@@ -61,7 +72,7 @@ pub(crate) fn draft(invoice_no: String) -> Draft {
 }
 
 /// That invoice with a number.
-fn invoice(number: i64) -> Invoice {
+fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
     let draft = draft(format!("B{number}"));
     let irn = Irn::of_invoice(&draft.invoice_no, "94CD90AA", draft.invoice_date).unwrap();
     let customer = InvoiceCustomer {
@@ -71,17 +82,19 @@ fn invoice(number: i64) -> Invoice {
         tin: draft.customer.tin.clone(),
         email: draft.customer.email.clone(),
     };
-    let (id, taxpayer_id, provisional_qr) = (InvoiceId(number), OWNER, "e30=".repeat(12));
+    // The owners' ids follow each other, and no owner writes so many invoices.
+    let id = InvoiceId(owner.0 * 1_000_000 + number);
+    let (taxpayer_id, provisional_qr) = (owner, "e30=".repeat(12));
     draft
         .into_invoice(InvoiceIdentity { id, taxpayer_id, irn, customer, provisional_qr }, SystemClock.now())
         .0
 }
 
-fn line() -> Line {
+fn line(item_no: &str) -> Line {
     Line {
         item_id: None,
         item_name: "Laptop".into(),
-        item_no: Some("LAP-1".into()),
+        item_no: Some(item_no.into()),
         item_type: ItemType::Product,
         unit_price: 500.into(),
         quantity: 2.into(),
@@ -100,6 +113,6 @@ fn created(invoice: &Invoice) -> NewEvent {
     NewEvent { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data: data.to_string() }
 }
 
-fn seal() -> EventStamp {
-    EventStamp { id: new_id(), taxpayer_id: OWNER, command_id: new_id(), now: SystemClock.now() }
+fn seal(taxpayer_id: TaxpayerId) -> EventStamp {
+    EventStamp { id: new_id(), taxpayer_id, command_id: new_id(), now: SystemClock.now() }
 }

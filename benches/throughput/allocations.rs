@@ -1,0 +1,106 @@
+//! Counts the allocations of a request: the service runs in this process, which does nothing else meanwhile, and the
+//! requests come one after the other from a client that does not allocate.
+
+use std::alloc::System;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use einvoice::app::{self, Application};
+use einvoice::config::Settings;
+use einvoice::internals::KeyTerms;
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use testkit::client::Client;
+use testkit::roles::Integrator;
+
+use crate::cases::{Case, Prepared};
+use crate::load::Requests;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Requests before the counted ones, which fill caches, and the counted ones.
+const WARM_UP: usize = 20;
+const COUNTED: usize = 100;
+/// The taxpayers that take turns.
+const TAXPAYERS: usize = 8;
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Returns the allocations for one item of each case, by the name of the case.
+pub(crate) async fn of_each_case(settings: &Settings) -> Vec<(&'static str, f64)> {
+    let made = app::create_integrator(
+        settings.clone(),
+        "Bench".into(),
+        "a@bench.example".into(),
+        KeyTerms::default(),
+    );
+    let key = made.await.unwrap()["api_key"].as_str().unwrap().to_owned();
+    let application = Application::build(settings).await.unwrap();
+    let (address, handle) = (application.address(), application.handle());
+    let service = actix_rt::spawn(application.run_until_stopped());
+    let client = Client::new(format!("http://{address}"));
+    let prepared = Prepared::make(&client, &Integrator::new(&client, &key), TAXPAYERS).await;
+    let mut counts = Vec::new();
+    for case in prepared.cases() {
+        let requests: Vec<_> = (0..WARM_UP + COUNTED).map(|number| bytes(&case.requests, number)).collect();
+        let stream = TcpStream::connect(address).unwrap();
+        let count = tokio::task::spawn_blocking(move || count(stream, &requests)).await.unwrap();
+        counts.push((case.name, count / per_request(&case)));
+    }
+    handle.stop(true).await;
+    service.await.unwrap().unwrap();
+    counts
+}
+
+fn per_request(case: &Case) -> f64 {
+    f64::from(u32::try_from(COUNTED * case.items).unwrap())
+}
+
+/// Returns the number of allocations of this process during the counted requests.
+fn count(mut stream: TcpStream, requests: &[Vec<u8>]) -> f64 {
+    let mut answer = vec![0; ANSWER_BYTES_MAX];
+    let (warm_up, counted) = requests.split_at(WARM_UP);
+    for request in warm_up {
+        exchange(&mut stream, request, &mut answer);
+    }
+    let region = Region::new(ALLOCATOR);
+    for request in counted {
+        exchange(&mut stream, request, &mut answer);
+    }
+    f64::from(u32::try_from(region.change().allocations).unwrap())
+}
+
+/// Sends a request and reads its answer to the end.
+fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut [u8]) {
+    stream.write_all(request).unwrap();
+    let (mut read, mut end) = (0, None);
+    while end.is_none_or(|end| read < end) {
+        read += stream.read(&mut answer[read..]).unwrap();
+        end = end.or_else(|| length(&answer[..read]));
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer[..read]));
+}
+
+/// Returns the length of an answer with its head; `None` if the head has not arrived as a whole.
+fn length(answer: &[u8]) -> Option<usize> {
+    let head = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let name = b"content-length: ";
+    let start = answer.windows(name.len()).position(|window| window.eq_ignore_ascii_case(name))? + name.len();
+    let digits = answer[start..].split(|byte| *byte == b'\r').next()?;
+    Some(head + std::str::from_utf8(digits).ok()?.parse::<usize>().ok()?)
+}
+
+/// Returns the request as it is sent.
+fn bytes(requests: &Requests, number: usize) -> Vec<u8> {
+    let (head, body) = requests(number).into_parts();
+    let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
+    let mut text =
+        format!("{} {} HTTP/1.1\r\ncontent-length: {}\r\n", head.method, head.uri, body.len()).into_bytes();
+    for (name, value) in &head.headers {
+        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    text.extend(b"\r\n");
+    text.extend(body);
+    text
+}

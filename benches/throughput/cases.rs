@@ -1,0 +1,225 @@
+//! What is measured through HTTP: for each case the requests, and the figure that bounds it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use futures_util::stream::{self, StreamExt};
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use testkit::client::Client;
+use testkit::documents;
+use testkit::edit::{exact, with};
+use testkit::roles::{BULK, INVOICES, Integrator, SUBMIT, Taxpayer, UPDATE, UPDATE_PAYMENT};
+
+use crate::load::Requests;
+
+/// Requests that prepare the cases and run at the same time.
+const PREPARED_AT_ONCE: usize = 32;
+const BULK_SIZE: usize = 1_000;
+/// The place in a body where each request writes its own number.
+const NUMBER: &str = "@NUMBER@";
+
+/// The figure of the same run that a case cannot exceed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ceiling {
+    /// The rows of creates, written straight to the database by 64 writers, one create a commit.
+    Rows,
+    /// The same, 32 creates a commit.
+    BatchedRows,
+    /// `GET /health/live`, which does nothing.
+    Live,
+    /// A quarter of the calls that the simulator of the authority answers: a Submit makes four.
+    Authority,
+}
+
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) ceiling: Ceiling,
+    /// The items that one request stands for.
+    pub(crate) items: usize,
+    pub(crate) connections: usize,
+    pub(crate) requests: Requests,
+}
+
+/// Taxpayers, and an invoice of each.
+pub(crate) struct Prepared {
+    pub(crate) onboarded_per_second: f64,
+    taxpayers: Vec<Taxpayer>,
+    invoices: Vec<Value>,
+    /// An approved invoice whose amount no measurement can use up.
+    unpaid: Value,
+}
+
+impl Prepared {
+    /// Onboards the taxpayers as an integrator does, and creates and approves their invoices.
+    pub(crate) async fn make(client: &Client, integrator: &Integrator, taxpayers: usize) -> Self {
+        let (begun, count) = (Instant::now(), u32::try_from(taxpayers).unwrap());
+        let making = stream::iter(0..taxpayers).map(async |_| onboard(client, integrator).await);
+        let taxpayers: Vec<_> = making.buffered(PREPARED_AT_ONCE).collect().await;
+        let onboarded_per_second = f64::from(count) / begun.elapsed().as_secs_f64();
+        let making = stream::iter(&taxpayers).map(async |taxpayer| {
+            taxpayer.invoice(&documents::invoice_numbered(DRAFT)).await;
+            approved(taxpayer, "1000", "1000").await
+        });
+        let invoices = making.buffered(PREPARED_AT_ONCE).collect().await;
+        let unpaid = approved(&taxpayers[0], "1000000", "1000000").await;
+        Self { onboarded_per_second, taxpayers, invoices, unpaid }
+    }
+
+    pub(crate) fn cases(&self) -> Vec<Case> {
+        let all = self.taxpayers.len();
+        let case = |name, ceiling, requests| Case { name, ceiling, items: 1, connections: 64, requests };
+        vec![
+            case("create, many taxpayers", Ceiling::Rows, self.creates(all)),
+            case("create, 1 taxpayer", Ceiling::Rows, self.creates(1)),
+            Case {
+                items: BULK_SIZE,
+                connections: 4,
+                ..case("bulk of 1,000, invoices", Ceiling::BatchedRows, self.bulks())
+            },
+            case("get by id", Ceiling::Live, self.gets()),
+            case("list, first page", Ceiling::Live, self.lists()),
+            case("update", Ceiling::Rows, self.updates()),
+            case("payments, 1 invoice", Ceiling::BatchedRows, self.payments(1)),
+            case("payments, many invoices", Ceiling::Rows, self.payments(all)),
+            Case { connections: 128, ..case("submit, four steps", Ceiling::Authority, self.submits()) },
+        ]
+    }
+
+    fn key(&self, number: usize) -> String {
+        self.taxpayers[number % self.taxpayers.len()].key().to_owned()
+    }
+
+    fn keys(&self, taxpayers: usize) -> Vec<String> {
+        (0..taxpayers).map(|number| self.key(number)).collect()
+    }
+
+    fn creates(&self, taxpayers: usize) -> Requests {
+        let (keys, body) = (self.keys(taxpayers), invoice().to_string());
+        let prefix = series();
+        Arc::new(move |number| {
+            let body = body.replace(NUMBER, &format!("{prefix}{number}"));
+            request("POST", INVOICES, &keys[number % keys.len()], body)
+        })
+    }
+
+    fn bulks(&self) -> Requests {
+        let (keys, one) = (self.keys(self.taxpayers.len()), invoice().to_string());
+        let prefix = series();
+        Arc::new(move |number| {
+            let numbered =
+                (0..BULK_SIZE).map(|index| one.replace(NUMBER, &format!("{prefix}{number}I{index}")));
+            let body = format!(r#"{{"invoices":[{}]}}"#, numbered.collect::<Vec<_>>().join(","));
+            request("POST", BULK, &keys[number % keys.len()], body)
+        })
+    }
+
+    fn gets(&self) -> Requests {
+        let paths: Vec<_> =
+            self.invoices.iter().map(|invoice| format!("{INVOICES}/{}", invoice["id"])).collect();
+        let keys = self.keys(self.taxpayers.len());
+        Arc::new(move |number| {
+            let index = number % paths.len();
+            request("GET", &paths[index], &keys[index], String::new())
+        })
+    }
+
+    fn lists(&self) -> Requests {
+        let keys = self.keys(self.taxpayers.len());
+        Arc::new(move |number| request("GET", INVOICES, &keys[number % keys.len()], String::new()))
+    }
+
+    /// Each update changes the quantity, because an update that changes nothing would write nothing.
+    fn updates(&self) -> Requests {
+        let fresh = self.taxpayers.iter().map(|taxpayer| documents::irn(taxpayer, DRAFT));
+        let bodies: Vec<_> = fresh
+            .map(|irn| {
+                let body = documents::update(&json!({ "irn": irn }));
+                with(&body, "lines.0.quantity", json!(NUMBER)).to_string().replace(&quoted(NUMBER), NUMBER)
+            })
+            .collect();
+        let keys = self.keys(self.taxpayers.len());
+        Arc::new(move |number| {
+            let index = number % bodies.len();
+            let body = bodies[index].replace(NUMBER, &(1 + number / bodies.len()).to_string());
+            request("PUT", UPDATE, &keys[index], body)
+        })
+    }
+
+    fn payments(&self, invoices: usize) -> Requests {
+        let targets = if invoices == 1 { std::slice::from_ref(&self.unpaid) } else { &self.invoices };
+        let body = |invoice: &Value| {
+            let body = json!({
+                "unique_no": invoice["irn"], "unique_no_type": "IRN", "payment_status": "partial", "remark": "part",
+            });
+            with(&body, "amount", exact("0.01")).to_string()
+        };
+        let bodies: Vec<_> = targets.iter().map(body).collect();
+        let keys = self.keys(invoices);
+        Arc::new(move |number| {
+            let index = number % bodies.len();
+            request("PATCH", UPDATE_PAYMENT, &keys[index], bodies[index].clone())
+        })
+    }
+
+    fn submits(&self) -> Requests {
+        let bodies: Vec<_> = self
+            .taxpayers
+            .iter()
+            .map(|taxpayer| documents::submission(taxpayer, NUMBER).to_string())
+            .collect();
+        let keys = self.keys(self.taxpayers.len());
+        let prefix = series();
+        Arc::new(move |number| {
+            let index = number % bodies.len();
+            let body = bodies[index].replace(NUMBER, &format!("{prefix}{number}"));
+            request("POST", SUBMIT, &keys[index], body)
+        })
+    }
+}
+
+/// The number of a draft invoice that each taxpayer has for the updates.
+const DRAFT: &str = "DRAFT";
+
+async fn onboard(client: &Client, integrator: &Integrator) -> Taxpayer {
+    let body = documents::taxpayer();
+    let made = integrator.create_taxpayer(&body).await.expect_status(201);
+    let id = made.data()["id"].as_i64().unwrap();
+    let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+    integrator.change_profile(id, &profile).await.expect_status(200);
+    let rotated = integrator.rotate_api_key(id).await.expect_status(200);
+    Taxpayer::new(client, rotated.data()["api_key"].as_str().unwrap(), id, &body)
+}
+
+/// Creates an invoice over this amount and approves it.
+async fn approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) -> Value {
+    let invoice = taxpayer.invoice(&documents::invoice_over(unit_price, quantity)).await;
+    taxpayer.set_status(&invoice, "approved").await.expect_status(200).data().clone()
+}
+
+/// An invoice with three lines.
+fn invoice() -> Value {
+    let invoice = documents::invoice_numbered(NUMBER);
+    let line = &invoice["invoice_lines"][0];
+    let lines = ["LAP-1", "LAP-2", "LAP-3"].map(|item| with(line, "item_no", json!(item)));
+    with(&invoice, "invoice_lines", json!(lines))
+}
+
+/// Returns a prefix for invoice numbers that no other case of this process uses.
+fn series() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    format!("S{}N", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+fn request(method: &str, path: &str, key: &str, body: String) -> Request<Full<Bytes>> {
+    let request = Request::builder().method(method).uri(path).header("host", "localhost");
+    let request = request.header("x-api-key", key).header("content-type", "application/json");
+    request.body(Full::new(Bytes::from(body))).unwrap()
+}

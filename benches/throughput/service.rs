@@ -1,0 +1,101 @@
+//! The service as a process of its own, so that its CPU time and its memory can be told from those of the load.
+
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use testkit::client::Client;
+use testkit::roles::Integrator;
+use tokio::time::sleep;
+
+/// The executable of a release build, with the allocator that users get.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_einvoice");
+const START_MAX: Duration = Duration::from_secs(30);
+/// Linux counts CPU time in hundredths of a second.
+const TICKS_PER_S: f64 = 100.0;
+
+pub(crate) struct Service {
+    pub(crate) address: SocketAddr,
+    pub(crate) sandbox: SocketAddr,
+    pub(crate) client: Client,
+    pub(crate) integrator: Integrator,
+    process: Child,
+    _data: TempDir,
+}
+
+impl Service {
+    /// Starts the service on an empty database. Settings in the environment apply to it as well.
+    pub(crate) async fn start(database_url: &str) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let (address, sandbox) = (free_address(), free_address());
+        let command = || {
+            let mut command = Command::new(PROGRAM);
+            let settings = [
+                ("DATA_DIR", data.path().to_str().unwrap().to_owned()),
+                ("DATABASE__URL", database_url.to_owned()),
+                ("HTTP__BIND", address.to_string()),
+                ("SANDBOX__BIND", sandbox.to_string()),
+                ("RATE_LIMIT__REQUESTS_PER_S", "0".to_owned()),
+                ("LOG__LEVEL", "warn".to_owned()),
+            ];
+            let settings = settings.map(|(name, value)| (format!("EINVOICE__{name}"), value));
+            command.envs(settings.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+            command
+        };
+        let created = command()
+            .args(["integrator", "create", "--name", "Bench", "--email", "bench@bench.example"])
+            .stdout(Stdio::piped())
+            .output()
+            .unwrap();
+        let created: Value =
+            strict_json::from_trusted(std::str::from_utf8(&created.stdout).unwrap()).unwrap();
+        let client = Client::new(format!("http://{address}"));
+        let integrator = Integrator::new(&client, created["api_key"].as_str().unwrap());
+        let process = command().spawn().unwrap();
+        let service = Self { address, sandbox, client, integrator, process, _data: data };
+        service.wait_until_ready().await;
+        service
+    }
+
+    async fn wait_until_ready(&self) {
+        let begun = Instant::now();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let url = format!("http://{}/health/ready", self.address);
+        while !client.get(&url).send().await.is_ok_and(|answer| answer.status().is_success()) {
+            assert!(begun.elapsed() < START_MAX, "the service did not start");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Returns the CPU time that the process has used, in seconds; `None` where the system does not tell.
+    pub(crate) fn cpu_s(&self) -> Option<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
+        // The name of the process, in parentheses, may contain spaces; user and system time are fields 14 and 15.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<f64>().ok();
+        Some((ticks()? + ticks()?) / TICKS_PER_S)
+    }
+
+    /// Returns the memory that the process occupies, in megabytes; `None` where the system does not tell.
+    pub(crate) fn resident_mb(&self) -> Option<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Nothing that it wrote is needed any more.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Returns an address that no other process listens on now.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
