@@ -65,7 +65,7 @@ pub enum Call {
     Reconcile {
         #[arg(long, value_name = "ID")]
         taxpayer: i64,
-        /// The day to compare, as YYYY-MM-DD, in the authority's time zone.
+        /// The day to compare with the ledger, as YYYY-MM-DD, in the authority's time zone.
         #[arg(long, value_name = "DAY")]
         day: Date,
     },

@@ -25,7 +25,7 @@ pub enum Operation {
 pub(crate) enum EffectKind {
     /// Only reads, so it has no effect.
     Read,
-    /// Has no effect. If it is refused, the IRN may already be signed.
+    /// Asks whether an IRN is still free, and changes nothing. The authority refuses it for an IRN that is signed.
     Claim,
     /// Changes something at the authority, perhaps even if no answer arrived.
     Effect,

@@ -1,4 +1,4 @@
-//! Tests of loading the settings: their sources, the order of precedence, and the sentences about faults.
+//! Tests of loading the settings: where they come from, which source wins, and the error messages for bad settings.
 
 use std::io::Write as _;
 

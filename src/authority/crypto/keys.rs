@@ -14,7 +14,7 @@ use serde::Deserialize;
 const RSA_ALGORITHM: [u8; 15] =
     [0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
 
-/// A fault of a key file, a QR text or a download.
+/// A fault of a key file, of a text for a QR code, or of an encrypted invoice that was downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CryptoError {
     #[error("the key file is neither PEM followed by a certificate nor JSON with public_key and certificate")]

@@ -19,7 +19,7 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// Creates a caller's claim to a key. `request` lists what defines the request, such as method, path and body.
+    /// Creates a caller's claim to an idempotency key. `request` lists what defines the request, such as method, path and body.
     pub fn new(owner: KeyOwner, key: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let id = digest(&[owner.kind.as_str().as_bytes(), &owner.id.to_be_bytes(), key.as_bytes()]);
         Self { id, fingerprint: digest(request), expires_at }

@@ -125,7 +125,7 @@ impl FailureStreak {
     pub fn circuit_state(&self, now: Timestamp) -> CircuitState {
         match self.parked_until {
             None => CircuitState::Closed,
-            // If the last failure is in the future, the clock was set back after it. Then `until` is not valid either.
+            // A last failure in the future means that the clock was set back after it. Then `until` does not count.
             Some(until) if until > now && self.last <= now => CircuitState::Parked(until),
             Some(_) => CircuitState::Probe,
         }

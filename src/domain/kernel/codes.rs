@@ -80,7 +80,7 @@ words! {
 }
 
 words! {
-    /// The payment status in the taxpayer API: accepted in any case, returned in upper case.
+    /// The payment status in the taxpayer API. Requests may write it in upper or lower case; responses use upper case.
     PaymentStatus { Pending = "PENDING", Paid = "PAID", Rejected = "REJECTED", Partial = "PARTIAL" }
 }
 

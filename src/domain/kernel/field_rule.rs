@@ -56,7 +56,7 @@ impl FieldRule {
         Self::Other { id, sentence: sentence.into(), expected: None }
     }
 
-    /// Creates a rule with its own sentence and the expected value.
+    /// Creates a rule with this error message and this description of the values that are allowed.
     pub fn expecting(id: &'static str, sentence: &'static str, expected: &'static str) -> Self {
         Self::Other { id, sentence: sentence.into(), expected: Some(expected) }
     }

@@ -1,5 +1,5 @@
-//! Reads a body as a JSON object and reports forbidden keys. A duplicate key is forbidden, because a proxy may use the
-//! other value. A reserved key would make the JSON library read its object as a number or as JSON text.
+//! Reads a body as a JSON object and reports two kinds of forbidden keys. Of two equal keys in one object, a proxy may
+//! use the other value. And an object with one of the JSON library's private keys would be read as a number or as text.
 
 use std::collections::BTreeMap;
 

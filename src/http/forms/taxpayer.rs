@@ -1,4 +1,4 @@
-//! Create Taxpayer (spec.md, "System Integrator API"): reads the account of a new taxpayer.
+//! The form of Create Taxpayer (spec.md, "System Integrator API"): reads the details of the new taxpayer from the body.
 
 use secrecy::SecretString;
 

@@ -1,5 +1,5 @@
-//! Moves the codes of an invoice line to the right fields: 9999.99 to the fields of goods, 9999 to the fields of
-//! services. A line with codes in both formats stays unchanged.
+//! Moves the codes of an invoice line to the right fields. A code with a decimal point, such as 8471.30, is a code of
+//! goods; a code of four digits, such as 6201, is a code of services. A line with both kinds stays unchanged.
 
 use serde_json::Value;
 

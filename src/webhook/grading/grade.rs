@@ -77,7 +77,7 @@ impl GradeCheck {
         }
     }
 
-    /// Describes this check's message to the reader of the grade.
+    /// Describes the message that this check sends to the endpoint. The report of the grade shows the description.
     pub fn sent(self) -> &'static str {
         match self {
             Self::Good => "a message that is right in every respect",
