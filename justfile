@@ -28,7 +28,7 @@ lint:
 fuzz *args:
     scripts/fuzz {{args}}
 
-# Measure creates and webhook deliveries per second.
+# Measure what the service does per second, beside what bounds it.
 bench *args:
     cargo bench --bench throughput {{args}}
 

@@ -182,7 +182,7 @@ async fn settings(server: Option<&str>) -> (Settings, tempfile::TempDir) {
         ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
         // A backlog is made while the receiver answers nothing.
         ("EINVOICE__WEBHOOKS__TIMEOUT_S", "120"),
-        ("EINVOICE__LOG__LEVEL", "warn"),
+        ("EINVOICE__LOG__LEVEL", "error"),
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = Settings::load(None, environment.into_iter().chain(std::env::vars())).unwrap();

@@ -38,7 +38,7 @@ impl Service {
                 ("HTTP__BIND", address.to_string()),
                 ("SANDBOX__BIND", sandbox.to_string()),
                 ("RATE_LIMIT__REQUESTS_PER_S", "0".to_owned()),
-                ("LOG__LEVEL", "warn".to_owned()),
+                ("LOG__LEVEL", "error".to_owned()),
             ];
             let settings = settings.map(|(name, value)| (format!("EINVOICE__{name}"), value));
             command.envs(settings.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
