@@ -30,7 +30,7 @@ pub enum LaneKind {
     Taxpayer,
     Run,
     Endpoint,
-    /// The transit poller. One replica runs it for all replicas.
+    /// The reading of the authority's list of invoices in transit. One replica does it for all replicas.
     Pull,
     /// The detection of outages of the authority and the notifications about them. One replica runs it for all
     /// replicas.

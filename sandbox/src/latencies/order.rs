@@ -1,4 +1,4 @@
-//! The definition of a latency: the operation, the distribution of times, and the limit of concurrent calls.
+//! An order to the simulator to answer an operation slowly: how slowly, and how many calls at the same time.
 
 use serde::{Deserialize, Serialize};
 

@@ -93,7 +93,7 @@ impl<C, R> Envelope<C, R> {
         self.send(CommandOutcome::Quarantined { reference });
     }
 
-    /// Sends the outcome. Returns the permit first, so that the sender may send its next command at once.
+    /// Sends the outcome to the caller. Frees the permit first, so that the caller may send its next command at once.
     fn send(mut self, result: CommandOutcome<C, R>) {
         if let Some(Contents { permit, outcome, .. }) = self.contents.take() {
             drop(permit);

@@ -172,7 +172,8 @@ impl Breaker {
         true
     }
 
-    /// Records the result of a liveness check. Returns true if the result opened the breaker for everybody.
+    /// Records the result of a liveness check. Returns true if the breaker now holds back the calls of all
+    /// accounts.
     pub(crate) fn on_liveness(&mut self, is_alive: bool, now: Timestamp) -> bool {
         if is_alive || !self.is_in_doubt(now) {
             return false;

@@ -86,7 +86,8 @@ fn item_of(fault: &KeyError<'_>) -> Option<usize> {
     }
 }
 
-/// Returns the fault for a forbidden key. The path ends before a reserved key.
+/// Returns the fault for a forbidden key. A duplicate key is part of the fault's path. A reserved key is named only in
+/// the message.
 fn sentence<'f>(kind: KeyErrorKind, steps: impl Iterator<Item = PathSegment<'f>>, whole: &str) -> Fault {
     let mut names: Vec<String> = steps.map(shown).collect();
     let reserved = if kind == KeyErrorKind::Reserved { names.pop() } else { None };

@@ -1,5 +1,5 @@
-//! Corrects totals that do not add up, if the payable amount agrees with the lines and taxes, or if each line is its
-//! quantity times its price and each tax its percent of the lines.
+//! Corrects totals that do not add up, in two cases: the payable amount agrees with the lines and the taxes, or the
+//! amount of each line is its quantity times its price and each tax is its stated percent of the lines.
 
 use serde_json::{Value, json};
 

@@ -1,10 +1,10 @@
-//! Keeps the keys that processes hold in memory exact (docs/adr/0014). Every change of keys raises the generation in its
-//! transaction (`raise`). A process that holds keys has a lease: it looks for a new generation every few milliseconds and
-//! acknowledges it. Whoever has changed keys answers only after all other processes have acknowledged the change or
-//! their leases have ended (`settle`).
+//! Keeps the keys that processes have cached equal to those in the database (docs/adr/0014). Every change of keys raises
+//! the generation in its transaction (`raise`). A process that caches keys has a lease: it looks for a new generation
+//! every few milliseconds and acknowledges it. Whoever has changed keys answers only after all other processes have
+//! acknowledged the change or their leases have ended (`settle`).
 //!
-//! A lease lasts from the moment before it was requested and is granted for the present generation only, so all leases
-//! of older generations have ended `LEASE` after a change. No two clocks are compared.
+//! A lease is granted for the present generation only, and ends `LEASE` after the moment just before it was requested.
+//! So `LEASE` after a change, all leases of older generations have ended. No two clocks are compared.
 
 use std::time::{Duration, Instant};
 

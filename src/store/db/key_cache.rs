@@ -63,7 +63,7 @@ impl KeyCache {
         &self.process
     }
 
-    /// Returns the key with this digest, as it still is in the database. Returns `None` if it has to be read.
+    /// Returns the cached key with this digest. Returns `None` if it is not cached or may have changed in the database.
     pub(crate) fn find(&self, digest: &KeyDigest) -> Option<Arc<CachedKey>> {
         // Read before it is written: all threads share this value, and a write takes it from their caches.
         if !self.is_used.load(Ordering::Relaxed) {

@@ -47,7 +47,8 @@ struct PoolInner {
     replacing: Mutex<()>,
 }
 
-/// The connections of the pool since it was last replaced. `liveness` records whether they still answer.
+/// The present connections. When all of them are given up, a new generation replaces them. `liveness` records whether
+/// they still answer.
 #[derive(Clone)]
 struct Generation {
     connections: DatabaseConnection,

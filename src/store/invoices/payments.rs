@@ -1,4 +1,5 @@
-//! The payment ledger of an invoice: one entry for each payment update, with the sequence of its event.
+//! The payment ledger of an invoice: one entry for each payment update. An entry has the
+//! sequence number of the event that the update emitted.
 
 use jiff::Timestamp;
 use sea_orm::QueryOrder;

@@ -207,8 +207,8 @@ fn signed(invoice: Invoice, run: &Run) -> Invoice {
     }
 }
 
-/// Moves the invoice to a stage and emits the events of the new status and the stage. An invoice that is already at a
-/// later stage keeps its status, and only the event of the stage is emitted.
+/// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that
+/// is already at a later stage stays there, and only the second event is emitted.
 pub(super) fn reach(
     uow: &mut UnitOfWork,
     cause: CommandId,

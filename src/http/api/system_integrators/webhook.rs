@@ -147,7 +147,7 @@ async fn rotate_webhook_secret(
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/test (also GET): sends a test delivery and returns the endpoint's
-/// answer; with `grade=true` the endpoint's grade.
+/// answer. With `grade=true` it sends several and returns how well the endpoint handled them.
 async fn test_webhook(
     state: web::Data<ApiState>,
     IntegratorCaller(integrator): IntegratorCaller,
