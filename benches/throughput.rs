@@ -1,4 +1,4 @@
-//! What the service does per second, each figure beside the one that bounds it and was taken in the same run. Load,
+//! Measures what the service does per second, each figure beside the one that bounds it, taken in the same run. Load,
 //! service and database share the machine, so that the ratios tell more than the figures.
 //!
 //! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,

@@ -1,4 +1,4 @@
-//! What is measured through HTTP: for each case the requests, and the figure that bounds it.
+//! The cases that are measured through HTTP: the requests of each case, and the figure that bounds it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What was measured of one case on one database. A figure that was not taken is `None`.
+/// The figures of one case on one database. A figure that was not taken is `None`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Line {
     pub(crate) database: String,

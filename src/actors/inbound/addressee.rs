@@ -15,7 +15,7 @@ use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// How many notices are processed at once. The authority repeats a refused notice later.
+/// The maximum number of notices that are processed at once. The authority repeats a refused notice later.
 const MAX_CONCURRENT_NOTICES: usize = 32;
 
 /// Processes notices and the authority's list of invoices in transit, and serves the taxpayers' inboxes.

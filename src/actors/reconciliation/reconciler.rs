@@ -12,7 +12,7 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
-/// Which days a reconciler compares.
+/// The days that a reconciler compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconciliationMode {
     /// Compares today at this interval, and each day once after its end.

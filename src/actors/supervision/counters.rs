@@ -32,7 +32,7 @@ pub struct Counters {
     pub panics: Counter,
     pub restarts: Counter,
     pub escalations: Counter,
-    /// How often the watchdog found that a batch had exceeded its second limit.
+    /// Counts the times that the watchdog found that a batch had exceeded its second limit.
     pub stuck: Counter,
     pub commands_admitted: Counter,
     /// Commands that were refused because their key had no free permit (429).
@@ -42,7 +42,7 @@ pub struct Counters {
     pub commands_answered: Counter,
     pub commands_interrupted: Counter,
     pub commands_quarantined: Counter,
-    /// How often a command came back from its actor unstarted and was sent again.
+    /// Counts the commands that came back from their actor unstarted and were sent again.
     pub commands_resent: Counter,
     /// Commands that were given up: their actor returned them unstarted at every try.
     pub commands_stopped: Counter,

@@ -30,7 +30,7 @@ use crate::store::{events, idempotency};
 const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
-/// How long a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
+/// The time that a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
 /// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only.
 const LANE_WAIT: Duration = Duration::from_millis(25);
 const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
