@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Ledger;
 
-/// A supplier or customer, as the authority's exchange between access points knows it.
+/// A supplier or customer in the authority's directory of taxpayers.
 #[derive(Debug, Clone)]
 pub(crate) struct Party {
     pub(crate) tin: String,

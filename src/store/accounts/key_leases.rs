@@ -140,8 +140,8 @@ async fn grant(store: &Store, current: i64) -> Result<bool, StoreError> {
     execute(store, &sql, [store.key_cache().process().into(), current.into()]).await
 }
 
-/// Executes one statement and commits it. The statement holds its locks only while it runs, so a process that is stopped
-/// delays nobody. Returns true if the statement returned a row.
+/// Executes one statement and commits it. Its locks end with it. A transaction of several statements would
+/// keep them while its process is frozen. Returns true if the statement returned a row.
 async fn execute(
     store: &Store,
     sql: &str,
