@@ -48,16 +48,10 @@ CREATE TABLE outages (
     affected text NOT NULL,
     started_at bigint NOT NULL,
     ended_at bigint,
-    -- The edge (start or end) that taxpayers are being notified of, the last taxpayer processed, and whether some could
-    -- not be notified.
-    notifying varchar,
-    last_taxpayer bigint NOT NULL,
-    has_missed boolean NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE UNIQUE INDEX outages_by_open ON outages (open);
 CREATE INDEX outages_by_ended_at ON outages (ended_at);
-CREATE INDEX outages_by_notifying_started_at ON outages (notifying, started_at);
 
 -- Who was notified of which edge, so that no one is notified twice. `sequence` is that of the event.
 CREATE TABLE outage_notices (

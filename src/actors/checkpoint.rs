@@ -5,11 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::events::checkpoint::{ChainHead, CheckpointChain, CheckpointPublicKey};
 use crate::domain::events::event::LogHead;
 use crate::domain::kernel::clock::SharedClock;
@@ -25,7 +23,7 @@ const TAXPAYERS: u64 = 1_000;
 /// The pause between two batches of taxpayers. It leaves the database free for other work.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The first checkpoint after a start is delayed by at most this time.
-const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
+pub const FIRST_AFTER_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
@@ -116,50 +114,12 @@ impl Checkpointer {
         Ok(worked.map_err(|_| CheckpointError::Interrupted)??)
     }
 
-    async fn run_every(self, every: Duration) {
-        sleep(every.min(FIRST_AFTER_MAX)).await;
-        loop {
-            match self.run().await {
-                Ok(Checkpointed { heads, tail, .. }) if heads > 0 => {
-                    tracing::info!(
-                        heads,
-                        number = tail.number,
-                        hash = tail.hash,
-                        "checkpointed the event log"
-                    );
-                }
-                Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "failed to checkpoint the event log; will retry"),
-            }
-            sleep(every).await;
+    /// Checkpoints the event log and logs the new end of the checkpoint file.
+    pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
+        let Checkpointed { heads, tail, .. } = self.run().await?;
+        if heads > 0 {
+            tracing::info!(heads, number = tail.number, hash = tail.hash, "checkpointed the event log");
         }
-    }
-
-    /// Starts the checkpointer under supervision on the background arbiter.
-    pub fn start(self, every: Duration, tree: &Tree, arbiters: &Arbiters) -> Addr<CheckpointActor> {
-        let node = tree.node(NodeKind::Janitor, 0, "checkpoints");
-        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| CheckpointActor {
-            checkpointer: self,
-            every,
-            _address: ctx.address(),
-        })
+        Ok(())
     }
 }
-
-/// Runs the checkpointer periodically.
-pub struct CheckpointActor {
-    checkpointer: Checkpointer,
-    every: Duration,
-    /// The actor's own address. actix does not stop the actor while this address exists.
-    _address: Addr<Self>,
-}
-
-impl Actor for CheckpointActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.checkpointer.clone().run_every(self.every).into_actor(self));
-    }
-}
-
-impl Supervised for CheckpointActor {}

@@ -1,18 +1,17 @@
 //! Detects that the machine's or the database's clock was set back, and then makes waiting work due at once.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::clock_setback;
 
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+pub const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// A step back by at most this much is ignored, because clocks are corrected by such amounts all the time.
 const TOLERANCE: SignedDuration = SignedDuration::from_millis(1_000);
 /// A lease that ends later than now plus this many lease durations was granted before the clock was set back.
@@ -20,9 +19,11 @@ const LEASES: u32 = 2;
 
 #[derive(Clone)]
 pub struct ClockWatch {
-    pub store: Store,
-    pub clock: SharedClock,
-    pub lease: Duration,
+    store: Store,
+    clock: SharedClock,
+    lease: Duration,
+    /// The readings of both clocks at the last call of `look`.
+    last: Arc<Mutex<Option<[ClockReading; 2]>>>,
 }
 
 /// The time that a clock showed, and the monotonic instants just before and just after the clock was read.
@@ -43,41 +44,33 @@ impl ClockReading {
 }
 
 impl ClockWatch {
-    /// Starts the clock watch under supervision on the background arbiter.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<ClockActor> {
-        let node = tree.node(NodeKind::Janitor, 0, "clock-watch");
-        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| ClockActor {
-            watch: self,
-            _address: ctx.address(),
-        })
+    pub fn new(store: Store, clock: SharedClock, lease: Duration) -> Self {
+        Self { store, clock, lease, last: Arc::default() }
     }
 
-    async fn run(self) {
-        // Read before the repair, so that the loop also detects a clock that is set back during the repair.
-        let mut last = self.read().await.ok();
-        if let Err(error) = self.repair_future_times().await {
-            tracing::warn!(%error, "failed to look for due times of a clock that was set back");
-        }
-        loop {
-            match self.look(last).await {
-                Ok(readings) => last = Some(readings),
-                Err(error) => tracing::warn!(%error, "failed to compare the clocks; will retry"),
-            }
-            sleep(LOOK_EVERY).await;
-        }
-    }
-
-    /// Reads both clocks. If one of them was set back since the readings `last`, makes waiting work due now.
-    async fn look(&self, last: Option<[ClockReading; 2]>) -> Result<[ClockReading; 2], StoreError> {
+    /// Reads both clocks. If one of them was set back since the last call, makes waiting work due now. The first call
+    /// looks for stored times that are too far in the future; the next call follows at once.
+    pub async fn look(&self) -> Result<Option<Duration>, StoreError> {
+        // The clocks are read before a repair, so that a clock that is set back during the repair is detected
+        // afterwards.
         let readings = self.read().await?;
-        let back = last.and_then(|last| {
-            readings.iter().zip(&last).filter_map(|(now, last)| now.set_back_since(last)).max()
-        });
+        let last = *self.last();
+        let Some(last) = last else {
+            *self.last() = Some(readings);
+            self.repair_future_times().await?;
+            return Ok(Some(Duration::ZERO));
+        };
+        let back = readings.iter().zip(&last).filter_map(|(now, last)| now.set_back_since(last)).max();
         if let Some(back) = back {
             tracing::warn!(seconds = back.as_secs(), "a clock was set back; waiting work is due now");
             self.repair().await?;
         }
-        Ok(readings)
+        *self.last() = Some(readings);
+        Ok(None)
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<[ClockReading; 2]>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the machine's clock first and the database's clock second.
@@ -111,30 +104,12 @@ impl ClockWatch {
     }
 }
 
-pub struct ClockActor {
-    watch: ClockWatch,
-    /// The actor's own address. actix does not stop the actor while this address exists.
-    _address: Addr<Self>,
-}
-
-impl Actor for ClockActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.watch.clone().run().into_actor(self));
-    }
-}
-
-impl Supervised for ClockActor {}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::{self, LaneKind, Lease};
-    use crate::store::testing::stores;
+    use crate::store::testing::{claim_due, stores};
 
     #[test]
     fn a_step_back_is_one_that_no_delay_explains() {
@@ -154,7 +129,7 @@ mod tests {
     }
 
     async fn claim(store: &Store) -> Option<Lease> {
-        lanes::claim(store, LaneKind::Endpoint, "me", Duration::from_secs(30), 9).await.unwrap().pop()
+        claim_due(store, LaneKind::Endpoint, "me", Duration::from_secs(30), 9).await.unwrap().pop()
     }
 
     async fn have_a_lane_wait(store: &Store) {
@@ -173,7 +148,7 @@ mod tests {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
             // The repair sleeps for half a lease, here half a second. During this sleep the test sets the clock back.
             let lease = Duration::from_secs(1);
-            let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
+            let watch = ClockWatch::new(test.store.clone(), clock.clone(), lease);
             have_a_lane_wait(&test.store).await;
             let due = async {
                 sleep(lease / 4).await;
@@ -182,9 +157,13 @@ mod tests {
                     sleep(Duration::from_millis(20)).await;
                 }
             };
+            let looks = async {
+                while watch.look().await.unwrap().is_some() {}
+                std::future::pending::<()>().await;
+            };
             tokio::select! {
-                () = watch.run() => {}
-                seen = tokio::time::timeout(LOOK_EVERY * 4 / 5, due) => assert!(seen.is_ok(), "it waits for ten minutes"),
+                () = looks => {}
+                seen = tokio::time::timeout(LOOK_EVERY, due) => assert!(seen.is_ok(), "it waits for ten minutes"),
             }
         }
     }
@@ -194,15 +173,14 @@ mod tests {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
             let lease = Duration::from_millis(20);
-            let watch = ClockWatch { store: test.store.clone(), clock: clock.clone(), lease };
+            let watch = ClockWatch::new(test.store.clone(), clock.clone(), lease);
             have_a_lane_wait(&test.store).await;
             let claim = || claim(&test.store);
-            let last = watch.look(None).await.unwrap();
-            watch.look(Some(last)).await.unwrap();
+            watch.look().await.unwrap();
+            watch.look().await.unwrap();
             assert_eq!(claim().await, None, "the clock stood still, and that is within what clocks do");
-            let last = watch.look(None).await.unwrap();
             clock.set_back(Duration::from_mins(10));
-            watch.look(Some(last)).await.unwrap();
+            watch.look().await.unwrap();
             assert!(claim().await.is_some());
         }
     }

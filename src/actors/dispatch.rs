@@ -1,11 +1,12 @@
 //! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, and renews
 //! the leases of active lanes (`active_leases`). A transaction that creates work may lease the lane itself and send it
-//! to the dispatcher (`direct`). Lanes that were active when a process ended are run one at a time (`isolation`). A
-//! lost timer or notification only delays work.
+//! to the dispatcher (`direct`). Lanes that were active when a process ended are run one at a time (`isolation`). Lanes
+//! that need no actor are worked on by a function (`work`). A lost timer or notification only delays work.
 
 mod active_leases;
 mod direct;
 mod isolation;
+mod work;
 
 use std::fmt::Display;
 use std::hash::Hash;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use futures_util::future::{LocalBoxFuture, ready};
+use futures_util::future::{FutureExt, LocalBoxFuture};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
@@ -33,8 +34,6 @@ use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare
 use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 
-/// The dispatcher claims at this interval if no notification arrives.
-const POLL: Duration = Duration::from_millis(250);
 /// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes and not one.
 const REST_MAX: Duration = Duration::from_millis(50);
 /// If an actor could not finish the work of its lane, the lane is due again after this delay.
@@ -80,6 +79,8 @@ pub struct DispatcherConfig {
     pub concurrency_max: usize,
     /// The maximum number of lanes claimed in one statement.
     pub claim_max: usize,
+    /// The dispatcher claims at this interval if no notification arrives.
+    pub poll: Duration,
     pub wake: Arc<Notify>,
     /// Shared by all dispatchers of a process, so that only one isolated lane runs at a time.
     pub isolation: Isolation,
@@ -119,6 +120,7 @@ impl Dispatcher {
         F: Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
     {
         let slots = Arc::new(Semaphore::new(config.concurrency_max));
+        let crashed_in = store.clone();
         Self {
             store,
             config,
@@ -126,7 +128,7 @@ impl Dispatcher {
             active_leases: ActiveLeases::default(),
             arrivals: None,
             handoff: Arc::new(handoff),
-            on_crash: Arc::new(|_| Box::pin(ready(WorkStatus::More))),
+            on_crash: Arc::new(move |crashed| isolation::postpone(crashed_in.clone(), crashed).boxed_local()),
             list_blocked: Arc::new(Vec::new),
             blocked: Arc::default(),
             last: Arc::new(AtomicI64::new(fair_queue::START)),
@@ -258,7 +260,7 @@ impl Dispatcher {
             }
             if handed_out == 0 || self.slots.available_permits() == 0 {
                 // A notification and a timeout are treated alike: the next loop claims.
-                let _ = timeout(POLL, self.config.wake.notified()).await;
+                let _ = timeout(self.config.poll, self.config.wake.notified()).await;
             } else {
                 // Each commit of a claim delays other writers, so the next claim should take several lanes.
                 sleep(begun.elapsed().min(REST_MAX)).await;
@@ -298,7 +300,6 @@ impl Supervised for DispatcherActor {}
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt;
     use futures_util::future::pending;
     use tokio::sync::mpsc;
 
@@ -306,7 +307,7 @@ mod tests {
     use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::lanes::group;
-    use crate::store::testing::stores;
+    use crate::store::testing::{claim_due, stores};
 
     /// Long enough that a slow test machine can renew the lease in time.
     const LEASE: Duration = Duration::from_millis(1_500);
@@ -318,6 +319,7 @@ mod tests {
             lease: LEASE,
             concurrency_max: 8,
             claim_max: 8,
+            poll: Duration::from_millis(250),
             wake: Arc::default(),
             isolation: Isolation::default(),
         }
@@ -351,7 +353,7 @@ mod tests {
             let store = &test.store;
             // The lane is leased without the dispatcher, as if the answer to its commit had been lost.
             make_due(store, "lost").await;
-            lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
+            claim_due(store, LaneKind::Endpoint, "me", LEASE, 1).await.unwrap();
             make_due(store, "held").await;
             let (dispatcher, mut lanes_seen) = endless(store, &DirectDispatch::default());
             let (_address, arbiters) = start(dispatcher);

@@ -1,20 +1,17 @@
-//! Stores when API keys were last used. Requests note their key in memory, and an actor writes them in batches.
+//! Stores when API keys were last used. A request only notes its key in memory; the noted keys are written in batches.
+//! To save writes, a key is noted at most once a minute.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use tokio::time::sleep;
-
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::accounts::keys::{self, ValidKey};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::key_cache::KeyDigest;
 
-const WRITE_EVERY: Duration = Duration::from_secs(10);
+pub const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// The maximum number of keys recorded in memory. When it is reached, uses of further keys are not recorded.
 const WAITING_MAX: usize = 65_536;
 
@@ -44,55 +41,10 @@ impl KeyUsage {
     }
 }
 
-/// Writes the recorded keys every few seconds.
-pub struct KeyUsageActor {
-    usage: Arc<KeyUsage>,
-    store: Store,
-    clock: SharedClock,
-    /// The actor's own address. actix does not stop the actor while this address exists.
-    _address: Addr<Self>,
-}
-
-impl KeyUsageActor {
-    /// Starts the actor under supervision on the background arbiter.
-    pub fn start(
-        usage: Arc<KeyUsage>,
-        store: Store,
-        clock: SharedClock,
-        tree: &Tree,
-        arbiters: &Arbiters,
-    ) -> Addr<Self> {
-        let node = tree.node(NodeKind::Janitor, 0, "key-usage");
-        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| Self {
-            usage,
-            store,
-            clock,
-            _address: ctx.address(),
-        })
-    }
-}
-
-impl Actor for KeyUsageActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        let (usage, store, clock) = (Arc::clone(&self.usage), self.store.clone(), self.clock.clone());
-        let writes = async move {
-            loop {
-                sleep(WRITE_EVERY).await;
-                if let Err(error) = usage.write(&store, &clock).await {
-                    tracing::warn!(%error, "failed to write when API keys were last used; will record later uses");
-                }
-            }
-        };
-        ctx.spawn(writes.into_actor(self));
-    }
-}
-
-impl Supervised for KeyUsageActor {}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use jiff::Timestamp;
 
     use super::*;

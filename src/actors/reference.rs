@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use tokio::time::sleep;
-
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::authority::{Authority, ResourceList};
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::reference::catalog::{Catalog, ReferenceList, SharedCatalog};
@@ -74,42 +70,7 @@ impl ReferenceRefresher {
             }
         }
     }
-
-    /// Starts the refresher under supervision on the background arbiter. The first refresh is made after `wait`.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters, wait: Duration) -> Addr<ReferenceActor> {
-        let node = tree.node(NodeKind::Reference, 0, "reference-lists");
-        supervise(arbiters.background(), node, RestartPolicy::default(), move |ctx| ReferenceActor {
-            refresher: self,
-            wait,
-            _address: ctx.address(),
-        })
-    }
-
-    async fn run(self, mut wait: Duration) {
-        loop {
-            sleep(wait).await;
-            wait = self.refresh_and_schedule().await;
-        }
-    }
 }
-
-/// Runs the refresher periodically.
-pub struct ReferenceActor {
-    refresher: ReferenceRefresher,
-    wait: Duration,
-    /// The actor's own address. actix does not stop the actor while this address exists.
-    _address: Addr<Self>,
-}
-
-impl Actor for ReferenceActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.refresher.clone().run(self.wait).into_actor(self));
-    }
-}
-
-impl Supervised for ReferenceActor {}
 
 #[cfg(test)]
 mod tests {

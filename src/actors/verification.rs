@@ -4,12 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::sleep;
 
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
+use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::command::VerificationResult;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, Entity};
@@ -20,12 +17,10 @@ use crate::domain::party::verification::{ListedBusiness, UnverifiedReason, Verif
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, Lease};
 
-/// The interval at which the verifier looks for due verifications.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The maximum number of taxpayers verified concurrently.
-const AT_ONCE: u64 = 8;
+/// The maximum number of taxpayers that a process verifies concurrently.
+pub const VERIFICATIONS_MAX: usize = 8;
 /// The minimum and the maximum delay before a taxpayer is verified again.
 const AGAIN_MIN: SignedDuration = SignedDuration::from_secs(5);
 const AGAIN_MAX: SignedDuration = SignedDuration::from_hours(24);
@@ -39,51 +34,11 @@ pub struct Verifier {
     /// The id of the authority's entity that lists the businesses of all taxpayers. If `None`, each taxpayer is an
     /// entity of its own, and its business id is the entity id.
     pub entity_id: Option<String>,
-    /// The owner name that this process writes into its leases.
-    pub owner: String,
-    pub lease: Duration,
 }
 
 impl Verifier {
-    /// Starts the verifier under supervision on the background arbiter.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<VerifierActor> {
-        let node = tree.node(NodeKind::Inbound, 0, "verifier");
-        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| VerifierActor {
-            verifier: self,
-            _address: ctx.address(),
-        })
-    }
-
-    async fn run(self) {
-        loop {
-            let is_more = self.verify_due().await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "failed to load due verifications; will retry");
-                false
-            });
-            if !is_more {
-                sleep(LOOK_EVERY).await;
-            }
-        }
-    }
-
-    /// Verifies one batch of due taxpayers. Returns true if more taxpayers may be due.
-    pub async fn verify_due(&self) -> Result<bool, StoreError> {
-        if !lanes::any_due(&self.store, LaneKind::Verification).await? {
-            return Ok(false);
-        }
-        let claimed =
-            lanes::claim(&self.store, LaneKind::Verification, &self.owner, self.lease, AT_ONCE).await?;
-        for (lease, verified) in
-            claimed.iter().zip(join_all(claimed.iter().map(|one| self.verify(one))).await)
-        {
-            if let Err(error) = verified {
-                tracing::warn!(taxpayer = lease.key, %error, "failed to verify a taxpayer; will retry");
-            }
-        }
-        Ok(!claimed.is_empty())
-    }
-
-    async fn verify(&self, lease: &Lease) -> Result<(), StoreError> {
+    /// Verifies the taxpayer of this lane. Releases the lane until the next attempt.
+    pub async fn verify(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let taxpayer = match lease.key.parse() {
             Ok(id) => taxpayers::with_id(self.store.reader(), TaxpayerId(id)).await?,
             Err(_) => None,
@@ -93,14 +48,9 @@ impl Verifier {
             None => None,
         };
         let tx = self.store.begin().await?;
-        match lanes::release(&tx, lease, again).await {
-            // Another process has taken over the lane. It verifies the taxpayer again and sets the next attempt.
-            Err(StoreError::Stale) => tx.rollback().await,
-            released => {
-                released?;
-                tx.commit().await
-            }
-        }
+        lanes::release(&tx, lease, again).await?;
+        tx.commit().await?;
+        Ok(WorkStatus::Released)
     }
 
     /// Verifies a taxpayer. Returns the delay before the next attempt, or None if the taxpayer is verified now.
@@ -153,24 +103,8 @@ fn found(taxpayer: &Taxpayer, answer: Result<Entity, AuthorityFailure>) -> Optio
 /// Returns the time since onboarding, at least `AGAIN_MIN` and at most `AGAIN_MAX`, so the delay about doubles.
 fn after(now: Timestamp, since: Timestamp) -> Duration {
     let waited = now.duration_since(since).clamp(AGAIN_MIN, AGAIN_MAX);
-    waited.try_into().unwrap_or(LOOK_EVERY)
+    waited.unsigned_abs()
 }
-
-pub struct VerifierActor {
-    verifier: Verifier,
-    /// The actor's own address. actix does not stop the actor while this address exists.
-    _address: Addr<Self>,
-}
-
-impl Actor for VerifierActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.verifier.clone().run().into_actor(self));
-    }
-}
-
-impl Supervised for VerifierActor {}
 
 #[cfg(test)]
 mod tests {

@@ -1,29 +1,31 @@
 //! The actors that run for the life of the process: dispatchers of runs and deliveries, periodic work, and the janitor.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix::Addr;
 use jiff::SignedDuration;
+use tokio::sync::Notify;
 
-use crate::actors::checkpoint::{CheckpointActor, Checkpointer};
-use crate::actors::clock_watch::{ClockActor, ClockWatch};
+use crate::actors::checkpoint::{self, Checkpointer};
+use crate::actors::clock_watch::{self, ClockWatch};
 use crate::actors::delivery::{DeliveryDeps, WebhookActors};
-use crate::actors::dispatch::{DispatcherActor, DispatcherConfig, Isolation};
-use crate::actors::inbound::TransitPollerActor;
+use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, Isolation, WorkStatus};
+use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
-use crate::actors::key_usage::{KeyUsage, KeyUsageActor};
-use crate::actors::outage::{OutageActor, OutageDetector, OutageNotifier};
+use crate::actors::key_usage::{self, KeyUsage};
+use crate::actors::outage::{NOTICES_MAX, OBSERVE_EVERY, OutageDetector, OutageNotifier};
 use crate::actors::pipeline::{PipelineActors, PipelineDeps};
-use crate::actors::reconciliation::ReconcilerActor;
-use crate::actors::reference::ReferenceActor;
-use crate::actors::supervision::janitor::{self, Janitor, PeriodicTask};
-use crate::actors::supervision::{NodeKind, watchdog};
-use crate::actors::sweeper::{ExpiredKeySweeper, SweeperActor};
-use crate::actors::verification::{Verifier, VerifierActor};
+use crate::actors::reconciliation::Reconciler;
+use crate::actors::reference::ReferenceRefresher;
+use crate::actors::supervision::{NodeKind, Period, PeriodicActor, watchdog};
+use crate::actors::sweeper;
+use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
 use crate::actors::{delivery as delivery_pool, pipeline};
 use crate::app::composition::BuildContext;
-use crate::store::lanes::LaneKind;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{LaneKind, Lease};
 
 /// How often the janitor runs.
 const JANITOR_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,10 +37,21 @@ const MAX_ENDPOINTS: usize = 2_048;
 const RUNS_PER_CLAIM: usize = 32;
 const ENDPOINTS_PER_CLAIM: usize = 256;
 
-pub(super) struct PeriodicActors {
-    pub(super) snapshot: Addr<ReferenceActor>,
-    pub(super) transit: Addr<TransitPollerActor>,
-    pub(super) reconciler: Addr<ReconcilerActor>,
+/// How often dispatchers look for due lanes. Runs and deliveries are urgent; work for the operators can wait longer.
+const URGENT_POLL: Duration = Duration::from_millis(250);
+const POLL: Duration = Duration::from_secs(1);
+
+/// The work of the background actors.
+pub(super) struct BackgroundWork {
+    pub(super) pipeline: PipelineDeps,
+    pub(super) delivery: Arc<DeliveryDeps>,
+    pub(super) reference: ReferenceRefresher,
+    /// The wait before the reference lists are fetched for the first time.
+    pub(super) fresh_for: Duration,
+    pub(super) poller: TransitPoller,
+    pub(super) reconciler: Reconciler,
+    pub(super) reconciliation_requested: Arc<Notify>,
+    pub(super) checkpointer: Option<Checkpointer>,
 }
 
 /// The background actors of a running process. They stop when this value is dropped.
@@ -46,29 +59,14 @@ pub(super) struct BackgroundActors {
     pub(super) runs: Arc<PipelineActors>,
     pub(super) endpoints: Arc<WebhookActors>,
     pub(super) key_usage: Arc<KeyUsage>,
-    _dispatchers: [Addr<DispatcherActor>; 2],
-    _snapshot: Addr<ReferenceActor>,
-    _transit: Addr<TransitPollerActor>,
-    _reconciler: Addr<ReconcilerActor>,
-    _sweeper: Addr<SweeperActor>,
-    _clock_watch: Addr<ClockActor>,
-    _outages: Addr<OutageActor>,
-    _key_usage_actor: Addr<KeyUsageActor>,
+    _dispatchers: Vec<Addr<DispatcherActor>>,
+    _periodic: Vec<Addr<PeriodicActor>>,
     _key_leases: Addr<KeyLeaseActor>,
-    _checkpoints: Option<Addr<CheckpointActor>>,
-    _verifier: Addr<VerifierActor>,
-    _janitor: Addr<Janitor>,
 }
 
 impl BackgroundActors {
-    pub(super) fn start(
-        context: &BuildContext<'_>,
-        pipeline_deps: PipelineDeps,
-        delivery: &Arc<DeliveryDeps>,
-        periodic: PeriodicActors,
-        checkpointer: Option<Checkpointer>,
-    ) -> Self {
-        let BuildContext { settings, store, clock, tree, arbiters, notifiers, .. } = context;
+    pub(super) fn start(context: &BuildContext<'_>, work: BackgroundWork) -> Self {
+        let BuildContext { settings, tree, arbiters, notifiers, .. } = context;
         let isolation = Isolation::default();
         let config = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
             kind,
@@ -76,54 +74,77 @@ impl BackgroundActors {
             lease: context.lease,
             concurrency_max,
             claim_max,
+            poll: URGENT_POLL,
             wake: Arc::clone(wake),
             isolation: isolation.clone(),
         };
         let runs = config(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
-        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(pipeline_deps), runs, tree, arbiters);
+        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(work.pipeline), runs, tree, arbiters);
         let endpoints = config(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
         let (endpoint_dispatcher, endpoints) =
-            delivery_pool::dispatcher(Arc::clone(delivery), endpoints, tree, arbiters);
+            delivery_pool::dispatcher(work.delivery, endpoints, tree, arbiters);
+        let endpoint_dispatcher = endpoint_dispatcher.with_direct_dispatch(&notifiers.direct);
+        let mut dispatchers = vec![
+            run_dispatcher.start(tree, arbiters, NodeKind::Pipeline),
+            endpoint_dispatcher.start(tree, arbiters, NodeKind::Webhook),
+        ];
+        let config = |kind, concurrency_max| DispatcherConfig {
+            poll: POLL,
+            ..config(kind, concurrency_max, concurrency_max, &Arc::default())
+        };
+        let mut reconciliation = config(LaneKind::Reconciliation, 1);
+        reconciliation.wake = work.reconciliation_requested;
+        let (notifier, verifier) = (context.notifier(), context.verifier());
+        let (poller, reconciler, blocking) = (work.poller, work.reconciler.clone(), work.reconciler);
+        let others = [
+            context.dispatcher(config(LaneKind::Outage, NOTICES_MAX), async move |lease| {
+                notifier.notify(lease).await
+            }),
+            context.dispatcher(config(LaneKind::Verification, VERIFICATIONS_MAX), async move |lease| {
+                verifier.verify(lease).await
+            }),
+            context.dispatcher(config(LaneKind::Pull, 1), async move |lease| poller.work(lease).await),
+            context
+                .dispatcher(reconciliation, async move |lease| reconciler.work(lease).await)
+                .with_blocked_steps(move || blocking.blocked_steps()),
+        ];
+        dispatchers.extend(others.map(|one| one.start(tree, arbiters, NodeKind::Inbound)));
         let key_usage = Arc::<KeyUsage>::default();
-        let key_usage_actor =
-            KeyUsageActor::start(Arc::clone(&key_usage), store.clone(), clock.clone(), tree, arbiters);
-        let sweeper = ExpiredKeySweeper { store: store.clone(), clock: clock.clone() };
-        let clock_watch = ClockWatch { store: store.clone(), clock: clock.clone(), lease: context.lease };
-        let tasks = janitor_tasks(context, &runs, &endpoints);
+        let mut periodic = vec![
+            context.janitor(&runs, &endpoints),
+            context.key_usage(&key_usage),
+            context.sweeper(),
+            context.clock_watch(),
+            context.outage_detector(),
+            context.reference(work.reference, work.fresh_for),
+        ];
+        periodic.extend(work.checkpointer.and_then(|checkpointer| context.checkpoints(checkpointer)));
         Self {
-            _dispatchers: [
-                run_dispatcher.start(tree, arbiters, NodeKind::Pipeline),
-                endpoint_dispatcher.with_direct_dispatch(&notifiers.direct).start(
-                    tree,
-                    arbiters,
-                    NodeKind::Webhook,
-                ),
-            ],
             runs,
             endpoints,
             key_usage,
-            _snapshot: periodic.snapshot,
-            _transit: periodic.transit,
-            _reconciler: periodic.reconciler,
-            _sweeper: sweeper.start(tree, arbiters),
-            _clock_watch: clock_watch.start(tree, arbiters),
-            _outages: context.outages(),
-            _key_usage_actor: key_usage_actor,
-            _key_leases: KeyLeaseActor::start(store.clone(), tree, arbiters),
-            _checkpoints: context.checkpoints(checkpointer),
-            _verifier: context.verifier().start(tree, arbiters),
-            _janitor: janitor::start(tree, arbiters, JANITOR_INTERVAL, tasks),
+            _dispatchers: dispatchers,
+            _periodic: periodic,
+            _key_leases: KeyLeaseActor::start(context.store.clone(), tree, arbiters),
         }
     }
 }
 
 impl BuildContext<'_> {
-    /// Starts periodic checkpoints. Returns `None` if the interval is 0: checkpoints are then made on demand only.
-    fn checkpoints(&self, checkpointer: Option<Checkpointer>) -> Option<Addr<CheckpointActor>> {
-        let every_s = self.settings.checkpoints.every_s;
-        let every = Duration::from_secs(every_s);
-        let checkpointer = checkpointer.filter(|_| every_s > 0)?;
-        Some(checkpointer.start(every, &self.tree, &self.arbiters))
+    /// Returns a dispatcher of lanes that have no actors.
+    fn dispatcher<W>(&self, config: DispatcherConfig, work: W) -> Dispatcher
+    where
+        W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
+    {
+        Dispatcher::of_work(self.store.clone(), config, &self.tree, work)
+    }
+
+    fn notifier(&self) -> OutageNotifier {
+        OutageNotifier {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+        }
     }
 
     fn verifier(&self) -> Verifier {
@@ -134,56 +155,92 @@ impl BuildContext<'_> {
             authority: self.authority.clone(),
             clock: self.clock.clone(),
             entity_id: (!entity_id.is_empty()).then(|| entity_id.clone()),
-            owner: self.owner.clone(),
-            lease: self.lease,
         }
     }
+}
 
-    /// Starts the actor that detects outages of the authority and notifies taxpayers about them.
-    fn outages(&self) -> Addr<OutageActor> {
+/// The periodic work.
+impl BuildContext<'_> {
+    fn start_periodic<W, E>(&self, period: Period, work: W) -> Addr<PeriodicActor>
+    where
+        W: AsyncFn() -> Result<Option<Duration>, E> + Clone + Send + 'static,
+        E: std::fmt::Display + 'static,
+    {
+        PeriodicActor::start(&self.tree, &self.arbiters, period, work)
+    }
+
+    /// Starts periodic checkpoints. Returns `None` if the interval is 0, which means that checkpoints are made on
+    /// demand only.
+    fn checkpoints(&self, checkpointer: Checkpointer) -> Option<Addr<PeriodicActor>> {
+        let every = Duration::from_secs(self.settings.checkpoints.every_s);
+        let period = Period::new(NodeKind::Janitor, "checkpoints", every);
+        let period = Period { first_after: every.min(checkpoint::FIRST_AFTER_MAX), ..period };
+        let work = async move || checkpointer.checkpoint().await.map(|()| None);
+        (!every.is_zero()).then(|| self.start_periodic(period, work))
+    }
+
+    fn key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
+        let (usage, store, clock) = (Arc::clone(usage), self.store.clone(), self.clock.clone());
+        let period = Period::new(NodeKind::Janitor, "key-usage", key_usage::WRITE_EVERY);
+        self.start_periodic(period, async move || usage.write(&store, &clock).await.map(|()| None))
+    }
+
+    fn sweeper(&self) -> Addr<PeriodicActor> {
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let period = Period::new(NodeKind::Janitor, "sweeper", sweeper::SWEEP_EVERY);
+        self.start_periodic(period, async move || sweeper::sweep(&store, &clock).await)
+    }
+
+    fn clock_watch(&self) -> Addr<PeriodicActor> {
+        let watch = ClockWatch::new(self.store.clone(), self.clock.clone(), self.lease);
+        let period = Period::new(NodeKind::Janitor, "clock-watch", clock_watch::LOOK_EVERY);
+        let period = Period { first_after: Duration::ZERO, ..period };
+        self.start_periodic(period, async move || watch.look().await)
+    }
+
+    fn outage_detector(&self) -> Addr<PeriodicActor> {
         let clear_after = i64::try_from(self.settings.authority.outage_clear_after_s).unwrap_or(i64::MAX);
         let detector = OutageDetector {
             store: self.store.clone(),
             clock: self.clock.clone(),
             quiet: SignedDuration::from_secs(clear_after),
         };
-        let notifier = OutageNotifier {
-            store: self.store.clone(),
-            clock: self.clock.clone(),
-            taxpayers: Arc::clone(&self.taxpayers),
-            owner: self.owner.clone(),
-            lease: self.lease,
-        };
-        OutageActor::start(detector, self.authority.clone(), notifier, &self.tree, &self.arbiters)
+        let authority = self.authority.clone();
+        let period = Period::new(NodeKind::Inbound, "outages", OBSERVE_EVERY);
+        let work = async move || detector.observe_authority(&authority).await.map(|()| None);
+        self.start_periodic(period, work)
     }
-}
 
-/// Returns two tasks. One stops idle actors and lets an actor that failed too often start again after `RESTART_PAUSE`.
-/// The other reports actors that spend too long on one batch.
-fn janitor_tasks(
-    context: &BuildContext<'_>,
-    runs: &Arc<PipelineActors>,
-    endpoints: &Arc<WebhookActors>,
-) -> Vec<PeriodicTask> {
-    let settings = context.settings;
-    let (idle, active_max) = (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
-    let (taxpayers, runs, endpoints) =
-        (Arc::clone(&context.taxpayers), Arc::clone(runs), Arc::clone(endpoints));
-    let tree = context.tree.clone();
-    let external_timeout = Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
-    vec![
-        Box::new(move |now: Instant| {
+    fn reference(&self, refresher: ReferenceRefresher, fresh_for: Duration) -> Addr<PeriodicActor> {
+        let period = Period::new(NodeKind::Reference, "reference-lists", fresh_for);
+        let work = async move || Ok::<_, Infallible>(Some(refresher.refresh_and_schedule().await));
+        self.start_periodic(period, work)
+    }
+
+    /// Starts the janitor. It passivates idle actors, lets actors that failed too often start again after
+    /// `RESTART_PAUSE`, and reports actors that spend too long on one batch.
+    fn janitor(&self, runs: &Arc<PipelineActors>, endpoints: &Arc<WebhookActors>) -> Addr<PeriodicActor> {
+        let settings = self.settings;
+        let (idle, active_max) =
+            (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
+        let (taxpayers, runs, endpoints) =
+            (Arc::clone(&self.taxpayers), Arc::clone(runs), Arc::clone(endpoints));
+        let tree = self.tree.clone();
+        let external_timeout =
+            Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
+        let work = async move || {
+            let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
             runs.passivate_idle(now, JANITOR_INTERVAL, active_max);
             endpoints.passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
             runs.allow_restart(now, RESTART_PAUSE);
             endpoints.allow_restart(now, RESTART_PAUSE);
-        }),
-        Box::new(move |now| {
             watchdog::scan(&tree, |kind| watchdog_limits(kind, external_timeout), now);
-        }),
-    ]
+            Ok::<_, Infallible>(None)
+        };
+        self.start_periodic(Period::new(NodeKind::Janitor, "janitor", JANITOR_INTERVAL), work)
+    }
 }
 
 /// Returns after how long on one batch the watchdog reports an actor as busy or as stuck. A batch may make several

@@ -7,21 +7,19 @@ use std::time::{Duration, Instant};
 use sandbox::Sandbox;
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
-use crate::actors::inbound::{Inbound, PollSchedule, TransitPoller};
+use crate::actors::inbound::{Inbound, TransitPoller};
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::pipeline::PipelineDeps;
 use crate::actors::pipeline::handle::PipelineHandle;
 use crate::actors::pipeline::queue_position::QueueEstimator;
-use crate::actors::reconciliation::{
-    Reconciler, ReconciliationHandle, ReconciliationMode, ReconciliationSchedule,
-};
+use crate::actors::reconciliation::{Reconciler, ReconciliationHandle, ReconciliationSchedule};
 use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::app::authority_connection::{AuthorityConnection, retry_policy};
-use crate::app::background_actors::{BackgroundActors, PeriodicActors};
+use crate::app::background_actors::{BackgroundActors, BackgroundWork};
 use crate::app::checkpoint::checkpointer;
 use crate::app::database::open_store;
 use crate::app::error::StartError;
@@ -105,20 +103,23 @@ impl App {
         };
         let pipeline = context.pipeline();
         let catalog = SharedCatalog::default();
-        let snapshot = context.reference_snapshot(&catalog);
-        let fresh_for = snapshot.load(sandbox.is_some()).await?;
+        let reference = context.reference_refresher(&catalog);
+        let fresh_for = reference.load(sandbox.is_some()).await?;
         let webhook_urls = webhook_addresses(settings);
         let delivery = Arc::new(context.delivery(&webhook_urls)?);
-        let pipeline_deps = context.pipeline_deps(&pipeline, keys, &delivery);
         let inbound = context.inbound();
         let reconciliations = reconciliations(settings, &context.store, &context.clock);
-        let (tree, arbiters) = (&context.tree, &context.arbiters);
-        let snapshot = snapshot.start(tree, arbiters, fresh_for);
-        let transit = context.transit_poller(&inbound).await?.start(tree, arbiters);
-        let reconciler = context.reconciler(&reconciliations).await?.start(tree, arbiters);
-        let checkpointer = checkpointer(settings, &context.store, &context.clock)?;
-        let periodic = PeriodicActors { snapshot, transit, reconciler };
-        let background = BackgroundActors::start(&context, pipeline_deps, &delivery, periodic, checkpointer);
+        let work = BackgroundWork {
+            pipeline: context.pipeline_deps(&pipeline, keys, &delivery),
+            delivery: Arc::clone(&delivery),
+            reference,
+            fresh_for,
+            poller: context.transit_poller(&inbound).await?,
+            reconciler: context.reconciler().await?,
+            reconciliation_requested: Arc::clone(&reconciliations.requested),
+            checkpointer: checkpointer(settings, &context.store, &context.clock)?,
+        };
+        let background = BackgroundActors::start(&context, work);
         let BuildContext { store, clock, authority, taxpayers, tree, arbiters, owner, .. } = context;
         Ok(Self {
             store,
@@ -185,7 +186,7 @@ impl BuildContext<'_> {
         }
     }
 
-    fn reference_snapshot(&self, catalog: &SharedCatalog) -> ReferenceRefresher {
+    fn reference_refresher(&self, catalog: &SharedCatalog) -> ReferenceRefresher {
         ReferenceRefresher {
             store: self.store.clone(),
             authority: self.authority.clone(),
@@ -223,29 +224,21 @@ impl BuildContext<'_> {
 
     /// Returns the poller of the authority's list of invoices in transit. The first poll is due at once.
     async fn transit_poller(&self, inbound: &Arc<Inbound>) -> Result<TransitPoller, StartError> {
-        let schedule = PollSchedule {
-            every: Duration::from_secs(self.settings.authority.pull_every_s),
-            owner: self.owner.clone(),
-            lease: self.lease,
-        };
-        let poller = TransitPoller::new(Arc::clone(inbound), self.clock.clone(), schedule);
+        let every = Duration::from_secs(self.settings.authority.pull_every_s);
+        let poller = TransitPoller::new(Arc::clone(inbound), self.clock.clone(), every);
         poller.ensure_scheduled().await?;
         Ok(poller)
     }
 
-    /// Returns the reconciler. The first reconciliation is due at once.
-    async fn reconciler(
-        &self,
-        reconciliations: &Arc<ReconciliationHandle>,
-    ) -> Result<Reconciler, StartError> {
-        let schedule =
-            ReconciliationSchedule { owner: self.owner.clone(), ..reconciler_schedule(self.settings) };
-        let reconciler = Reconciler::new(
-            Arc::clone(&self.taxpayers),
-            self.authority.clone(),
-            schedule,
-            Arc::clone(reconciliations),
-        );
+    /// Returns the reconciler. The timer is due at once.
+    async fn reconciler(&self) -> Result<Reconciler, StartError> {
+        let reconciler = Reconciler {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            authority: self.authority.clone(),
+            clock: self.clock.clone(),
+            schedule: reconciler_schedule(self.settings),
+        };
         reconciler.ensure_scheduled().await?;
         Ok(reconciler)
     }
@@ -275,9 +268,9 @@ impl BuildContext<'_> {
     }
 }
 
-/// Releases this process's leases at shutdown; otherwise their work would count as interrupted by a crash. The database
-/// connections ended with the actor threads, so new ones are opened first.
-async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
+/// Releases this process's leases at shutdown; otherwise their work would count as interrupted by a crash. The
+/// database connections ended with the actor threads, so new ones are opened first.
+pub(super) async fn release_leases(store: &Store, owner: &str) -> Result<(), StoreError> {
     store.renew_writers().await?;
     leases::release_owned_by(store, owner).await
 }
@@ -321,18 +314,12 @@ pub(super) fn reconciliations(
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), settings.authority.utc_offset))
 }
 
-/// Returns the schedule of reconciliations. Its `owner` is a new random id, which a service replaces by its own.
 pub(super) fn reconciler_schedule(settings: &Settings) -> ReconciliationSchedule {
-    let mode = match settings.reconcile.every_s {
-        0 => ReconciliationMode::OnDemand,
-        every_s => ReconciliationMode::Periodic(Duration::from_secs(every_s)),
-    };
+    let every = Duration::from_secs(settings.reconcile.every_s);
     ReconciliationSchedule {
-        mode,
+        every: (!every.is_zero()).then_some(every),
         days: settings.reconcile.days,
         zone: settings.authority.utc_offset,
-        owner: new_id().to_string(),
-        lease: Duration::from_secs(settings.cluster.lease_s),
     }
 }
 

@@ -9,24 +9,24 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::actors::dispatch::{Dispatcher, DispatcherConfig, Isolation};
 use crate::actors::notifiers::Notifiers;
-use crate::actors::reconciliation::{
-    Reconciler, ReconciliationHandle, ReconciliationMode, ReconciliationSchedule,
-};
-use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
+use crate::actors::reconciliation::{Reconciler, ReconciliationHandle, ReconciliationSchedule, timer_step};
+use crate::actors::supervision::{AdmissionLimits, Arbiters, NodeKind, Tree};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::app::authority_connection;
 use crate::app::composition;
-use crate::app::composition::{reconciler_schedule, taxpayer_deps};
+use crate::app::composition::{reconciler_schedule, release_leases, taxpayer_deps};
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::config::Settings;
-use crate::domain::kernel::clock::{SharedClock, SystemClock};
+use crate::domain::kernel::clock::{SharedClock, SystemClock, new_id};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::reconciliation::day::{Finding, Reconciliation, ReconciliationState};
 use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
+use crate::store::lanes::LaneKind;
 use crate::store::operations::reconciliations as rows;
 
 /// How long to wait for a service to begin the comparison, if this process cannot reach the authority.
@@ -84,29 +84,44 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
     let store = open_beside_service(&settings).await?;
     let arbiters = Arc::new(Arbiters::start(1));
     let reconciliations = composition::reconciliations(&settings, &store, &clock);
-    let reconciler = authority.map(|authority| {
+    let owner = new_id().to_string();
+    let dispatcher = authority.map(|authority| {
+        let tree = Tree::new(clock.clone());
         let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Notifiers::default());
-        let taxpayers = TaxpayerHandle::new(
-            taxpayer_deps,
-            &Tree::new(clock.clone()),
-            &arbiters,
-            AdmissionLimits::default(),
-        );
-        let schedule =
-            ReconciliationSchedule { mode: ReconciliationMode::OneShot, ..reconciler_schedule(&settings) };
-        Reconciler::new(Arc::new(taxpayers), authority, schedule, Arc::clone(&reconciliations))
+        let taxpayers = TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default());
+        let schedule = ReconciliationSchedule { every: None, ..reconciler_schedule(&settings) };
+        let (store, taxpayers) = (store.clone(), Arc::new(taxpayers));
+        let reconciler = Reconciler { store: store.clone(), taxpayers, authority, clock, schedule };
+        let config = DispatcherConfig {
+            kind: LaneKind::Reconciliation,
+            owner: owner.clone(),
+            lease: Duration::from_secs(settings.cluster.lease_s),
+            concurrency_max: 1,
+            claim_max: 1,
+            poll: POLL_INTERVAL,
+            wake: Arc::clone(&reconciliations.requested),
+            isolation: Isolation::default(),
+        };
+        // What the timer of the service makes due is left to the service.
+        Dispatcher::of_work(store, config, &tree, async move |lease| reconciler.work(lease).await)
+            .with_blocked_steps(|| vec![timer_step()])
+            .start(&tree, &arbiters, NodeKind::Inbound)
     });
-    let ended = run_to_end(&store, &reconciliations, reconciler.as_ref(), TaxpayerId(taxpayer), day).await;
+    let needs_service = dispatcher.is_none();
+    let ended = run_to_end(&store, &reconciliations, needs_service, TaxpayerId(taxpayer), day).await;
     arbiters.stop();
     arbiters.join().await;
+    let released = release_leases(&store, &owner).await;
     store.close().await;
-    ended
+    let reconciled = ended?;
+    released?;
+    Ok(reconciled)
 }
 
 async fn run_to_end(
     store: &Store,
     reconciliations: &ReconciliationHandle,
-    reconciler: Option<&Reconciler>,
+    needs_service: bool,
     taxpayer: TaxpayerId,
     day: Date,
 ) -> Result<Reconciled, StartError> {
@@ -116,16 +131,13 @@ async fn run_to_end(
     })?;
     let deadline = Instant::now() + START_MAX;
     loop {
-        if let Some(reconciler) = reconciler {
-            reconciler.reconcile_due().await?;
-        }
         let one = reconciliations.wait(&requested, POLL_INTERVAL).await?;
         let error = one.error.clone().unwrap_or_default();
         match one.state {
             ReconciliationState::Done => return with_findings(store, one).await,
             ReconciliationState::Failed => return Err(StartError::NotReconciled(error)),
             ReconciliationState::Interrupted => return Err(StartError::Interrupted(error)),
-            ReconciliationState::Queued if reconciler.is_none() && Instant::now() >= deadline => {
+            ReconciliationState::Queued if needs_service && Instant::now() >= deadline => {
                 return Err(StartError::NobodyReconciles);
             }
             ReconciliationState::Queued | ReconciliationState::Running => {}

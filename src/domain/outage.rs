@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::{OutageId, TaxpayerId};
+use crate::domain::kernel::ids::OutageId;
 
 /// The authority is probed if an affected operation has had no call for this long; sooner once another affected
 /// operation has recovered (see `patience`).
@@ -112,31 +112,6 @@ impl AffectedOperation {
     }
 }
 
-/// The progress of notifying all taxpayers of the start or the end of an outage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotificationProgress {
-    pub edge: OutageEdge,
-    /// The last taxpayer that was processed. Taxpayers are processed in the order of their ids.
-    pub last_taxpayer: TaxpayerId,
-    /// True if at least one taxpayer could not be notified.
-    pub has_missed: bool,
-}
-
-impl NotificationProgress {
-    fn of(edge: OutageEdge) -> Self {
-        Self { edge, last_taxpayer: TaxpayerId(0), has_missed: false }
-    }
-}
-
-/// The result of notifying one batch of taxpayers, in the order of their ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotifiedBatch {
-    pub edge: OutageEdge,
-    /// The last taxpayer of the batch; `None` if no taxpayer was left to notify.
-    pub last_taxpayer: Option<TaxpayerId>,
-    pub has_missed: bool,
-}
-
 /// The notification that is sent to one taxpayer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutageNotice {
@@ -152,8 +127,6 @@ pub struct Outage {
     pub affected: Vec<AffectedOperation>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The progress of the notifications that are being sent; `None` if all have been sent.
-    pub notifying: Option<NotificationProgress>,
 }
 
 /// An observation of the authority by one process.
@@ -206,7 +179,6 @@ impl Observation<'_> {
             affected: opened.into_iter().map(|(_, affected)| affected).collect(),
             started_at: last_end.map_or(first, |end| first.max(end)),
             ended_at: None,
-            notifying: Some(NotificationProgress::of(OutageEdge::Started)),
         })
     }
 
@@ -245,7 +217,6 @@ impl Observation<'_> {
         let is_quiet = failed.is_none_or(|at| self.now.duration_since(at).abs() >= self.quiet);
         let Some(answered) = answered.filter(|_| is_quiet) else { return outage };
         outage.ended_at = Some(answered.into_iter().max().unwrap_or(self.now));
-        outage.notifying = outage.notifying.or(Some(NotificationProgress::of(OutageEdge::Ended)));
         outage
     }
 }
@@ -274,9 +245,15 @@ impl Outage {
         self.ended_at.unwrap_or(now).duration_since(self.started_at).as_secs().max(0)
     }
 
-    /// Returns the notification to send now; `None` if all have been sent.
-    pub fn notice(&self) -> Option<OutageNotice> {
-        let edge = self.notifying?.edge;
+    /// Returns the edge that this state of the outage passed since the state `before`; `None` before its first state.
+    pub fn edge_since(&self, before: Option<&Self>) -> Option<OutageEdge> {
+        match before {
+            None => Some(OutageEdge::Started),
+            Some(before) => (before.is_open() && !self.is_open()).then_some(OutageEdge::Ended),
+        }
+    }
+
+    pub fn notice(&self, edge: OutageEdge) -> OutageNotice {
         let mut data = json!({
             "outage_id": self.id,
             "operations": self.operations(),
@@ -296,35 +273,16 @@ impl Outage {
         if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
             data.extend(more);
         }
-        Some(OutageNotice { outage: self.id, edge, data })
+        OutageNotice { outage: self.id, edge, data }
     }
 
-    /// Records that a batch of taxpayers was notified. After the last batch, starts over if a taxpayer was missed and
-    /// it is not too late (`NOTIFY_FOR`); otherwise goes on with the notifications of the end.
-    #[must_use]
-    pub fn notified(mut self, batch: NotifiedBatch, now: Timestamp) -> Self {
-        let Some(progress) = self.notifying.filter(|progress| progress.edge == batch.edge) else {
-            return self;
-        };
-        let has_missed = progress.has_missed || batch.has_missed;
-        self.notifying = match batch.last_taxpayer {
-            Some(last_taxpayer) => Some(NotificationProgress { last_taxpayer, has_missed, ..progress }),
-            None if has_missed && self.is_news(batch.edge, now) => Some(NotificationProgress::of(batch.edge)),
-            None => self.next_edge(batch.edge).map(NotificationProgress::of),
-        };
-        self
-    }
-
-    fn is_news(&self, edge: OutageEdge, now: Timestamp) -> bool {
+    /// True if a failed notification of this edge is worth another try.
+    pub fn is_news(&self, edge: OutageEdge, now: Timestamp) -> bool {
         let since = match edge {
             OutageEdge::Started => Some(self.started_at),
             OutageEdge::Ended => self.ended_at,
         };
         since.is_some_and(|since| now.duration_since(since) < NOTIFY_FOR)
-    }
-
-    fn next_edge(&self, notified: OutageEdge) -> Option<OutageEdge> {
-        (notified == OutageEdge::Started && !self.is_open()).then_some(OutageEdge::Ended)
     }
 }
 
@@ -372,7 +330,6 @@ mod tests {
         let confirm = OperationCalls { operation: "confirm", ..seen(Some(3), Some(4), None) };
         let outage = look(5, &[seen(Some(2), Some(2), None), confirm]).at(None).unwrap();
         assert_eq!((outage.operations(), outage.started_at), (vec!["sign", "confirm"], at(2)));
-        assert_eq!(outage.notifying, Some(NotificationProgress::of(OutageEdge::Started)));
         assert!(outage.is_open());
     }
 
@@ -517,7 +474,7 @@ mod tests {
     #[test]
     fn a_notice_names_the_operations_and_times_of_the_outage() {
         let outage = begun();
-        let mut data = outage.notice().unwrap().data;
+        let mut data = outage.notice(OutageEdge::Started).data;
         assert!(data["message"].as_str().unwrap().contains("taken in and queued"));
         data["message"].take();
         let id = "00000000-0000-0000-0000-000000000001";
@@ -526,12 +483,8 @@ mod tests {
             data,
             json!({ "outage_id": id, "operations": ["sign"], "started_at": started_at, "message": null })
         );
-        let ended = Outage {
-            ended_at: Some(at(90)),
-            notifying: Some(NotificationProgress::of(OutageEdge::Ended)),
-            ..outage
-        };
-        let mut data = ended.notice().unwrap().data;
+        let ended = Outage { ended_at: Some(at(90)), ..outage };
+        let mut data = ended.notice(OutageEdge::Ended).data;
         assert!(data["message"].as_str().unwrap().contains("answers again"));
         data["message"].take();
         assert_eq!(
@@ -541,45 +494,25 @@ mod tests {
                 "ended_at": "2027-01-15T08:01:30.000000Z", "duration_s": 90,
             })
         );
-        assert_eq!(Outage { notifying: None, ..ended }.notice(), None);
     }
 
     #[test]
-    fn all_are_notified_of_the_start_before_any_of_the_end() {
-        let batch = |edge, last_taxpayer: Option<i64>| NotifiedBatch {
-            edge,
-            last_taxpayer: last_taxpayer.map(TaxpayerId),
-            has_missed: false,
-        };
-        let started = begun().notified(batch(OutageEdge::Started, Some(7)), at(2));
-        assert_eq!(started.notifying.map(|progress| progress.last_taxpayer), Some(TaxpayerId(7)));
-        let over = after(&started, 100, &[seen(None, Some(0), Some(20))]);
-        assert_eq!(over.notifying, started.notifying, "the progress is kept");
-        let next = over.notified(batch(OutageEdge::Started, None), at(101));
-        assert_eq!(next.notifying, Some(NotificationProgress::of(OutageEdge::Ended)));
-        assert_eq!(
-            next.clone().notified(batch(OutageEdge::Started, None), at(101)),
-            next,
-            "a late batch of the start"
-        );
-        assert_eq!(next.notified(batch(OutageEdge::Ended, None), at(102)).notifying, None);
-        let open = begun().notified(batch(OutageEdge::Started, None), at(2));
-        assert_eq!(open.notifying, None);
-        let over = after(&open, 100, &[seen(None, Some(0), Some(20))]);
-        assert_eq!(over.notifying, Some(NotificationProgress::of(OutageEdge::Ended)));
+    fn an_outage_passes_its_start_and_its_end_once() {
+        let started = begun();
+        assert_eq!(started.edge_since(None), Some(OutageEdge::Started));
+        let failing = after(&started, 10, &[seen(Some(0), Some(8), None)]);
+        assert_eq!(failing.edge_since(Some(&started)), None);
+        let ended = after(&failing, 100, &[seen(None, Some(8), Some(20))]);
+        assert_eq!(ended.edge_since(Some(&failing)), Some(OutageEdge::Ended));
+        assert_eq!(ended.edge_since(Some(&ended)), None);
     }
 
     #[test]
-    fn missed_taxpayers_are_retried_for_an_hour() {
-        let batch = |last_taxpayer: Option<i64>, has_missed| NotifiedBatch {
-            edge: OutageEdge::Started,
-            last_taxpayer: last_taxpayer.map(TaxpayerId),
-            has_missed,
-        };
-        let missed = begun().notified(batch(Some(7), true), at(2)).notified(batch(Some(9), false), at(3));
-        assert_eq!(missed.notifying.map(|progress| progress.has_missed), Some(true));
-        let again = missed.clone().notified(batch(None, false), at(4));
-        assert_eq!(again.notifying, Some(NotificationProgress::of(OutageEdge::Started)));
-        assert_eq!(missed.notified(batch(None, false), at(3_600)).notifying, None);
+    fn each_edge_is_news_for_an_hour() {
+        let open = begun();
+        let news = |outage: &Outage, edge, now| outage.is_news(edge, at(now));
+        assert!(news(&open, OutageEdge::Started, 3_599) && !news(&open, OutageEdge::Started, 3_600));
+        let ended = Outage { ended_at: Some(at(100)), ..open };
+        assert!(news(&ended, OutageEdge::Ended, 3_699) && !news(&ended, OutageEdge::Ended, 3_700));
     }
 }

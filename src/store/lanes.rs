@@ -18,9 +18,8 @@ use sea_orm::sea_query::{
     CommonTableExpression, Expr, ExprTrait, LockBehavior, LockType, OnConflict, Query, SelectStatement,
     UpdateStatement,
 };
-use sea_orm::{ConnectionTrait, DbBackend};
+use sea_orm::{Condition, ConnectionTrait, DbBackend};
 
-use crate::domain::kernel::crash::is_quarantined;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql;
@@ -32,10 +31,9 @@ pub enum LaneKind {
     Endpoint,
     /// The reading of the authority's list of invoices in transit. One replica does it for all replicas.
     Pull,
-    /// The detection of outages of the authority and the notifications about them. One replica runs it for all
-    /// replicas.
+    /// The notification of one taxpayer of the start or the end of an outage. Writers of outages lock one more lane.
     Outage,
-    /// The reconciliation with the authority. One replica runs it for all replicas.
+    /// The reconciliation of one taxpayer with the authority. One more lane is the timer of all replicas.
     Reconciliation,
     /// The verification of one taxpayer with the authority.
     Verification,
@@ -83,10 +81,6 @@ pub struct LeasedLane {
     /// The piece of work that the previous holder recorded as in progress (`abandoned::set_working_on`).
     pub working_on: Option<String>,
 }
-
-/// How long a lane waits after one process crash, in microseconds. After `n` crashes it waits `n * n` times as
-/// long.
-const CRASH_BACKOFF_US: i64 = 15_000_000;
 
 /// The `lease_until` of a lane that must be claimed in isolation (`abandoned`). The value means a lease that
 /// expired in 1970.
@@ -140,30 +134,6 @@ pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Resu
     statement.on_conflict(OnConflict::columns(["kind", "key"]).update_column("next_due_at").to_owned());
     tx.execute(&statement).await?;
     Ok(())
-}
-
-/// Claims lanes that are due and free. The lane that has been due longest comes first. If holders of a lane
-/// have crashed, the claim also sets a later due time (`CRASH_BACKOFF_US`), before the work begins: if this
-/// process crashes too, the next process has to wait.
-pub async fn claim(
-    store: &Store,
-    kind: LaneKind,
-    owner: &str,
-    lease: Duration,
-    limit: u64,
-) -> Result<Vec<Lease>, StoreError> {
-    let now = sql::now(store.backend());
-    let mut statement = claim_statement(store.backend(), kind, owner, lease, due(kind, &now, limit));
-    let crashes = crashes(owner);
-    let wait = crashes.clone().mul(crashes.clone()).mul(CRASH_BACKOFF_US);
-    let next = Expr::case(crashes.eq(0), Expr::col("next_due_at")).finally(now.add(wait));
-    statement.value("next_due_at", next);
-    let claimed = execute(store, kind, &statement).await?;
-    for one in claimed.iter().filter(|one| is_quarantined(one.crashes)) {
-        let (kind, lane, crashes) = (kind.as_str(), &one.lease.key, one.crashes);
-        tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
-    }
-    Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 
 /// Claims the lanes that the query `free` selects. Skips lanes that another process has locked.
@@ -226,10 +196,6 @@ fn crashes(owner: &str) -> Expr {
     Expr::col("crashes").add(Expr::case(is_left, 1).finally(0))
 }
 
-fn due(kind: LaneKind, now: &Expr, limit: u64) -> SelectStatement {
-    free(kind, now).order_by("next_due_at", sea_orm::Order::Asc).limit(limit).to_owned()
-}
-
 /// Selects the lanes of this kind that are due and free: released, or with an expired lease.
 pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
     Query::select()
@@ -239,12 +205,6 @@ pub(super) fn free(kind: LaneKind, now: &Expr) -> SelectStatement {
         .and_where(Expr::col("next_due_at").lte(now.clone()))
         .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lt(now.clone())))
         .to_owned()
-}
-
-/// True if a lane of this kind is due and free. A dispatcher checks this before it begins a write transaction.
-pub async fn any_due(store: &Store, kind: LaneKind) -> Result<bool, StoreError> {
-    let probe = due(kind, &sql::now(store.backend()), 1);
-    Ok(store.reader().query_one(&probe).await?.is_some())
 }
 
 /// Locks a held lane for the rest of the transaction. Fails with `Stale` if another process has claimed the
@@ -302,6 +262,12 @@ pub async fn release_isolated(
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
+/// Deletes a held lane whose work will never be due again.
+pub async fn remove(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
+    let statement = Query::delete().from_table("lanes").cond_where(held(lease)).to_owned();
+    stale_if_none(tx.execute(&statement).await?.rows_affected())
+}
+
 fn release_statement(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> UpdateStatement {
     let due = match delay {
         Some(delay) => later(&sql::now(tx.get_database_backend()), delay),
@@ -316,12 +282,14 @@ fn release_statement(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -
 }
 
 pub(super) fn update_held(lease: &Lease) -> UpdateStatement {
-    Query::update()
-        .table("lanes")
-        .and_where(Expr::col("kind").eq(lease.kind.as_str()))
-        .and_where(Expr::col("key").eq(lease.key.as_str()))
-        .and_where(Expr::col("epoch").eq(lease.epoch))
-        .to_owned()
+    Query::update().table("lanes").cond_where(held(lease)).to_owned()
+}
+
+fn held(lease: &Lease) -> Condition {
+    Condition::all()
+        .add(Expr::col("kind").eq(lease.kind.as_str()))
+        .add(Expr::col("key").eq(lease.key.as_str()))
+        .add(Expr::col("epoch").eq(lease.epoch))
 }
 
 pub(super) fn stale_if_none(rows: u64) -> Result<(), StoreError> {
@@ -343,7 +311,7 @@ mod tests {
     async fn free_lanes_are_looked_for_once() {
         for test in stores().await {
             let backend = test.store.backend();
-            let free = due(LaneKind::Endpoint, &sql::now(backend), 8);
+            let free = free(LaneKind::Endpoint, &sql::now(backend)).limit(8).to_owned();
             let Statement { sql, values, .. } = backend.build(&claim_statement(
                 backend,
                 LaneKind::Endpoint,

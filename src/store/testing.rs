@@ -2,15 +2,19 @@
 
 use std::io::Write as _;
 use std::sync::Once;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sea_orm::{ConnectionTrait, Database, DbBackend, Statement, Value};
+use sea_orm::{ConnectionTrait, Database, DbBackend, Order, Statement, Value};
 use tempfile::TempDir;
 
 use crate::domain::kernel::clock;
 use crate::store::db::connections::{PoolSettings, Store};
+use crate::store::db::error::StoreError;
+use crate::store::db::sql;
 use crate::store::db::vault::{KEY_LEN, Vault};
+use crate::store::lanes::{self, LaneKind, Lease};
 
 static SKIPPED: Once = Once::new();
 
@@ -63,6 +67,20 @@ async fn postgres(server: &str) -> String {
     admin.close().await.unwrap();
     let (root, _) = server.rsplit_once('/').unwrap();
     format!("{root}/{name}")
+}
+
+/// Claims lanes that are due and free, in the order of their due times and without regard to fairness.
+pub(crate) async fn claim_due(
+    store: &Store,
+    kind: LaneKind,
+    owner: &str,
+    lease: Duration,
+    limit: u64,
+) -> Result<Vec<Lease>, StoreError> {
+    let mut free = lanes::free(kind, &sql::now(store.backend()));
+    free.order_by("next_due_at", Order::Asc).limit(limit);
+    let claimed = lanes::claim_where(store, kind, owner, lease, free).await?;
+    Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 
 /// Returns the steps of the query plan of this SQL statement.

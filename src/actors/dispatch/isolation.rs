@@ -9,7 +9,8 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use crate::actors::dispatch::{Dispatcher, POLL, WorkStatus};
+use crate::actors::dispatch::{Dispatcher, WorkStatus};
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LeasedLane;
 use crate::store::lanes::abandoned;
@@ -21,6 +22,18 @@ const ISOLATED_MAX: Duration = Duration::from_secs(2);
 
 /// A function that counts a crash for the work of a lane. The lane is then run only if the function returns `More`.
 pub(super) type OnCrash = Arc<dyn Fn(LeasedLane) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
+
+/// Postpones the next claim of a lane whose holders crashed, in case its work crashes this process too. If that fails,
+/// the lane waits until its lease expires.
+pub(super) async fn postpone(store: Store, crashed: LeasedLane) -> WorkStatus {
+    match abandoned::postpone(&store, &crashed).await {
+        Ok(()) => WorkStatus::More,
+        Err(error) => {
+            tracing::warn!(lane = crashed.lease.key, %error, "failed to postpone a lane after a crash; will retry");
+            WorkStatus::Released
+        }
+    }
+}
 
 /// Makes the isolated lanes of all dispatchers of a process run one after the other.
 #[derive(Debug, Clone)]
@@ -51,19 +64,23 @@ impl Dispatcher {
                 false
             });
             if !has_taken {
-                sleep(POLL).await;
+                sleep(self.config.poll).await;
             }
         }
     }
 
     async fn claim_isolated(&self) -> Result<bool, StoreError> {
-        let turn = Arc::clone(&self.config.isolation.0).acquire_owned().await;
-        let slot = Arc::clone(&self.slots).acquire_owned().await;
-        let (Ok(turn), Ok(slot)) = (turn, slot) else { return Ok(false) };
         let blocked = (self.list_blocked)();
         let (kind, owner, lease) = (self.config.kind, self.config.owner.as_str(), self.config.lease);
         let share = FairShare::unlimited();
         let ask = ClaimRequest { kind, owner, lease, limit: 1, after: START, blocked: &blocked, share };
+        if abandoned::find_one(&self.store, &ask).await?.is_none() {
+            return Ok(false);
+        }
+        // The slot is acquired first, so that a dispatcher whose slots are all taken does not hold up the others.
+        let slot = Arc::clone(&self.slots).acquire_owned().await;
+        let turn = Arc::clone(&self.config.isolation.0).acquire_owned().await;
+        let (Ok(slot), Ok(turn)) = (slot, turn) else { return Ok(false) };
         let Some(claimed) = abandoned::claim_one(&self.store, &ask).await? else { return Ok(false) };
         self.work_isolated(claimed, slot, turn);
         Ok(true)

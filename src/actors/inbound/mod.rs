@@ -16,4 +16,4 @@ mod transit_poller;
 
 pub use addressee::{Inbound, NoticeError};
 pub use inbox::InboxError;
-pub use transit_poller::{PollSchedule, TransitPoller, TransitPollerActor};
+pub use transit_poller::TransitPoller;

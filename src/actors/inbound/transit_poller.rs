@@ -3,21 +3,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::sleep;
 
+use crate::actors::dispatch::WorkStatus;
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
-use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::authority::{AuthorityFailure, PullQuery};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
@@ -26,8 +23,6 @@ const LANE: &str = "transit";
 /// Each poll starts this long before the cursor. The list is ordered by day of signature, so an invoice signed three
 /// days ago and transmitted today stands before the cursor.
 const OVERLAP: SignedDuration = SignedDuration::from_hours(3 * 24);
-/// The interval at which the poller checks whether a poll is due.
-const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The interval between two sweeps, which read the whole list of invoices in transit.
 const SWEEP_EVERY: SignedDuration = SignedDuration::from_hours(24);
 /// A sweep reads acknowledged invoices only from this far back, because the authority lists them for ever.
@@ -41,20 +36,12 @@ const POLL_LINES_MAX: usize = 500;
 /// A poll ends after this many consecutive failures.
 const FAILURES_MAX: usize = 5;
 
-/// The interval between polls, and the owner and duration of the poller's lease.
-#[derive(Debug, Clone)]
-pub struct PollSchedule {
-    pub every: Duration,
-    /// The owner name that this process writes into its leases.
-    pub owner: String,
-    pub lease: Duration,
-}
-
 #[derive(Clone)]
 pub struct TransitPoller {
     inbound: Arc<Inbound>,
     clock: SharedClock,
-    schedule: PollSchedule,
+    /// The interval between polls.
+    every: Duration,
     /// The lines that need no processing now, each with the time of the next try; `None` if the line is done. A lost
     /// entry only means that the line is processed again.
     processed: Arc<Mutex<HashMap<TransitLine, Option<Timestamp>>>>,
@@ -78,8 +65,8 @@ enum PollResult {
 }
 
 impl TransitPoller {
-    pub fn new(inbound: Arc<Inbound>, clock: SharedClock, schedule: PollSchedule) -> Self {
-        Self { inbound, clock, schedule, processed: Arc::default() }
+    pub fn new(inbound: Arc<Inbound>, clock: SharedClock, every: Duration) -> Self {
+        Self { inbound, clock, every, processed: Arc::default() }
     }
 
     /// Makes a poll due at the start, because notices may have been missed before the start.
@@ -89,36 +76,23 @@ impl TransitPoller {
         tx.commit().await
     }
 
-    /// Polls if a poll is due and no other replica holds the lease. Returns true if lines are left for the next poll.
-    pub async fn poll_due(&self) -> Result<bool, StoreError> {
+    /// Polls, stores the new cursor and releases the lane until the next poll. If lines are left over, the next poll is
+    /// due at once. If another replica takes over the lease, it processes the same lines again, and that is harmless.
+    pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
         let store = &self.inbound.store;
-        if !lanes::any_due(store, LaneKind::Pull).await? {
-            return Ok(false);
-        }
-        let PollSchedule { owner, lease, .. } = &self.schedule;
-        let Some(lease) = lanes::claim(store, LaneKind::Pull, owner, *lease, 1).await?.pop() else {
-            return Ok(false);
-        };
-        let result = self.poll(&lease, pull_cursors::load(store).await?).await;
-        match self.finish(&lease, &result).await {
-            // Another replica has taken over the lease. It processes the same lines again, which is harmless.
-            Err(StoreError::Stale) => Ok(false),
-            ended => ended.map(|()| matches!(result, PollResult::MoreDue)),
-        }
-    }
-
-    async fn finish(&self, lease: &Lease, result: &PollResult) -> Result<(), StoreError> {
-        let tx = self.inbound.store.begin().await?;
+        let result = self.poll(pull_cursors::load(store).await?).await;
+        let tx = store.begin().await?;
         lanes::fence(&tx, lease).await?;
-        if let PollResult::Done(cursor) = result {
+        if let PollResult::Done(cursor) = &result {
             pull_cursors::save(&tx, *cursor).await?;
         }
-        let delay = if matches!(result, PollResult::MoreDue) { Duration::ZERO } else { self.schedule.every };
+        let delay = if matches!(result, PollResult::MoreDue) { Duration::ZERO } else { self.every };
         lanes::release(&tx, lease, Some(delay)).await?;
-        tx.commit().await
+        tx.commit().await?;
+        Ok(WorkStatus::Released)
     }
 
-    async fn poll(&self, lease: &Lease, cursor: PullCursor) -> PollResult {
+    async fn poll(&self, cursor: PullCursor) -> PollResult {
         let now = self.clock.now();
         let mut after = PullCursor { pulled_at: Some(now), ..cursor };
         let recent = cursor.pulled_at.map_or(back(now, SWEEP_BACK), |at| back(at, OVERLAP));
@@ -140,7 +114,7 @@ impl TransitPoller {
                 }
             }
         }
-        self.process(lease, self.unprocessed(lines, now), after).await
+        self.process(self.unprocessed(lines, now), after).await
     }
 
     /// Reads the invoices in transit signed since the day of `transit` (all if `None`), and the acknowledged invoices
@@ -171,9 +145,10 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
-    async fn process(&self, lease: &Lease, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
-        let (total, mut failures, mut renewed) = (lines.len(), 0, Instant::now());
+    /// Processes lines one by one. A line that fails is skipped and tried again in the next poll. After `FAILURES_MAX`
+    /// failures in succession, the poll ends.
+    async fn process(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
+        let (total, mut failures) = (lines.len(), 0);
         for line in lines.into_iter().take(POLL_LINES_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
                 Ok(()) => drop(self.processed().insert(line, None)),
@@ -196,20 +171,8 @@ impl TransitPoller {
                 }
             }
             failures = 0;
-            self.renew_if_due(lease, &mut renewed).await;
         }
         if total > POLL_LINES_MAX { PollResult::MoreDue } else { PollResult::Done(after) }
-    }
-
-    async fn renew_if_due(&self, lease: &Lease, renewed: &mut Instant) {
-        let time = self.schedule.lease;
-        if renewed.elapsed() < time / 3 {
-            return;
-        }
-        match leases::renew(&self.inbound.store, lease.kind, std::slice::from_ref(lease), time).await {
-            Ok(()) => *renewed = Instant::now(),
-            Err(error) => tracing::warn!(%error, "failed to renew the lease of the transit poller"),
-        }
     }
 
     fn processed(&self) -> MutexGuard<'_, HashMap<TransitLine, Option<Timestamp>>> {
@@ -220,42 +183,3 @@ impl TransitPoller {
 fn back(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_sub(by).unwrap_or(Timestamp::MIN)
 }
-
-impl TransitPoller {
-    /// Starts the poller under supervision on the background arbiter.
-    pub fn start(self, tree: &Tree, arbiters: &Arbiters) -> Addr<TransitPollerActor> {
-        let node = tree.node(NodeKind::Inbound, 0, "transit-poller");
-        supervise(arbiters.background(), node, RestartPolicy::default(), |ctx| TransitPollerActor {
-            poller: self,
-            _address: ctx.address(),
-        })
-    }
-
-    async fn run(self) {
-        loop {
-            let is_more_due = self.poll_due().await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "failed to poll invoices in transit; will retry");
-                false
-            });
-            if !is_more_due {
-                sleep(CHECK_EVERY).await;
-            }
-        }
-    }
-}
-
-pub struct TransitPollerActor {
-    poller: TransitPoller,
-    /// The actor's own address. actix does not stop the actor while this address exists.
-    _address: Addr<Self>,
-}
-
-impl Actor for TransitPollerActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.spawn(self.poller.clone().run().into_actor(self));
-    }
-}
-
-impl Supervised for TransitPollerActor {}

@@ -2,6 +2,8 @@
 //! an observation changes the stored outage, because most observations change nothing. If it does, the detector locks
 //! the lane, reads the outage again and applies the observation to that current state.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 use crate::authority::{Authority, BreakerView};
@@ -10,10 +12,13 @@ use crate::domain::outage::{Observation, OperationCalls, Outage};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
-use crate::store::operations::outages;
+use crate::store::operations::outages::{self, OutageEvent};
 
-/// The key of the only lane of kind `Outage`.
+/// The key of the lane that writers of outages lock. It is never due.
 const LANE: &str = "authority";
+
+/// The interval at which the breakers are observed. Breakers that open within one interval are reported together.
+pub const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 
 /// Records the outages that this process observes.
 #[derive(Clone)]
@@ -26,7 +31,7 @@ pub struct OutageDetector {
 
 impl OutageDetector {
     /// Records what the breakers of the authority show now.
-    pub(super) async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
+    pub async fn observe_authority(&self, authority: &Authority) -> Result<(), StoreError> {
         let calls: Vec<_> = authority.breakers().iter().map(operation_calls).collect();
         self.observe(&calls, async || authority.alive().await).await
     }
@@ -62,8 +67,8 @@ impl OutageDetector {
         };
         let before = last.filter(|outage| outage.id == after.id);
         outages::save(&tx, &after).await?;
-        if after.notifying != before.as_ref().and_then(|outage| outage.notifying) {
-            lanes::make_due(&tx, LaneKind::Outage, &[LANE.to_owned()]).await?;
+        if let Some(edge) = after.edge_since(before.as_ref()) {
+            outages::queue_notices(&tx, OutageEvent { outage: after.id, edge }).await?;
         }
         tx.commit().await?;
         log(before.is_none(), &after, observation);

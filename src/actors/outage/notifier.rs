@@ -1,104 +1,57 @@
-//! Notifies subscribed taxpayers of outages, in batches and through the taxpayers' actors. One replica does this at a
-//! time and stores its progress after each batch. A taxpayer that cannot be notified does not delay other taxpayers,
-//! and is notified later.
+//! Notifies a subscribed taxpayer of the start or the end of an outage, through the taxpayer's actor. A taxpayer that
+//! cannot be notified does not delay other taxpayers: its lane is due again later.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::join_all;
-
+use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::kernel::ids::{OutageId, TaxpayerId};
-use crate::domain::outage::{NotifiedBatch, Outage, OutageNotice};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::operations::outages::{self, OutageEvent};
+use crate::store::lanes::{self, Lease};
+use crate::store::operations::outages::{self, QueuedNotice};
 
-/// The maximum number of taxpayers in one batch. They are notified concurrently. The number is small, to leave actors
-/// and database free for requests.
-const BATCH_MAX: u64 = 32;
-/// The delay before taxpayers that could not be notified are tried again.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The maximum number of taxpayers that a process notifies at the same time. It is small, to leave actors and database
+/// free for requests.
+pub const NOTICES_MAX: usize = 32;
 
 #[derive(Clone)]
 pub struct OutageNotifier {
     pub store: Store,
     pub clock: SharedClock,
     pub taxpayers: Arc<TaxpayerHandle>,
-    /// The owner name that this process writes into its leases.
-    pub owner: String,
-    pub lease: Duration,
 }
 
 impl OutageNotifier {
-    /// Notifies one batch of taxpayers if a notification of an outage is due. Returns true if another batch is due at
-    /// once.
-    pub async fn notify_due(&self) -> Result<bool, StoreError> {
-        if !lanes::any_due(&self.store, LaneKind::Outage).await? {
-            return Ok(false);
+    /// Sends the notification of this lane and removes the lane. Sends the taxpayer's earlier notifications first if
+    /// they are still queued, so that no taxpayer learns of an end before the start.
+    pub async fn notify(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
+        for notice in outages::queued_up_to(&self.store, lease).await? {
+            if !self.send(notice).await? {
+                return Ok(WorkStatus::Unfinished);
+            }
         }
-        let claimed = lanes::claim(&self.store, LaneKind::Outage, &self.owner, self.lease, 1).await?;
-        let Some(lease) = claimed.into_iter().next() else { return Ok(false) };
-        let batch = match outages::to_notify(self.store.reader()).await? {
-            Some(outage) => self.notify_batch(&outage).await?,
-            None => None,
-        };
-        match self.finish(&lease, batch).await {
-            // Another replica has taken over the lease. It repeats our notifications, and a repeated notification adds
-            // no event.
-            Err(StoreError::Stale) => Ok(false),
-            ended => ended,
-        }
-    }
-
-    async fn notify_batch(&self, outage: &Outage) -> Result<Option<(OutageId, NotifiedBatch)>, StoreError> {
-        let (Some(progress), Some(notice)) = (outage.notifying, outage.notice()) else { return Ok(None) };
-        let event = OutageEvent { outage: outage.id, edge: progress.edge };
-        let next = outages::not_notified(&self.store, event, progress.last_taxpayer, BATCH_MAX).await?;
-        let notified = join_all(next.iter().map(|id| self.notify(*id, notice.clone()))).await;
-        let has_missed = notified.contains(&false);
-        Ok(Some((
-            outage.id,
-            NotifiedBatch { edge: progress.edge, last_taxpayer: next.last().copied(), has_missed },
-        )))
-    }
-
-    /// Notifies one taxpayer. Returns false after a transient failure. After a permanent failure logs an error and
-    /// returns true, so that the taxpayer is skipped.
-    async fn notify(&self, id: TaxpayerId, notice: OutageNotice) -> bool {
-        let Err(failure) = self.taxpayers.notify_outage(id, notice).await else { return true };
-        let is_transient = is_transient(&failure);
-        if is_transient {
-            tracing::info!(taxpayer = %id, %failure, "failed to notify a taxpayer of an outage; will retry");
-        } else {
-            tracing::error!(taxpayer = %id, %failure, "failed to notify a taxpayer of an outage");
-        }
-        !is_transient
-    }
-
-    async fn finish(
-        &self,
-        lease: &Lease,
-        batch: Option<(OutageId, NotifiedBatch)>,
-    ) -> Result<bool, StoreError> {
         let tx = self.store.begin().await?;
-        lanes::fence(&tx, lease).await?;
-        let mut delay = Duration::ZERO;
-        if let Some((id, part)) = batch
-            && let Some(outage) = outages::with_id(&tx, id).await?
-        {
-            let after = outage.notified(part, self.clock.now());
-            let starts_again =
-                part.last_taxpayer.is_none() && after.notifying.is_some_and(|next| next.edge == part.edge);
-            delay = if starts_again { RETRY_AFTER } else { Duration::ZERO };
-            outages::save(&tx, &after).await?;
-        }
-        let is_more_due = outages::to_notify(&tx).await?.is_some();
-        lanes::release(&tx, lease, is_more_due.then_some(delay)).await?;
+        lanes::remove(&tx, lease).await?;
         tx.commit().await?;
-        Ok(is_more_due && delay.is_zero())
+        Ok(WorkStatus::Released)
+    }
+
+    /// Returns false if the notification has to be tried again. One that cannot succeed, or is no news any more, is
+    /// given up with an error in the log.
+    async fn send(&self, QueuedNotice { taxpayer, event }: QueuedNotice) -> Result<bool, StoreError> {
+        let Some(outage) = outages::with_id(self.store.reader(), event.outage).await? else {
+            return Ok(true);
+        };
+        let notice = outage.notice(event.edge);
+        let Err(failure) = self.taxpayers.notify_outage(taxpayer, notice).await else { return Ok(true) };
+        let is_retried = is_transient(&failure) && outage.is_news(event.edge, self.clock.now());
+        if is_retried {
+            tracing::info!(%taxpayer, %failure, "failed to notify a taxpayer of an outage; will retry");
+        } else {
+            tracing::error!(%taxpayer, %failure, "failed to notify a taxpayer of an outage");
+        }
+        Ok(!is_retried)
     }
 }
 
@@ -118,6 +71,9 @@ fn is_transient(failure: &TaxpayerError) -> bool {
 /// Tests on real databases: one or several replicas detect an outage, and each taxpayer is notified exactly once.
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use futures_util::future::join_all;
     use jiff::{SignedDuration, Timestamp};
 
     use super::*;
@@ -128,10 +84,13 @@ mod tests {
     use crate::domain::events::event::{Event, EventKind, LogHead};
     use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::clock::{Clock, MockClock};
-    use crate::domain::outage::{OperationCalls, OutageEdge};
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::outage::{OperationCalls, Outage, OutageEdge};
     use crate::store::db::page::Page;
     use crate::store::events;
-    use crate::store::testing::{TestStore, stores};
+    use crate::store::lanes::LaneKind;
+    use crate::store::operations::outages::OutageEvent;
+    use crate::store::testing::{TestStore, claim_due, stores};
     use crate::store::webhooks;
     use crate::store::webhooks::deliveries;
 
@@ -141,6 +100,7 @@ mod tests {
 
     /// A replica with actors of its own. Several replicas may share one database.
     struct Replica {
+        name: &'static str,
         detector: OutageDetector,
         notifier: OutageNotifier,
         clock: Arc<MockClock>,
@@ -148,14 +108,13 @@ mod tests {
     }
 
     impl Replica {
-        fn new(test: &TestStore, name: &str, clock: &Arc<MockClock>) -> Self {
+        fn new(test: &TestStore, name: &'static str, clock: &Arc<MockClock>) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
             let (store, quiet) = (test.store.clone(), SignedDuration::try_from(QUIET).unwrap());
             let detector = OutageDetector { store: store.clone(), clock: clock.clone(), quiet };
-            let (owner, lease) = (name.to_owned(), Duration::from_secs(30));
-            let notifier = OutageNotifier { store, clock: clock.clone(), taxpayers, owner, lease };
-            Self { detector, notifier, clock: Arc::clone(clock), arbiters }
+            let notifier = OutageNotifier { store, clock: clock.clone(), taxpayers };
+            Self { name, detector, notifier, clock: Arc::clone(clock), arbiters }
         }
 
         fn now(&self) -> Timestamp {
@@ -194,12 +153,17 @@ mod tests {
             self.detector.observe(&[], async || is_alive).await.unwrap();
         }
 
-        async fn notify_all(&self) -> usize {
-            let mut batches = 1;
-            while self.notifier.notify_due().await.unwrap() {
-                batches += 1;
-            }
-            batches
+        /// Claims up to `limit` lanes and works on them at the same time. Returns the number of claimed lanes.
+        async fn notify(&self, limit: u64) -> usize {
+            let (store, lease) = (&self.notifier.store, Duration::from_secs(30));
+            let leases = claim_due(store, LaneKind::Outage, self.name, lease, limit).await.unwrap();
+            let notified = join_all(leases.iter().map(|lease| self.notifier.notify(lease))).await;
+            assert!(notified.iter().all(|status| matches!(status, Ok(WorkStatus::Released))), "{notified:?}");
+            leases.len()
+        }
+
+        async fn notify_all(&self) {
+            while self.notify(9).await > 0 {}
         }
 
         async fn subscribe(&self, id: i64, names: &[&str]) {
@@ -276,30 +240,24 @@ mod tests {
     }
 
     #[actix_rt::test]
-    async fn many_taxpayers_are_notified_in_batches_and_another_replica_continues() {
+    async fn a_replica_notifies_the_taxpayers_that_another_did_not_reach() {
         for test in stores().await {
-            let many = i64::try_from(BATCH_MAX).unwrap() * 2 + 3;
             let replica = Replica::new(&test, "one", &clock());
-            for id in 1..=many {
+            for id in 1..=9 {
                 replica.subscribe(id, &[STARTED]).await;
             }
             replica.observe_failure().await;
-            assert!(replica.notifier.notify_due().await.unwrap(), "there are more");
-            let progress = last(&test).await.notifying.unwrap();
-            assert_eq!(
-                (progress.edge, progress.last_taxpayer),
-                (OutageEdge::Started, TaxpayerId(BATCH_MAX.cast_signed()))
-            );
-            assert_eq!(names(&test, many).await, [""; 0]);
+            assert_eq!(replica.notify(4).await, 4);
+            let started = OutageEvent { outage: last(&test).await.id, edge: OutageEdge::Started };
+            assert_eq!(outages::queued_events(&test.store).await.unwrap(), [started].into());
             let other = Replica::new(&test, "two", &replica.clock);
-            assert_eq!(other.notify_all().await, 3, "two batches, then nothing is due");
-            for id in 1..=many {
+            assert_eq!(other.notify(9).await, 5);
+            for id in 1..=9 {
                 assert_eq!(names(&test, id).await, [STARTED], "taxpayer {id}");
             }
-            assert_eq!(last(&test).await.notifying, None);
+            assert!(outages::queued_events(&test.store).await.unwrap().is_empty());
             let counts = outages::count_notified(&test.store, &[last(&test).await]).await.unwrap();
-            assert_eq!(counts.values().sum::<u64>(), many.cast_unsigned());
-            assert!(!lanes::any_due(&test.store, lanes::LaneKind::Outage).await.unwrap());
+            assert_eq!(counts, [(started, 9)].into());
             replica.close().await;
             other.close().await;
             test.store.close().await;
@@ -314,17 +272,40 @@ mod tests {
             replica.subscribe(2, &[STARTED]).await;
             replica.observe_failure().await;
             // Notifies the first taxpayer twice, as happens if a process dies after the notification and before it has
-            // stored its progress.
-            let notice = last(&test).await.notice().unwrap();
+            // removed the lane.
+            let notice = last(&test).await.notice(OutageEdge::Started);
             let twice = [notice.clone(), notice.clone()]
                 .map(|notice| replica.notifier.taxpayers.notify_outage(TaxpayerId(1), notice));
-            assert!(futures_util::future::join_all(twice).await.into_iter().all(|notified| notified.is_ok()));
+            assert!(join_all(twice).await.into_iter().all(|notified| notified.is_ok()));
             let other = Replica::new(&test, "two", &replica.clock);
             other.notify_all().await;
             other.notifier.taxpayers.notify_outage(TaxpayerId(2), notice).await.unwrap();
             assert_eq!((names(&test, 1).await, names(&test, 2).await), (vec![STARTED], vec![STARTED]));
             replica.close().await;
             other.close().await;
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_taxpayer_that_cannot_be_notified_is_retried_while_it_is_news() {
+        for test in stores().await {
+            let replica = Replica::new(&test, "one", &clock());
+            replica.subscribe(1, &[STARTED]).await;
+            replica.observe_failure().await;
+            let lease = Duration::from_secs(30);
+            let lease = claim_due(&test.store, LaneKind::Outage, "one", lease, 1).await.unwrap().remove(0);
+            replica.notifier.taxpayers.registry().close();
+            assert_eq!(replica.notifier.notify(&lease).await.unwrap(), WorkStatus::Unfinished);
+            replica.clock.advance(Duration::from_hours(1));
+            assert_eq!(
+                replica.notifier.notify(&lease).await.unwrap(),
+                WorkStatus::Released,
+                "it is given up"
+            );
+            assert!(outages::queued_events(&test.store).await.unwrap().is_empty());
+            assert_eq!(names(&test, 1).await, [""; 0]);
+            replica.close().await;
             test.store.close().await;
         }
     }

@@ -1,5 +1,6 @@
 //! Requests reconciliations and waits for them. A request is a row in the database, so it outlives this process.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::Date;
@@ -17,27 +18,26 @@ use crate::domain::reconciliation::day::{AskedBy, Reconciliation, Reconciliation
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::fair_queue::{self, QueuedLane};
 use crate::store::operations::audit;
 use crate::store::operations::reconciliations;
 
-/// The key of the only lane of kind `Reconciliation`.
-pub(super) const LANE: &str = "search";
 /// The interval at which a waiting caller reads the row of its request.
 const POLL_EVERY: Duration = Duration::from_millis(100);
 
 pub struct ReconciliationHandle {
-    pub(super) store: Store,
-    pub(super) clock: SharedClock,
+    store: Store,
+    clock: SharedClock,
     /// The authority's time zone.
     zone: Offset,
-    /// Wakes the reconciler of this process when a reconciliation was requested.
-    pub(super) requested: Notify,
+    /// Wakes the dispatcher of this process when a reconciliation was requested.
+    pub requested: Arc<Notify>,
 }
 
 impl ReconciliationHandle {
     pub fn new(store: Store, clock: SharedClock, zone: Offset) -> Self {
-        Self { store, clock, zone, requested: Notify::new() }
+        Self { store, clock, zone, requested: Arc::default() }
     }
 
     /// Requests the comparison of a taxpayer's day. On success the request is durable, and this replica or another one
@@ -71,7 +71,10 @@ impl ReconciliationHandle {
         reconciliations::save(&tx, reconciliation).await?;
         let entry = operator.map(|order| entry(reconciliation, &order));
         audit::append(&tx, entry.as_slice()).await?;
-        lanes::make_due(&tx, LaneKind::Reconciliation, &[LANE.to_owned()]).await?;
+        // The lane belongs to the taxpayer and those of the timer to nobody, so a request does not wait for all of them.
+        let (key, taxpayer_id) = (reconciliation.taxpayer_id.to_string(), reconciliation.taxpayer_id.0);
+        let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
+        fair_queue::enqueue(&tx, LaneKind::Reconciliation, &[lane]).await?;
         tx.commit().await
     }
 

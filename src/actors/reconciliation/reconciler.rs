@@ -1,61 +1,215 @@
-//! The reconciler: its dependencies, schedule and errors.
+//! The work on a taxpayer's lane: requested days first, then the periodic days that are due. If the authority fails, the
+//! interrupted day is compared again later. One more lane is the timer: it makes the lanes of taxpayers due.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::Offset;
 
-use crate::actors::reconciliation::handle::ReconciliationHandle;
+use crate::actors::dispatch::WorkStatus;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, AuthorityFailure};
-use crate::domain::kernel::clock::SharedClock;
+use crate::authority::{Authority, AuthorityFailure, HeldCallers, Operation};
+use crate::domain::kernel::clock::{self, SharedClock};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::reconciliation::day::{
+    ATTEMPTS_MAX, AskedBy, Finding, Reconciliation, ReconciliationCounts, day_of, is_due, recent_days, span,
+};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned;
+use crate::store::lanes::fair_queue::BlockedStep;
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::operations::ledger_days;
+use crate::store::operations::reconciliations::{self, TIMER};
 
-/// The days that a reconciler compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReconciliationMode {
-    /// Compares today at this interval, and each day once after its end.
-    Periodic(Duration),
-    /// Compares only requested days.
-    OnDemand,
-    /// Compares only requested days, in a process that runs beside the service and does not change the service's
-    /// schedule.
-    OneShot,
-}
+/// The longest delay before an interrupted day is retried.
+const RETRY_DELAY_MAX: Duration = Duration::from_mins(5);
 
-/// The mode of a reconciler, the days that it compares, and the owner and duration of its lease.
+/// When and which days are compared without a request.
 #[derive(Debug, Clone)]
 pub struct ReconciliationSchedule {
-    pub mode: ReconciliationMode,
+    /// Today is compared at this interval, and each day before it once after its end. `None`: only on request.
+    pub every: Option<Duration>,
     /// The number of days that are compared periodically, including today.
     pub days: u32,
     pub zone: Offset,
-    /// The owner name that this process writes into its leases.
-    pub owner: String,
-    pub lease: Duration,
 }
 
 /// Compares our ledger with the authority's ledger.
 #[derive(Clone)]
 pub struct Reconciler {
-    pub(super) store: Store,
-    pub(super) taxpayers: Arc<TaxpayerHandle>,
-    pub(super) authority: Authority,
-    pub(super) clock: SharedClock,
-    pub(super) schedule: ReconciliationSchedule,
-    pub(super) handle: Arc<ReconciliationHandle>,
+    pub store: Store,
+    pub taxpayers: Arc<TaxpayerHandle>,
+    pub authority: Authority,
+    pub clock: SharedClock,
+    pub schedule: ReconciliationSchedule,
+}
+
+/// Returns the step for which the lanes wait that the timer made due.
+pub fn timer_step() -> BlockedStep {
+    BlockedStep { step: TIMER, taxpayers: None }
 }
 
 impl Reconciler {
-    pub fn new(
-        taxpayers: Arc<TaxpayerHandle>,
-        authority: Authority,
-        schedule: ReconciliationSchedule,
-        handle: Arc<ReconciliationHandle>,
-    ) -> Self {
-        let (store, clock) = (handle.store.clone(), handle.clock.clone());
-        Self { store, taxpayers, authority, clock, schedule, handle }
+    /// Makes the timer due at the start of the process. Days that were compared recently are skipped.
+    pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
+        if self.schedule.every.is_none() {
+            return Ok(());
+        }
+        let tx = self.store.begin().await?;
+        abandoned::schedule_at_start(&tx, LaneKind::Reconciliation, TIMER).await?;
+        tx.commit().await
+    }
+
+    /// Blocks the lanes of the timer while the authority cannot be searched.
+    pub fn blocked_steps(&self) -> Vec<BlockedStep> {
+        let is_held = |held: &HeldCallers| matches!(held, HeldCallers::Everybody);
+        let views = self.authority.breakers();
+        let search = views.iter().find(|view| view.operation == Operation::Search);
+        search.filter(|view| is_held(&view.held)).map(|_| timer_step()).into_iter().collect()
+    }
+
+    /// Works on a lane: on the timer, or on the due days of a taxpayer. If another replica takes over the lane, it
+    /// compares the same days again, and a repeated comparison changes nothing.
+    pub async fn work(&self, lease: &Lease) -> Result<WorkStatus, StoreError> {
+        if lease.key == TIMER {
+            self.queue_taxpayers(lease).await?;
+        } else if let Ok(id) = lease.key.parse() {
+            self.reconcile_due(lease, TaxpayerId(id)).await?;
+        }
+        Ok(WorkStatus::Released)
+    }
+
+    /// Makes the lanes of the taxpayers due whose runs changed since the start of the earliest periodic day. A process
+    /// without a timer leaves it to others.
+    async fn queue_taxpayers(&self, lease: &Lease) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        lanes::fence(&tx, lease).await?;
+        if self.schedule.every.is_some() {
+            reconciliations::queue_changed(&tx, self.first_moment(&self.periodic_days())).await?;
+        }
+        lanes::release(&tx, lease, Some(self.schedule.every.unwrap_or(RETRY_DELAY_MAX))).await?;
+        tx.commit().await
+    }
+
+    /// Compares the due days of a taxpayer and releases the lane. If a request arrived meanwhile, the lane is due at
+    /// once: a request locks the lane's row, so none is missed.
+    async fn reconcile_due(&self, lease: &Lease, taxpayer: TaxpayerId) -> Result<(), StoreError> {
+        let mut periodic = self.days_due(taxpayer).await?;
+        let mut is_interrupted = false;
+        while !is_interrupted && let Some(due) = self.next_due(taxpayer, &mut periodic).await? {
+            is_interrupted = self.reconcile(lease, due).await?;
+        }
+        let tx = self.store.begin().await?;
+        lanes::fence(&tx, lease).await?;
+        let delay = if is_interrupted {
+            Some(self.schedule.every.unwrap_or(RETRY_DELAY_MAX).min(RETRY_DELAY_MAX))
+        } else {
+            reconciliations::next_open(&tx, taxpayer).await?.map(|_| Duration::ZERO)
+        };
+        lanes::release(&tx, lease, delay).await?;
+        tx.commit().await
+    }
+
+    async fn next_due(
+        &self,
+        taxpayer: TaxpayerId,
+        periodic: &mut Vec<Date>,
+    ) -> Result<Option<Reconciliation>, StoreError> {
+        if let Some(open) = reconciliations::next_open(self.store.reader(), taxpayer).await? {
+            return Ok(Some(open));
+        }
+        let asked =
+            |day| Reconciliation::asked(clock::new_id(), taxpayer, day, AskedBy::Timer, self.clock.now());
+        Ok(periodic.pop().map(asked))
+    }
+
+    /// Returns the periodic days of a taxpayer that are due for comparison. Returns no day if the taxpayer's ledger has
+    /// not changed since the start of the earliest periodic day.
+    async fn days_due(&self, taxpayer: TaxpayerId) -> Result<Vec<Date>, StoreError> {
+        let Some(every) = self.schedule.every else { return Ok(Vec::new()) };
+        let days = self.periodic_days();
+        if !ledger_days::has_moved_since(&self.store, taxpayer, self.first_moment(&days)).await? {
+            return Ok(Vec::new());
+        }
+        let mut due = Vec::new();
+        for day in days {
+            let last = reconciliations::last_done(&self.store, taxpayer, day).await?;
+            let Some((_, end)) = span(day, self.schedule.zone) else { continue };
+            if is_due(end, last, every, self.clock.now()) {
+                due.push(day);
+            }
+        }
+        Ok(due)
+    }
+
+    fn periodic_days(&self) -> Vec<Date> {
+        recent_days(day_of(self.clock.now(), self.schedule.zone), self.schedule.days)
+    }
+
+    fn first_moment(&self, days: &[Date]) -> Timestamp {
+        let first = days.last().and_then(|day| span(*day, self.schedule.zone));
+        first.map_or(Timestamp::MIN, |(start, _)| start)
+    }
+
+    /// Compares one day and stores the result. Returns true if the authority or the database interrupted it.
+    async fn reconcile(&self, lease: &Lease, reconciliation: Reconciliation) -> Result<bool, StoreError> {
+        let is_exhausted = reconciliation.attempts >= ATTEMPTS_MAX;
+        let reconciliation = reconciliation.begun(self.clock.now());
+        self.save(lease, &reconciliation, None).await?;
+        let compared = if is_exhausted {
+            Err(ReconciliationError::AttemptsExhausted)
+        } else {
+            self.compare_day(&reconciliation).await
+        };
+        match compared {
+            Ok((counts, findings)) => {
+                let reconciliation = reconciliation.done(counts, self.clock.now());
+                self.save(lease, &reconciliation, Some(&findings)).await?;
+                log(&reconciliation);
+                Ok(false)
+            }
+            Err(ReconciliationError::Store(StoreError::Stale)) => Err(StoreError::Stale),
+            Err(failure) => {
+                let (is_final, error) = (failure.is_final(), failure.to_string());
+                let reconciliation = reconciliation.broken_off(error, is_final, self.clock.now());
+                tracing::warn!(
+                    taxpayer = reconciliation.taxpayer_id.0, day = %reconciliation.day, state = %reconciliation.state,
+                    error = reconciliation.error,
+                    "failed to reconcile a day"
+                );
+                self.save(lease, &reconciliation, None).await?;
+                Ok(!is_final)
+            }
+        }
+    }
+
+    /// Stores a reconciliation, with its findings if it is complete.
+    async fn save(
+        &self,
+        lease: &Lease,
+        reconciliation: &Reconciliation,
+        findings: Option<&[Finding]>,
+    ) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        lanes::fence(&tx, lease).await?;
+        match findings {
+            Some(findings) => reconciliations::finish(&tx, reconciliation, findings).await?,
+            None => reconciliations::save(&tx, reconciliation).await?,
+        }
+        tx.commit().await
+    }
+}
+
+fn log(reconciliation: &Reconciliation) {
+    let ReconciliationCounts { compared, repaired, listed, .. } = reconciliation.counts;
+    let (taxpayer, day) = (reconciliation.taxpayer_id.0, reconciliation.day);
+    if listed > 0 {
+        tracing::warn!(taxpayer, %day, id = %reconciliation.id, compared, repaired, listed, "the authority's ledger differs from ours");
+    } else if repaired > 0 {
+        tracing::info!(taxpayer, %day, id = %reconciliation.id, compared, repaired, "repaired differences from the authority's ledger");
     }
 }
 

@@ -16,7 +16,7 @@
 //! | `snapshot` | the tree as operators see it |
 //! | `watchdog` | reports actors that spend too long on one batch |
 //! | `quarantine` | quarantined commands |
-//! | `janitor` | runs periodic tasks |
+//! | `periodic` | calls a function again and again |
 //! | `counters` | counters for metrics and tests |
 
 pub mod admission;
@@ -24,9 +24,9 @@ pub mod arbiters;
 pub mod batch_actor;
 pub mod counters;
 pub mod guard;
-pub mod janitor;
 pub mod node;
 pub mod panics;
+pub mod periodic;
 pub mod policy;
 pub mod quarantine;
 pub mod queue;
@@ -43,6 +43,7 @@ pub use arbiters::{Arbiters, hash_of};
 pub use batch_actor::Worker;
 pub use guard::supervise;
 pub use panics::{assert_unwinding, install_hook};
+pub use periodic::{Period, PeriodicActor};
 pub use policy::RestartPolicy;
 pub use queue::{CommandBatch, Task};
 pub use registry::{Registry, RegistrySettings, SendError};

@@ -41,7 +41,7 @@ use crate::domain::pipeline::{Operation, RunRequest};
 use crate::store::events;
 use crate::store::idempotency;
 use crate::store::lanes::{self, LaneKind};
-use crate::store::testing::{TestStore, stores};
+use crate::store::testing::{TestStore, claim_due, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::SigningSecret;
 
@@ -388,7 +388,7 @@ async fn new_work_for_a_free_endpoint_takes_its_lane() {
         app.taxpayers.create(ID, draft("B", 10)).await.unwrap();
         let (again, _slot) = arrived().await;
         assert_eq!(again.epoch, lease.epoch + 1);
-        let others = lanes::claim(&app.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+        let others = claim_due(&app.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
         assert_eq!(others, []);
         app.close().await;
     }

@@ -1,5 +1,7 @@
 //! An outage of the authority, as operators see it.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -32,8 +34,14 @@ struct Announced {
 }
 
 impl<'a> OutageView<'a> {
-    pub(crate) fn new(outage: &'a Outage, notified: &NotifiedCounts, now: Timestamp) -> Self {
-        let count = |edge| notified.get(&OutageEvent { outage: outage.id, edge }).copied().unwrap_or(0);
+    pub(crate) fn new(
+        outage: &'a Outage,
+        notified: &NotifiedCounts,
+        queued: &HashSet<OutageEvent>,
+        now: Timestamp,
+    ) -> Self {
+        let event = |edge| OutageEvent { outage: outage.id, edge };
+        let count = |edge| notified.get(&event(edge)).copied().unwrap_or(0);
         Self {
             id: outage.id,
             operations: outage.operations(),
@@ -43,7 +51,7 @@ impl<'a> OutageView<'a> {
             announced: Announced {
                 started: count(OutageEdge::Started),
                 ended: count(OutageEdge::Ended),
-                under_way: outage.notifying.map(|progress| progress.edge),
+                under_way: OutageEdge::ALL.iter().copied().find(|edge| queued.contains(&event(*edge))),
             },
         }
     }

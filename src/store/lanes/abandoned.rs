@@ -2,26 +2,53 @@
 //! isolated if its work may have crashed a process before. Both have an expired lease; a released lane has no
 //! lease.
 
+use std::time::Duration;
+
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
+use crate::domain::kernel::crash::is_quarantined;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest};
 use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 
-/// Claims one due lane whose lease has expired. It claims only one, because the work of such a lane may crash
-/// the process: with two of them in progress nobody could tell which one did.
-pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
+/// Returns the key of a due lane whose lease has expired.
+pub async fn find_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Option<String>, StoreError> {
     let backend = store.backend();
     let values: [Value; 1] = [request.kind.as_str().into()];
     let statement = Statement::from_sql_and_values(backend, abandoned_lane(backend, request.blocked), values);
-    let Some(found) = store.reader().query_one_raw(statement).await? else { return Ok(None) };
-    let key: String = found.try_get("", "key")?;
-    let mut free = lanes::free(request.kind, &sql::now(backend));
+    let found = store.reader().query_one_raw(statement).await?;
+    Ok(found.map(|row| row.try_get("", "key")).transpose()?)
+}
+
+/// Claims one due lane whose lease has expired. It claims only one, because the work of such a lane may crash
+/// the process: with two of them in progress nobody could tell which one did.
+pub async fn claim_one(store: &Store, request: &ClaimRequest<'_>) -> Result<Option<LeasedLane>, StoreError> {
+    let Some(key) = find_one(store, request).await? else { return Ok(None) };
+    let mut free = lanes::free(request.kind, &sql::now(store.backend()));
     free.and_where(Expr::col("key").eq(key)).and_where(Expr::col("lease_until").is_not_null());
     Ok(lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?.pop())
+}
+
+/// How long a lane waits after one process crash. After `n` crashes it waits `n * n` times as long.
+const CRASH_BACKOFF: Duration = Duration::from_secs(15);
+
+/// Sets a later due time of a lane whose holders crashed, before its work begins: if the work crashes this process too,
+/// the next process has to wait.
+pub async fn postpone(store: &Store, claimed: &LeasedLane) -> Result<(), StoreError> {
+    let (kind, lane, crashes) = (claimed.lease.kind.as_str(), &claimed.lease.key, claimed.crashes);
+    let wait = CRASH_BACKOFF.saturating_mul(crashes.saturating_mul(crashes));
+    let due = lanes::later(&sql::now(store.backend()), wait);
+    let tx = store.begin().await?;
+    let statement = lanes::update_held(&claimed.lease).value("next_due_at", due).to_owned();
+    lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())?;
+    tx.commit().await?;
+    if is_quarantined(crashes) {
+        tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
+    }
+    Ok(())
 }
 
 /// Makes a lane due now when a process starts. Creates the lane if it does not exist. A lane with a lease, even
@@ -70,8 +97,6 @@ pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreE
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::store::lanes::fair_queue::{FairShare, START};
     use crate::store::lanes::leases;
@@ -193,25 +218,24 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7"]).await;
-            let claim =
-                async |owner| lanes::claim(store, LaneKind::Endpoint, owner, OVER, 1).await.unwrap().len();
-            assert_eq!(claim("one").await, 1);
+            let crashes = async |owner| {
+                let claimed = claim_one(store, &request(owner, OVER)).await.unwrap()?;
+                postpone(store, &claimed).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                Some(claimed.crashes)
+            };
+            fair_queue::claim(store, &request("one", OVER)).await.unwrap();
             tokio::time::sleep(Duration::from_millis(2)).await;
-            assert_eq!(claim("two").await, 1, "at once after the first");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-            assert_eq!(claim("three").await, 0, "held back after the second");
+            assert_eq!(crashes("two").await, Some(1), "at once after the first");
+            assert_eq!(crashes("three").await, None, "held back after the second");
             let tx = store.begin().await.unwrap();
             schedule_at_start(&tx, LaneKind::Endpoint, "7").await.unwrap();
             schedule_at_start(&tx, LaneKind::Endpoint, "8").await.unwrap();
             tx.commit().await.unwrap();
-            let started = lanes::claim(store, LaneKind::Endpoint, "three", LEASE, 9).await.unwrap();
-            assert_eq!(
-                started.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(),
-                ["8"],
-                "also at a start"
-            );
+            assert_eq!(crashes("three").await, None, "also at a start");
+            assert_eq!(fair_queue::claim(store, &request("three", LEASE)).await.unwrap().leases.len(), 1);
             due(store, &["7"]).await;
-            assert_eq!(claim("three").await, 1, "new work makes it due");
+            assert_eq!(crashes("three").await, Some(2), "new work makes it due");
         }
     }
 

@@ -74,7 +74,7 @@ mod tests {
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::lanes::LaneKind;
     use crate::store::lanes::abandoned;
-    use crate::store::testing::stores;
+    use crate::store::testing::{claim_due, stores};
     use crate::store::webhooks::deliveries;
     use crate::store::webhooks::delivery_queue;
 
@@ -91,7 +91,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
             tx.commit().await.unwrap();
-            let claim = async |lease| lanes::claim(store, LaneKind::Endpoint, "me", lease, 9).await.unwrap();
+            let claim = async |lease| claim_due(store, LaneKind::Endpoint, "me", lease, 9).await.unwrap();
             let claimed = claim(SET_BACK + LEASE).await;
             let tx = store.begin().await.unwrap();
             lanes::release(&tx, &claimed[0], Some(SET_BACK)).await.unwrap();

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
     use crate::store::lanes;
     use crate::store::lanes::leases::{LaneRelease, release_all};
-    use crate::store::testing::{query_plan, stores};
+    use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -280,7 +280,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Run, &["7/a".to_owned()]).await.unwrap();
             tx.commit().await.unwrap();
-            let lease = lanes::claim(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
+            let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
             let older = Lease { epoch: lease.epoch - 1, ..lease.clone() };
             let names = [LaneName::of(&lease)];
             let tx = store.begin().await.unwrap();
@@ -326,7 +326,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let keys = ["7".to_owned()];
-            let claim = async || lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let claim = async || claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             let tx = store.begin().await.unwrap();
             let is_held = !wake(&tx, LaneKind::Endpoint, &keys).await.unwrap().is_empty();
             assert!(!is_held, "nobody holds a lane that is new");

@@ -209,7 +209,7 @@ fn given(backend: DbBackend) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::testing::{query_plan, stores};
+    use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -221,7 +221,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
             tx.commit().await.unwrap();
-            let mut leases = lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             leases[2].epoch -= 1;
             let tx = store.begin().await.unwrap();
@@ -234,7 +234,7 @@ mod tests {
                 .collect();
             release_all(&tx, LaneKind::Endpoint, &rests).await.unwrap();
             tx.commit().await.unwrap();
-            let again = lanes::claim(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            let again = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             assert_eq!(again.iter().map(|lease| lease.key.as_str()).collect::<Vec<_>>(), ["1"]);
         }
     }
@@ -248,7 +248,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
             tx.commit().await.unwrap();
-            let mut leases = lanes::claim(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
             lanes::release(&tx, &leases[1], Some(Duration::ZERO)).await.unwrap();
@@ -256,7 +256,7 @@ mod tests {
             leases[2].epoch -= 1;
             renew(store, LaneKind::Endpoint, &leases[..3], LEASE).await.unwrap();
             tokio::time::sleep(Duration::from_millis(5)).await;
-            let again = lanes::claim(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
+            let again = claim_due(store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
             let mut again: Vec<_> = again.into_iter().map(|lease| lease.key).collect();
             again.sort();
             assert_eq!(again, ["2", "3", "4"], "released; held by another; not in the list");
@@ -272,7 +272,7 @@ mod tests {
             lanes::make_due(&tx, LaneKind::Run, &keys).await.unwrap();
             tx.commit().await.unwrap();
             let short = Duration::from_millis(1);
-            let mut leases = lanes::claim(store, LaneKind::Run, "me", short, 9).await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Run, "me", short, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
             lanes::fence(&tx, &leases[1]).await.unwrap();
@@ -283,7 +283,7 @@ mod tests {
             });
             let (renewed, ()) = tokio::join!(renewing, other);
             renewed.unwrap();
-            let again = lanes::claim(store, LaneKind::Run, "you", LEASE, 9).await.unwrap();
+            let again = claim_due(store, LaneKind::Run, "you", LEASE, 9).await.unwrap();
             assert_eq!(again, [], "both are prolonged");
         }
     }

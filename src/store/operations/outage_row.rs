@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::outage::{AffectedOperation, NotificationProgress, Outage};
+use crate::domain::outage::{AffectedOperation, Outage};
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::error::StoreError;
 
@@ -21,9 +20,6 @@ pub struct Model {
     pub affected: String,
     pub started_at: i64,
     pub ended_at: Option<i64>,
-    pub notifying: Option<String>,
-    pub last_taxpayer: i64,
-    pub has_missed: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -52,20 +48,11 @@ impl TryFrom<Model> for Outage {
                 answered_at: part.answered_at.map(|micros| at.moment(micros)).transpose()?,
             })
         });
-        let progress = row.notifying.as_deref().map(|edge| {
-            let last_taxpayer = TaxpayerId(row.last_taxpayer);
-            Ok::<_, StoreError>(NotificationProgress {
-                edge: at.parse(edge)?,
-                last_taxpayer,
-                has_missed: row.has_missed,
-            })
-        });
         Ok(Self {
             id: at.parse(&row.id)?,
             affected: affected.collect::<Result<_, StoreError>>()?,
             started_at: at.moment(row.started_at)?,
             ended_at: row.ended_at.map(|micros| at.moment(micros)).transpose()?,
-            notifying: progress.transpose()?,
         })
     }
 }
@@ -84,9 +71,6 @@ impl From<&Outage> for Model {
             affected: json(&outage.affected.iter().map(part).collect::<Vec<_>>()),
             started_at: micros(outage.started_at),
             ended_at: outage.ended_at.map(micros),
-            notifying: outage.notifying.map(|progress| progress.edge.to_string()),
-            last_taxpayer: outage.notifying.map_or(0, |progress| progress.last_taxpayer.0),
-            has_missed: outage.notifying.is_some_and(|progress| progress.has_missed),
         }
     }
 }

@@ -1,29 +1,38 @@
-//! Outages of the authority. A writer of an outage holds the outage lane. A notification is recorded in the transaction
-//! of its event, so no taxpayer is notified twice.
+//! Outages of the authority and the notifications about them. A writer of an outage locks the lane of outages. Each
+//! notification to be sent is a lane of its own. A sent one is recorded in the transaction of its event, so no taxpayer
+//! is notified twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use sea_orm::sea_query::{Expr, NullOrdering, OnConflict, Query};
+use sea_orm::sea_query::{NullOrdering, OnConflict};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, ExprTrait, IntoActiveModel, Order, QueryFilter,
-    QueryOrder, QuerySelect,
+    ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, Order, QueryFilter, QueryOrder,
+    QuerySelect, Statement, Value,
 };
 
 use crate::domain::kernel::ids::{OutageId, TaxpayerId};
 use crate::domain::outage::{Outage, OutageEdge};
-use crate::store::db::column::{RowRef, contains};
+use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
+use crate::store::db::sql::dialect;
+use crate::store::lanes::{LaneKind, Lease};
 use crate::store::operations::outage_notice_row;
 use crate::store::operations::outage_row::{Column, Entity, Model};
-use crate::store::webhooks::webhook_row;
 
 /// The start or the end of an outage. Each is a reason to notify the taxpayers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OutageEvent {
     pub outage: OutageId,
     pub edge: OutageEdge,
+}
+
+/// A notification that is to be sent to one taxpayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuedNotice {
+    pub taxpayer: TaxpayerId,
+    pub event: OutageEvent,
 }
 
 /// How many taxpayers were notified, for each start and each end of an outage.
@@ -39,22 +48,9 @@ pub async fn with_id(connection: &impl ConnectionTrait, id: OutageId) -> Result<
     Entity::find_by_id(id.to_string()).one(connection).await?.map(Outage::try_from).transpose()
 }
 
-/// Loads the oldest outage that has notifications to send, so that its end is sent before the next outage's start.
-pub async fn to_notify(connection: &impl ConnectionTrait) -> Result<Option<Outage>, StoreError> {
-    let found = Entity::find().filter(Column::Notifying.is_not_null()).order_by_asc(Column::StartedAt);
-    found.one(connection).await?.map(Outage::try_from).transpose()
-}
-
 /// Writes the current state of an outage, new or existing.
 pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
-    let changing = [
-        Column::Open,
-        Column::Affected,
-        Column::EndedAt,
-        Column::Notifying,
-        Column::LastTaxpayer,
-        Column::HasMissed,
-    ];
+    let changing = [Column::Open, Column::Affected, Column::EndedAt];
     Entity::insert(Model::from(outage).into_active_model())
         .on_conflict(OnConflict::column(Column::Id).update_columns(changing).to_owned())
         .exec_without_returning(tx)
@@ -62,35 +58,58 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns up to `limit` ids above `after` of taxpayers that have enabled this notification and not received it.
-pub async fn not_notified(
-    store: &Store,
-    event: OutageEvent,
-    after: TaxpayerId,
-    limit: u64,
-) -> Result<Vec<TaxpayerId>, StoreError> {
-    let column = |entity: &'static str| Expr::col((entity, "taxpayer_id"));
-    let notified = Query::select()
-        .expr(Expr::val(1))
-        .from("outage_notices")
-        .and_where(column("outage_notices").eq(column("webhooks")))
-        .and_where(Expr::col("outage_id").eq(event.outage.to_string()))
-        .and_where(Expr::col("edge").eq(event.edge.as_str()))
-        .to_owned();
-    // The column holds a JSON list of names. With the quotes, a name does not match a longer name that contains it.
-    let named = contains(&format!("\"{}\"", event.edge.event()));
-    let ids: Vec<i64> = webhook_row::Entity::find()
-        .select_only()
-        .column(webhook_row::Column::TaxpayerId)
-        .filter(webhook_row::Column::TaxpayerId.gt(after.0))
-        .filter(webhook_row::Column::EnabledEvents.like(named))
-        .filter(Expr::not_exists(notified))
-        .order_by_asc(webhook_row::Column::TaxpayerId)
-        .limit(limit)
-        .into_tuple()
-        .all(store.reader())
-        .await?;
-    Ok(ids.into_iter().map(TaxpayerId).collect())
+/// Queues the notification of each taxpayer whose endpoint has enabled this event: a lane for each, due now. The time
+/// of the queueing is the lane's deadline, so the lanes of a taxpayer are in the order of the events.
+pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), StoreError> {
+    let backend = tx.get_database_backend();
+    let now = dialect(backend).clock();
+    let sql = format!(
+        "INSERT INTO lanes (kind, key, epoch, version, taxpayer_id, deadline, next_due_at) \
+         SELECT $1, CAST($2 AS TEXT) || '/' || CAST(taxpayer_id AS TEXT), 0, 0, taxpayer_id, {now}, {now} \
+         FROM webhooks WHERE enabled_events LIKE $3"
+    );
+    // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
+    // longer name that contains it.
+    let named = format!("%\"{}\"%", event.edge.event());
+    let values: [Value; 3] =
+        [LaneKind::Outage.as_str().into(), format!("{}/{}", event.outage, event.edge).into(), named.into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    Ok(())
+}
+
+/// Returns the queued notifications of the taxpayer of this lane up to the lane's own, the earliest first.
+pub async fn queued_up_to(store: &Store, lease: &Lease) -> Result<Vec<QueuedNotice>, StoreError> {
+    let sql = "SELECT queued.key, queued.taxpayer_id FROM lanes JOIN lanes AS queued ON queued.kind = lanes.kind \
+        AND queued.taxpayer_id = lanes.taxpayer_id AND queued.deadline <= lanes.deadline \
+        WHERE lanes.kind = $1 AND lanes.key = $2 AND queued.next_due_at IS NOT NULL ORDER BY queued.deadline";
+    let values: [Value; 2] = [lease.kind.as_str().into(), lease.key.as_str().into()];
+    let rows =
+        store.reader().query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    rows.iter()
+        .map(|row| {
+            let key: String = row.try_get("", "key")?;
+            let taxpayer = TaxpayerId(row.try_get("", "taxpayer_id")?);
+            let event = key.rsplit_once('/').map_or("", |(event, _)| event);
+            Ok(QueuedNotice { taxpayer, event: queued_event(event)? })
+        })
+        .collect()
+}
+
+/// Returns the events of which not all taxpayers are notified yet.
+pub async fn queued_events(store: &Store) -> Result<HashSet<OutageEvent>, StoreError> {
+    let sql = "SELECT DISTINCT REPLACE(key, '/' || CAST(taxpayer_id AS TEXT), '') AS event FROM lanes \
+        WHERE kind = $1 AND next_due_at IS NOT NULL";
+    let values: [Value; 1] = [LaneKind::Outage.as_str().into()];
+    let rows =
+        store.reader().query_all_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    rows.iter().map(|row| queued_event(&row.try_get::<String>("", "event")?)).collect()
+}
+
+/// Parses the part of a lane's key before the taxpayer.
+fn queued_event(key: &str) -> Result<OutageEvent, StoreError> {
+    let (outage, edge) = key.split_once('/').unwrap_or((key, ""));
+    let at = RowRef { table: "lanes", id: key };
+    Ok(OutageEvent { outage: at.parse(outage)?, edge: at.parse(edge)? })
 }
 
 /// Returns the notifications of this list that the taxpayer has received.
@@ -164,21 +183,23 @@ fn named(outage: &str, edge: &str) -> Result<OutageEvent, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use jiff::Timestamp;
 
     use super::*;
     use crate::domain::events::delivery::Endpoint;
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::clock;
-    use crate::domain::outage::{AffectedOperation, NotificationProgress};
-    use crate::store::testing::{TestStore, stores};
+    use crate::domain::outage::AffectedOperation;
+    use crate::store::testing::{TestStore, claim_due, stores};
     use crate::store::webhooks;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
-    fn outage(start: i64, end: Option<i64>, notifying: Option<OutageEdge>) -> Outage {
+    fn outage(start: i64, end: Option<i64>) -> Outage {
         Outage {
             id: clock::new_id(),
             affected: vec![
@@ -195,11 +216,6 @@ mod tests {
             ],
             started_at: at(start),
             ended_at: end.map(at),
-            notifying: notifying.map(|edge| NotificationProgress {
-                edge,
-                last_taxpayer: TaxpayerId(7),
-                has_missed: true,
-            }),
         }
     }
 
@@ -238,26 +254,20 @@ mod tests {
     async fn an_outage_is_read_as_it_was_written_and_the_open_one_is_the_last() {
         for test in stores().await {
             assert_eq!(last(test.store.reader()).await.unwrap(), None);
-            let open = outage(50, None, Some(OutageEdge::Started));
-            let (early, late) = (outage(0, Some(9), None), outage(60, Some(70), Some(OutageEdge::Ended)));
+            let open = outage(50, None);
+            let (early, late) = (outage(0, Some(9)), outage(60, Some(70)));
             for one in [&late, &open, &early] {
                 write(&test, one).await.unwrap();
                 assert_eq!(with_id(test.store.reader(), one.id).await.unwrap().as_ref(), Some(one));
             }
             assert_eq!(last(test.store.reader()).await.unwrap(), Some(open.clone()));
-            assert_eq!(
-                to_notify(test.store.reader()).await.unwrap(),
-                Some(open.clone()),
-                "the older one first"
-            );
-            let over = Outage { ended_at: Some(at(65)), notifying: None, ..open };
+            let over = Outage { ended_at: Some(at(65)), ..open };
             write(&test, &over).await.unwrap();
             assert_eq!(
                 last(test.store.reader()).await.unwrap(),
                 Some(late.clone()),
                 "the one that ended last"
             );
-            assert_eq!(to_notify(test.store.reader()).await.unwrap(), Some(late.clone()));
             let (found, total) = page(&test.store, Page { number: 1, per_page: 2 }).await.unwrap();
             assert_eq!((found.len(), total), (2, 3));
             test.store.close().await;
@@ -267,16 +277,22 @@ mod tests {
     #[tokio::test]
     async fn one_outage_is_open_at_a_time() {
         for test in stores().await {
-            write(&test, &outage(0, None, None)).await.unwrap();
-            let second = write(&test, &outage(1, None, None)).await;
+            write(&test, &outage(0, None)).await.unwrap();
+            let second = write(&test, &outage(1, None)).await;
             assert!(matches!(second, Err(StoreError::Duplicate(_))), "{second:?}");
-            write(&test, &outage(1, Some(2), None)).await.unwrap();
+            write(&test, &outage(1, Some(2))).await.unwrap();
             test.store.close().await;
         }
     }
 
+    async fn queue(test: &TestStore, event: OutageEvent) {
+        let tx = test.store.begin().await.unwrap();
+        queue_notices(&tx, event).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
     #[tokio::test]
-    async fn taxpayers_that_subscribed_are_notified_once() {
+    async fn a_notice_is_queued_for_each_taxpayer_that_subscribed() {
         for test in stores().await {
             let [start, end] = [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event().as_str());
             subscribe(&test, 1, &[start, end], true).await;
@@ -285,22 +301,48 @@ mod tests {
             subscribe(&test, 3, &[EventKind::InvoiceCreated.as_str(), start], false).await;
             subscribe(&test, 4, &[], true).await;
             subscribe(&test, 5, &[start], true).await;
-            let (outage, other) = (clock::new_id(), clock::new_id());
-            let started = OutageEvent { outage, edge: OutageEdge::Started };
-            let ended = OutageEvent { outage, edge: OutageEdge::Ended };
-            let next = async |edge, after, limit| {
-                let ids = not_notified(&test.store, OutageEvent { outage, edge }, TaxpayerId(after), limit)
-                    .await
-                    .unwrap();
-                ids.into_iter().map(|id| id.0).collect::<Vec<_>>()
-            };
-            assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 3, 5], "active or not");
-            assert_eq!(next(OutageEdge::Started, 1, 1).await, [3]);
-            assert_eq!(next(OutageEdge::Ended, 0, 9).await, [1, 2]);
+            let started = OutageEvent { outage: clock::new_id(), edge: OutageEdge::Started };
+            assert_eq!(queued_events(&test.store).await.unwrap(), HashSet::new());
+            queue(&test, started).await;
+            assert_eq!(queued_events(&test.store).await.unwrap(), [started].into());
+            let leases = claim_due(&test.store, LaneKind::Outage, "me", Duration::ZERO, 9).await.unwrap();
+            let mut keys: Vec<_> = leases.iter().map(|lease| lease.key.as_str()).collect();
+            keys.sort_unstable();
+            let expected = [1, 3, 5].map(|id| format!("{}/started/{id}", started.outage));
+            assert_eq!(keys, expected, "active or not");
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn the_notices_of_a_taxpayer_are_in_the_order_of_the_events() {
+        for test in stores().await {
+            let [start, end] = [OutageEdge::Started, OutageEdge::Ended].map(|edge| edge.event().as_str());
+            subscribe(&test, 1, &[start, end], true).await;
+            let [first, second] = [clock::new_id(), clock::new_id()];
+            let events =
+                [(first, OutageEdge::Started), (first, OutageEdge::Ended), (second, OutageEdge::Started)]
+                    .map(|(outage, edge)| OutageEvent { outage, edge });
+            for event in events {
+                queue(&test, event).await;
+            }
+            assert_eq!(queued_events(&test.store).await.unwrap(), events.into());
+            for (count, event) in (1..).zip(events) {
+                let key = format!("{}/{}/1", event.outage, event.edge);
+                let lease = Lease { kind: LaneKind::Outage, key, epoch: 0 };
+                let found = queued_up_to(&test.store, &lease).await.unwrap();
+                assert_eq!(found.iter().map(|one| one.event).collect::<Vec<_>>(), events[..count]);
+            }
+            test.store.close().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_notice_is_recorded_once() {
+        for test in stores().await {
+            let started = OutageEvent { outage: clock::new_id(), edge: OutageEdge::Started };
+            let ended = OutageEvent { edge: OutageEdge::Ended, ..started };
             record(&test, 3, started).await.unwrap();
-            record(&test, 1, ended).await.unwrap();
-            record(&test, 5, OutageEvent { outage: other, ..started }).await.unwrap();
-            assert_eq!(next(OutageEdge::Started, 0, 9).await, [1, 5]);
             let again = record(&test, 3, started).await;
             assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
             let received = received_by(test.store.reader(), TaxpayerId(3), &[started, ended]).await.unwrap();
@@ -312,7 +354,7 @@ mod tests {
     #[tokio::test]
     async fn notified_taxpayers_are_counted_by_outage_and_edge() {
         for test in stores().await {
-            let (one, other) = (outage(0, Some(1), None), outage(2, Some(3), None));
+            let (one, other) = (outage(0, Some(1)), outage(2, Some(3)));
             let started = OutageEvent { outage: one.id, edge: OutageEdge::Started };
             let ended = OutageEvent { outage: one.id, edge: OutageEdge::Ended };
             for id in 1..=3 {

@@ -1,12 +1,13 @@
-//! Reconciliations and their findings. A completed reconciliation replaces the earlier ones of the same taxpayer and
-//! day. An earlier one is deleted if the timer started it and it repaired nothing.
+//! Reconciliations and their findings. The holder of the taxpayer's lane writes them; operators read them.
+//! A completed reconciliation replaces the earlier ones of the same taxpayer and day: its findings become the
+//! current ones. An earlier reconciliation is deleted if the timer started it and it repaired nothing.
 
+use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::{SignedDuration, Timestamp};
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait, Select,
+    QuerySelect, QueryTrait, Select, Statement, Value,
 };
 
 use crate::domain::kernel::ids::TaxpayerId;
@@ -16,6 +17,8 @@ use crate::domain::reconciliation::day::{
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
+use crate::store::db::sql::dialect;
+use crate::store::lanes::LaneKind;
 use crate::store::operations::reconciliation_finding_row as finding;
 use crate::store::operations::reconciliation_row::{Column, Entity, Model};
 
@@ -102,36 +105,39 @@ async fn supersede(tx: &Transaction, one: &Reconciliation) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Loads the next reconciliation: the oldest with the fewest attempts. Retries an interrupted one after `rest`.
+/// Loads the next reconciliation of a taxpayer to process: the one with the fewest attempts, and of these the oldest.
 pub async fn next_open(
-    store: &Store,
-    now: Timestamp,
-    rest: SignedDuration,
+    connection: &impl ConnectionTrait,
+    taxpayer: TaxpayerId,
 ) -> Result<Option<Reconciliation>, StoreError> {
-    let rested = now.saturating_sub(rest).unwrap_or(Timestamp::MIN).as_microsecond();
-    let is_next = Condition::any()
-        .add(in_state(ReconciliationState::Queued))
-        .add(in_state(ReconciliationState::Running))
-        .add(
-            Condition::all()
-                .add(in_state(ReconciliationState::Interrupted))
-                // An interruption in the future was recorded before the clock was set back. It delays nothing.
-                .add(
-                    Condition::any()
-                        .add(Column::EndedAt.lte(rested))
-                        .add(Column::EndedAt.gt(now.as_microsecond())),
-                ),
-        );
-    let found = Entity::find().filter(is_next).order_by_asc(Column::Attempts).order_by_asc(Column::Id);
-    found.one(store.reader()).await?.map(Reconciliation::try_from).transpose()
+    let open = ReconciliationState::ALL.iter().filter(|state| state.is_open()).map(|state| state.as_str());
+    let found = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::State.is_in(open))
+        .order_by_asc(Column::Attempts)
+        .order_by_asc(Column::Id);
+    found.one(connection).await?.map(Reconciliation::try_from).transpose()
 }
 
-/// True if any reconciliation is in this state.
-pub async fn any_in(
-    connection: &impl ConnectionTrait,
-    state: ReconciliationState,
-) -> Result<bool, StoreError> {
-    Ok(Entity::find().filter(in_state(state)).one(connection).await?.is_some())
+/// The key of the timer's lane, and the next step of the lanes that the timer made due.
+pub const TIMER: &str = "timer";
+
+/// Makes the lanes of all taxpayers due of whom a run changed since this time. A lane that is due, waiting or held
+/// already stays as it is.
+pub async fn queue_changed(tx: &Transaction, since: Timestamp) -> Result<(), StoreError> {
+    let backend = tx.get_database_backend();
+    let now = dialect(backend).clock();
+    let sql = format!(
+        "INSERT INTO lanes (kind, key, epoch, version, next_step, next_due_at) \
+         SELECT $1, CAST(taxpayers.id AS TEXT), 0, 0, $2, {now} FROM taxpayers WHERE EXISTS (SELECT 1 \
+         FROM pipeline_runs WHERE pipeline_runs.taxpayer_id = taxpayers.id AND pipeline_runs.updated_at >= $3) \
+         ON CONFLICT (kind, key) DO UPDATE SET taxpayer_id = 0, next_step = excluded.next_step, \
+         next_due_at = excluded.next_due_at WHERE lanes.next_due_at IS NULL"
+    );
+    let values: [Value; 3] =
+        [LaneKind::Reconciliation.as_str().into(), TIMER.into(), since.as_microsecond().into()];
+    tx.execute_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+    Ok(())
 }
 
 /// Returns when the last completed reconciliation of this taxpayer and day began.
@@ -219,11 +225,20 @@ pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
     use super::*;
+    use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock;
+    use crate::domain::pipeline::{Operation, Run, RunRequest};
     use crate::domain::reconciliation::FindingKind;
     use crate::domain::reconciliation::day::ReconciliationCounts;
-    use crate::store::testing::stores;
+    use crate::store::lanes;
+    use crate::store::lanes::fair_queue::{self, QueuedLane};
+    use crate::store::runs;
+    use crate::store::testing::{claim_due, stores};
 
     const DAY: &str = "2026-01-15";
 
@@ -262,26 +277,65 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_least_attempted_is_next_and_an_interrupted_one_waits() {
+    async fn the_least_attempted_of_a_taxpayer_is_next() {
         for test in stores().await {
-            let (store, rest) = (&test.store, SignedDuration::from_secs(60));
-            let next = async |second| next_open(store, at(second), rest).await.unwrap().map(|one| one.id);
-            assert_eq!(next(0).await, None);
+            let store = &test.store;
+            let next = async || next_open(store.reader(), TaxpayerId(7)).await.unwrap().map(|one| one.id);
+            assert_eq!(next().await, None);
             let interrupted = asked(AskedBy::Operator, 1).begun(at(1)).broken_off("x".into(), false, at(2));
             let interrupted = saved(store, interrupted).await;
-            assert_eq!((next(61).await, next(62).await), (None, Some(interrupted.id)));
-            let orphan = saved(store, asked(AskedBy::Timer, 3).begun(at(3))).await;
-            assert_eq!(next(5).await, Some(orphan.id), "the replica that ran it has died");
+            assert_eq!(next().await, Some(interrupted.id));
             let queued = saved(store, asked(AskedBy::Operator, 4)).await;
-            assert_eq!(next(500).await, Some(queued.id));
-            for one in [queued, orphan, interrupted] {
-                finished(store, one, 600, &[]).await;
+            let other = Reconciliation { taxpayer_id: TaxpayerId(6), ..asked(AskedBy::Operator, 0) };
+            saved(store, other).await;
+            assert_eq!(next().await, Some(queued.id));
+            finished(store, queued, 600, &[]).await;
+            let orphan = saved(store, asked(AskedBy::Timer, 3).begun(at(3))).await;
+            assert_eq!(next().await, Some(interrupted.id), "the older one");
+            finished(store, interrupted, 600, &[]).await;
+            assert_eq!(next().await, Some(orphan.id), "the process that ran it has died");
+            finished(store, orphan, 600, &[]).await;
+            assert_eq!(next().await, None);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_timer_makes_the_idle_lanes_of_changed_taxpayers_due() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            for id in 6..=9 {
+                let sql = format!(
+                    "INSERT INTO taxpayers (id, integrator_id, name, email, email_key, tin, tin_normal, \
+                     service_id, service_id_key, business_id, business_id_key, address, subscription, created_at, \
+                     updated_at) VALUES ({id}, 1, 'n', 'e{id}', 'e{id}', 't{id}', 't{id}', 's{id}', 's{id}', \
+                     'b{id}', 'b{id}', '', 'active', 0, 0)"
+                );
+                tx.execute_unprepared(&sql).await.unwrap();
             }
-            assert_eq!(next(900).await, None);
-            for state in ReconciliationState::ALL {
-                let is_done = *state == ReconciliationState::Done;
-                assert_eq!(any_in(store.reader(), *state).await.unwrap(), is_done, "{state}");
+            let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+            let run = |id, second| {
+                let request =
+                    RunRequest { operation: Operation::Submit, irn: irn.clone(), document: json!({}) };
+                Run::open(clock::new_id(), TaxpayerId(id), request, at(second))
+            };
+            runs::save(&tx, &[&run(6, 99), &run(7, 100), &run(8, 200)]).await.unwrap();
+            let requested = QueuedLane { key: "8".into(), taxpayer_id: 8, deadline: 0, next_step: None };
+            fair_queue::enqueue(&tx, LaneKind::Reconciliation, &[requested]).await.unwrap();
+            queue_changed(&tx, at(100)).await.unwrap();
+            tx.commit().await.unwrap();
+            let due = fair_queue::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
+            assert_eq!(due, [(0, 1), (8, 1)].into(), "the request stays one");
+            let kind = LaneKind::Reconciliation;
+            let leases = claim_due(store, kind, "me", Duration::from_secs(30), 9).await.unwrap();
+            let tx = store.begin().await.unwrap();
+            for lease in &leases {
+                lanes::release(&tx, lease, None).await.unwrap();
             }
+            queue_changed(&tx, at(100)).await.unwrap();
+            tx.commit().await.unwrap();
+            let due = fair_queue::due_by_taxpayer(store, LaneKind::Reconciliation).await.unwrap();
+            assert_eq!(due, [(0, 2)].into());
         }
     }
 

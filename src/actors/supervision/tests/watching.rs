@@ -1,9 +1,10 @@
 //! Tests of what an operator sees of running actors.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::janitor;
 use super::super::node::NodeState;
+use super::super::periodic::{Period, PeriodicActor};
 use super::super::watchdog::{self, WatchdogScan};
 use super::*;
 
@@ -44,18 +45,19 @@ async fn a_stuck_actor_is_busy_first_and_running_again_after_its_batch() {
 }
 
 #[actix::test]
-async fn the_janitor_detects_an_actor_that_blocks_its_arbiter() {
+async fn a_periodic_scan_detects_an_actor_that_blocks_its_arbiter() {
     let harness = Harness::open();
     let limits = watchdog::WatchdogLimits {
         busy_after: Duration::from_millis(10),
         stuck_after: Duration::from_millis(50),
     };
     let tree = harness.tree.clone();
-    let scan = move |now| {
-        watchdog::scan(&tree, |_| limits, now);
+    let scan = async move || {
+        watchdog::scan(&tree, |_| limits, Instant::now());
+        Ok::<_, Infallible>(None)
     };
-    let every = Duration::from_millis(5);
-    let _janitor = janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(scan)]);
+    let period = Period::new(NodeKind::Janitor, "janitor", Duration::from_millis(5));
+    let _janitor = PeriodicActor::start(&harness.tree, &harness.arbiters, period, scan);
     let work = harness.send("t", TestCommand::Block(1, Duration::from_millis(200)));
     let seen = eventually("stuck", || states(&harness.tree).contains(&NodeState::Stuck));
     let (reply, ()) = futures_util::future::join(work, seen).await;
@@ -63,16 +65,17 @@ async fn the_janitor_detects_an_actor_that_blocks_its_arbiter() {
 }
 
 #[actix::test]
-async fn a_task_that_panics_does_not_end_the_janitor() {
+async fn work_that_panics_does_not_end_a_periodic_actor() {
     let harness = Harness::open();
     let rounds = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&rounds);
-    let task = move |_| {
+    let work = async move || {
         let round = counted.fetch_add(1, Ordering::SeqCst);
         assert!(round != 1, "second round");
+        if round == 2 { Err("third round") } else { Ok(None) }
     };
-    let every = Duration::from_millis(2);
-    drop(janitor::start(&harness.tree, &harness.arbiters, every, vec![Box::new(task)]));
+    let period = Period::new(NodeKind::Janitor, "janitor", Duration::from_millis(2));
+    drop(PeriodicActor::start(&harness.tree, &harness.arbiters, period, work));
     eventually("rounds after the panic", || rounds.load(Ordering::SeqCst) > 5).await;
     assert_eq!(harness.tree.counters().panics.get(), 1);
     assert_eq!(harness.tree.readiness(), Ok(()));

@@ -74,7 +74,8 @@ async fn list_outages(
     let (page, now) = (query.page(PER_PAGE_DEFAULT), state.now());
     let (found, total) = outages::page(&state.store, page).await?;
     let notified = outages::count_notified(&state.store, &found).await?;
-    let items = found.iter().map(|outage| OutageView::new(outage, &notified, now)).collect();
+    let queued = outages::queued_events(&state.store).await?;
+    let items = found.iter().map(|outage| OutageView::new(outage, &notified, &queued, now)).collect();
     Ok(ApiResponse::ok("Outages retrieved successfully", Paginator::new(page, total, items)))
 }
 

@@ -1,0 +1,101 @@
+//! Lanes whose work is a function instead of an actor.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::future::FutureExt;
+
+use crate::actors::dispatch::{Dispatcher, DispatcherConfig, WorkStatus};
+use crate::actors::supervision::Tree;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::Lease;
+
+impl Dispatcher {
+    /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After a
+    /// panic it keeps its lease; when the lease has expired, it is claimed in isolation. The end of each work wakes the
+    /// dispatcher, because these kinds have few slots and their lanes wait for a free one.
+    pub fn of_work<W>(store: Store, config: DispatcherConfig, tree: &Tree, work: W) -> Self
+    where
+        W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
+    {
+        let (tree, wake) = (tree.clone(), Arc::clone(&config.wake));
+        Self::new(store, config, move |lease| {
+            let (work, tree, wake) = (work.clone(), tree.clone(), Arc::clone(&wake));
+            async move {
+                let worked = AssertUnwindSafe(status_of(&work, &lease)).catch_unwind().await;
+                wake.notify_one();
+                worked.unwrap_or_else(|_| {
+                    tree.counters().panics.up();
+                    tracing::error!(kind = lease.kind.as_str(), lane = lease.key, "work on a lane panicked");
+                    WorkStatus::Released
+                })
+            }
+            .boxed_local()
+        })
+    }
+}
+
+async fn status_of<W>(work: &W, lease: &Lease) -> WorkStatus
+where
+    W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError>,
+{
+    match work(lease).await {
+        Ok(status) => status,
+        // Another process has taken over the lane and its work.
+        Err(StoreError::Stale) => WorkStatus::Released,
+        Err(error) => {
+            let (kind, lane) = (lease.kind.as_str(), &lease.key);
+            tracing::warn!(kind, lane, %error, "failed to work on a lane; will retry");
+            WorkStatus::Unfinished
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::actors::dispatch::Isolation;
+    use crate::actors::supervision::{Arbiters, NodeKind};
+    use crate::domain::kernel::clock::MockClock;
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::stores;
+
+    #[actix::test]
+    async fn a_lane_waits_for_a_slot_no_longer_than_the_work_before_it_even_if_that_panics() {
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Pull, &["1", "2"].map(str::to_owned)).await.unwrap();
+            tx.commit().await.unwrap();
+            let config = DispatcherConfig {
+                kind: LaneKind::Pull,
+                owner: "me".to_owned(),
+                lease: Duration::from_secs(30),
+                concurrency_max: 1,
+                claim_max: 1,
+                poll: Duration::from_mins(1),
+                wake: Arc::default(),
+                isolation: Isolation::default(),
+            };
+            let (arbiters, clock) = (Arbiters::start(1), MockClock::at(jiff::Timestamp::UNIX_EPOCH));
+            let (tree, (seen, mut keys)) = (Tree::new(Arc::new(clock)), mpsc::unbounded_channel());
+            let dispatcher = Dispatcher::of_work(test.store.clone(), config, &tree, async move |lease| {
+                seen.send(lease.key.clone()).unwrap();
+                panic!("{}", lease.key)
+            });
+            let _address = dispatcher.start(&tree, &arbiters, NodeKind::Inbound);
+            let mut next = async || timeout(Duration::from_secs(20), keys.recv()).await.unwrap().unwrap();
+            let mut worked_on = [next().await, next().await];
+            worked_on.sort();
+            assert_eq!(worked_on, ["1", "2"]);
+            arbiters.stop();
+            assert!(arbiters.join().await);
+            assert_eq!(tree.counters().panics.get(), 2);
+        }
+    }
+}
