@@ -16,7 +16,7 @@ CREATE TABLE lanes (
     taxpayer_id bigint NOT NULL DEFAULT 0,
     deadline bigint NOT NULL DEFAULT 0,
     -- The step of a run that comes next: while it is blocked for the taxpayer the lane is skipped. `probe` for a parked
-    -- endpoint, which new work does not wake.
+    -- endpoint, which new work does not wake. `timer` for a reconciliation that nobody requested.
     next_step varchar,
     -- Processes that died while they held the lane, and the one piece of work that the holder had recorded.
     crashes integer NOT NULL DEFAULT 0,

@@ -1,5 +1,4 @@
-//! Stores when API keys were last used. A request only notes its key in memory; the noted keys are written in batches.
-//! To save writes, a key is noted at most once a minute.
+//! Stores when API keys were last used. Requests note their key in memory, and periodic work writes them in batches.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

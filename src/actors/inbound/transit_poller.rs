@@ -145,8 +145,7 @@ impl TransitPoller {
         lines.into_iter().filter(|line| !processed.contains_key(line)).collect()
     }
 
-    /// Processes lines one by one. A line that fails is skipped and tried again in the next poll. After `FAILURES_MAX`
-    /// failures in succession, the poll ends.
+    /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
         let (total, mut failures) = (lines.len(), 0);
         for line in lines.into_iter().take(POLL_LINES_MAX) {

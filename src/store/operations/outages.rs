@@ -58,14 +58,16 @@ pub async fn save(tx: &Transaction, outage: &Outage) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Queues the notification of each taxpayer whose endpoint has enabled this event: a lane for each, due now. The time
-/// of the queueing is the lane's deadline, so the lanes of a taxpayer are in the order of the events.
+/// Queues the notification of each taxpayer whose endpoint has enabled this event: a lane for each, due now.
+/// The lanes' deadline is one more than any before, so the lanes of a taxpayer are in the order of the events, even if
+/// the clock was set back between them. The caller has locked the lane of outages.
 pub async fn queue_notices(tx: &Transaction, event: OutageEvent) -> Result<(), StoreError> {
     let backend = tx.get_database_backend();
     let now = dialect(backend).clock();
     let sql = format!(
         "INSERT INTO lanes (kind, key, epoch, version, taxpayer_id, deadline, next_due_at) \
-         SELECT $1, CAST($2 AS TEXT) || '/' || CAST(taxpayer_id AS TEXT), 0, 0, taxpayer_id, {now}, {now} \
+         SELECT $1, CAST($2 AS TEXT) || '/' || CAST(taxpayer_id AS TEXT), 0, 0, taxpayer_id, \
+         (SELECT COALESCE(MAX(deadline), 0) + 1 FROM lanes WHERE kind = $1), {now} \
          FROM webhooks WHERE enabled_events LIKE $3"
     );
     // The column holds a JSON list of names. The quotes are part of the search text, so that a name does not match a
@@ -325,6 +327,11 @@ mod tests {
                     .map(|(outage, edge)| OutageEvent { outage, edge });
             for event in events {
                 queue(&test, event).await;
+                // As if the clock had been an hour ahead until now.
+                let tx = test.store.begin().await.unwrap();
+                let later = "UPDATE lanes SET deadline = deadline + 3600000000, next_due_at = next_due_at + 3600000000";
+                tx.execute_unprepared(later).await.unwrap();
+                tx.commit().await.unwrap();
             }
             assert_eq!(queued_events(&test.store).await.unwrap(), events.into());
             for (count, event) in (1..).zip(events) {

@@ -1,6 +1,5 @@
-//! Reconciliations and their findings. The holder of the taxpayer's lane writes them; operators read them.
-//! A completed reconciliation replaces the earlier ones of the same taxpayer and day: its findings become the
-//! current ones. An earlier reconciliation is deleted if the timer started it and it repaired nothing.
+//! Reconciliations and their findings. A completed reconciliation replaces the earlier ones of the same taxpayer and
+//! day. An earlier one is deleted if the timer started it and it repaired nothing.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
