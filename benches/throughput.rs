@@ -2,8 +2,8 @@
 //! service and database share the machine, so that the ratios tell more than the figures.
 //!
 //! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,
-//! `-- --on DATABASE` only one database, and `-- --compare FILE` prints the ratios to an earlier run, whose output is
-//! the file.
+//! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, and `-- --compare FILE` prints the ratios
+//! to an earlier run, whose output is the file.
 //!
 //! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
 //! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
@@ -47,7 +47,7 @@ use hyper::body::Bytes;
 use sea_orm::{ConnectionTrait, Database};
 
 use crate::cases::{Case, Ceiling, Prepared};
-use crate::load::{Load, Pace};
+use crate::load::{Answers, Load, Pace};
 use crate::report::{Line, Report};
 use crate::service::Service;
 
@@ -66,6 +66,9 @@ struct Options {
     /// Measures only this database: sqlite or postgresql.
     #[arg(long)]
     on: Option<String>,
+    /// Takes each figure so often and reports the median.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    runs: u8,
     /// Prints the ratios to an earlier run, whose output is this file.
     #[arg(long)]
     compare: Option<PathBuf>,
@@ -102,14 +105,14 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
         report.add(Line::new(database, name, prepared.onboarded_per_second));
     }
     let cases: Vec<_> = prepared.cases().into_iter().filter(|case| is_wanted(case.name)).collect();
-    let allocations = if cases.is_empty() { Vec::new() } else { allocations(server).await };
+    let allocations = if cases.is_empty() { Vec::new() } else { allocations(server, is_wanted).await };
     for case in cases {
         let count = allocations.iter().find(|(name, _)| *name == case.name).map(|(_, count)| *count);
         let ceiling = ceiling(case.ceiling, &service, server).await;
         report.add(Line {
             ceiling_per_second: Some(ceiling),
             allocations: count,
-            ..of_case(database, &case, &service).await
+            ..of_case(database, &case, &service, options.runs.into()).await
         });
     }
     if let Some((idle, now)) = idle_mb.zip(service.resident_mb()) {
@@ -122,7 +125,8 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     }
 }
 
-async fn of_case(database: &str, case: &Case, service: &Service) -> Line {
+/// Measures a case as often as wanted and returns the medians by the rate, and the CPU of all runs.
+async fn of_case(database: &str, case: &Case, service: &Service, runs: usize) -> Line {
     let load = Load {
         address: service.address,
         requests: Arc::clone(&case.requests),
@@ -131,11 +135,14 @@ async fn of_case(database: &str, case: &Case, service: &Service) -> Line {
         next: Arc::new(AtomicUsize::new(0)),
     };
     let before = service.cpu_s();
-    let full = load.run(Pace::Full).await;
+    let full = load.run_often(Pace::Full, runs).await;
     let used = service.cpu_s().zip(before).map(|(now, before)| now - before);
-    let half = load.run(Pace::PerSecond(full.per_second / 2.0)).await;
+    let count: usize = full.iter().map(|answers| answers.count).sum();
+    let full = median(full, |answers| answers.per_second);
+    let half = load.run_often(Pace::PerSecond(full.per_second / 2.0), runs).await;
+    let half = median(half, |answers| answers.per_mille_ms(990));
     let items = f64::from(u32::try_from(case.items).unwrap());
-    let count = f64::from(u32::try_from(full.count).unwrap()) * items;
+    let count = f64::from(u32::try_from(count).unwrap()) * items;
     Line {
         p50_ms: Some(full.per_mille_ms(500)),
         p99_ms: Some(full.per_mille_ms(990)),
@@ -144,6 +151,11 @@ async fn of_case(database: &str, case: &Case, service: &Service) -> Line {
         cpu_us: used.map(|used| used * 1_000_000.0 / count),
         ..Line::new(database, case.name, full.per_second * items)
     }
+}
+
+fn median(mut runs: Vec<Answers>, figure: impl Fn(&Answers) -> f64) -> Answers {
+    runs.sort_by(|one, other| figure(one).total_cmp(&figure(other)));
+    runs.remove(runs.len() / 2)
 }
 
 async fn ceiling(ceiling: Ceiling, service: &Service, server: Option<&str>) -> f64 {
@@ -166,9 +178,9 @@ async fn ceiling(ceiling: Ceiling, service: &Service, server: Option<&str>) -> f
     }
 }
 
-async fn allocations(server: Option<&str>) -> Vec<(&'static str, f64)> {
+async fn allocations(server: Option<&str>, is_wanted: impl Fn(&str) -> bool) -> Vec<(&'static str, f64)> {
     let (settings, _directory) = settings(server).await;
-    allocations::of_each_case(&settings).await
+    allocations::of_each_case(&settings, is_wanted).await
 }
 
 /// Returns settings with an empty database, and the directory that must live as long as they are used.

@@ -56,6 +56,14 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    pub(crate) async fn run_often(&self, pace: Pace, runs: usize) -> Vec<Answers> {
+        let mut answers = Vec::new();
+        for _ in 0..runs {
+            answers.push(self.run(pace).await);
+        }
+        answers
+    }
+
     pub(crate) async fn run(&self, pace: Pace) -> Answers {
         let load = self.clone();
         tokio::task::spawn_blocking(move || load.run_in_own_threads(pace)).await.unwrap()
