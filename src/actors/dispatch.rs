@@ -20,7 +20,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use self::active_leases::ActiveLeases;
-use self::direct::Arrivals;
+use self::direct::{Arrival, Arrivals};
 pub use self::direct::{DirectDispatch, ReservedSlot};
 pub use self::isolation::Isolation;
 use self::isolation::OnCrash;
@@ -144,8 +144,7 @@ impl Dispatcher {
     /// Makes the dispatcher also accept the lanes that transactions of this process lease and send through `handover`.
     #[must_use]
     pub fn with_direct_dispatch(self, handover: &DirectDispatch) -> Self {
-        let arrivals =
-            handover.open(&self.config.owner, self.config.lease, &self.slots, self.config.concurrency_max);
+        let arrivals = handover.open(&self.config.owner, self.config.lease, &self.slots, &self.blocked);
         Self { arrivals: Some(Arc::new(tokio::sync::Mutex::new(arrivals))), ..self }
     }
 
@@ -234,8 +233,8 @@ impl Dispatcher {
     async fn receive(self) {
         let Some(arrivals) = &self.arrivals else { return };
         let mut arrivals = arrivals.lock().await;
-        while let Some((lease, slot)) = arrivals.recv().await {
-            self.hand_out(lease, None, Some(slot));
+        while let Some(Arrival { lease, taxpayer, slot }) = arrivals.recv().await {
+            self.hand_out(lease, taxpayer, Some(slot));
         }
     }
 
@@ -407,7 +406,7 @@ mod tests {
                 group::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease).await.unwrap().remove(0);
             tx.commit().await.unwrap();
             let (_address, arbiters) = start(dispatcher);
-            place.hand_over(taken.clone());
+            place.hand_over(taken.clone(), None);
             assert_eq!(lanes_seen.recv().await, Some(taken));
             assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "this replica keeps the lane");
             arbiters.stop();

@@ -154,7 +154,7 @@ mod tests {
     fn each_incident_writes_one_warning_with_its_ids_and_increments_one_counter() {
         let incidents = Incidents::default();
         let now = Timestamp::UNIX_EPOCH;
-        let begun = run().intending(Step::IrnCheck, now);
+        let begun = run().attempting(Step::IrnCheck, now);
         let paused = begun.clone().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, now);
         let quarantined = begun.crashed().crashed();
         for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {

@@ -14,6 +14,8 @@ pub struct Notifiers {
     pub endpoints: Arc<Notify>,
     /// Hands endpoint lanes straight to the dispatcher of deliveries. The commit has already leased them.
     pub direct: DirectDispatch,
+    /// Sends the run lanes that a commit has leased to the dispatcher of runs.
+    pub direct_runs: DirectDispatch,
     pub run_changes: KeyedNotify<RunId>,
     /// Wakes the worker that delivers to the endpoint of this taxpayer.
     pub endpoint_work: KeyedNotify<TaxpayerId>,

@@ -10,19 +10,19 @@ use tokio::sync::Notify;
 
 use crate::actors::checkpoint::{self, Checkpointer};
 use crate::actors::clock_watch::{self, ClockWatch};
+use crate::actors::delivery as delivery_pool;
 use crate::actors::delivery::{DeliveryDeps, WebhookActors};
 use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, Isolation, WorkStatus};
 use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
 use crate::actors::key_usage::{self, KeyUsage};
 use crate::actors::outage::{NOTICES_MAX, OBSERVE_EVERY, OutageDetector, OutageNotifier};
-use crate::actors::pipeline::{PipelineActors, PipelineDeps};
+use crate::actors::pipeline::{PipelineDeps, RunPool};
 use crate::actors::reconciliation::Reconciler;
 use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{NodeKind, Period, PeriodicActor, watchdog};
 use crate::actors::sweeper;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
-use crate::actors::{delivery as delivery_pool, pipeline};
 use crate::app::composition::BuildContext;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{LaneKind, Lease};
@@ -56,7 +56,7 @@ pub(super) struct BackgroundWork {
 
 /// The background actors of a running process. They stop when this value is dropped.
 pub(super) struct BackgroundActors {
-    pub(super) runs: Arc<PipelineActors>,
+    pub(super) runs: Arc<RunPool>,
     pub(super) endpoints: Arc<WebhookActors>,
     pub(super) key_usage: Arc<KeyUsage>,
     _dispatchers: Vec<Addr<DispatcherActor>>,
@@ -79,7 +79,8 @@ impl BackgroundActors {
             isolation: isolation.clone(),
         };
         let runs = config(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
-        let (run_dispatcher, runs) = pipeline::dispatcher(Arc::new(work.pipeline), runs, tree, arbiters);
+        let pool = RunPool::new(work.pipeline, tree, arbiters);
+        let run_dispatcher = pool.dispatcher(runs).with_direct_dispatch(&notifiers.direct_runs);
         let endpoints = config(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
         let (endpoint_dispatcher, endpoints) =
             delivery_pool::dispatcher(work.delivery, endpoints, tree, arbiters);
@@ -111,7 +112,7 @@ impl BackgroundActors {
         dispatchers.extend(others.map(|one| one.start(tree, arbiters, NodeKind::Inbound)));
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
-            context.janitor(&runs, &endpoints),
+            context.janitor(&endpoints),
             context.key_usage(&key_usage),
             context.sweeper(),
             context.clock_watch(),
@@ -120,7 +121,7 @@ impl BackgroundActors {
         ];
         periodic.extend(work.checkpointer.and_then(|checkpointer| context.checkpoints(checkpointer)));
         Self {
-            runs,
+            runs: pool,
             endpoints,
             key_usage,
             _dispatchers: dispatchers,
@@ -219,22 +220,19 @@ impl BuildContext<'_> {
 
     /// Starts the janitor. It passivates idle actors, lets actors that failed too often start again after
     /// `RESTART_PAUSE`, and reports actors that spend too long on one batch.
-    fn janitor(&self, runs: &Arc<PipelineActors>, endpoints: &Arc<WebhookActors>) -> Addr<PeriodicActor> {
+    fn janitor(&self, endpoints: &Arc<WebhookActors>) -> Addr<PeriodicActor> {
         let settings = self.settings;
         let (idle, active_max) =
             (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
-        let (taxpayers, runs, endpoints) =
-            (Arc::clone(&self.taxpayers), Arc::clone(runs), Arc::clone(endpoints));
+        let (taxpayers, endpoints) = (Arc::clone(&self.taxpayers), Arc::clone(endpoints));
         let tree = self.tree.clone();
         let external_timeout =
             Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
         let work = async move || {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
-            runs.passivate_idle(now, JANITOR_INTERVAL, active_max);
             endpoints.passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
-            runs.allow_restart(now, RESTART_PAUSE);
             endpoints.allow_restart(now, RESTART_PAUSE);
             watchdog::scan(&tree, |kind| watchdog_limits(kind, external_timeout), now);
             Ok::<_, Infallible>(None)

@@ -5,14 +5,13 @@ pub mod step_row;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, Statement,
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
+use crate::domain::pipeline::{Operation, Run, RunState, StepRecord};
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -120,61 +119,43 @@ const CHANGING: [run_row::Column; 15] = [
     Column::UpdatedAt,
 ];
 
-/// Logs that a step's call to the authority begins.
-pub async fn begin_step(
-    tx: &Transaction,
-    run: &Run,
-    step: Step,
-    attempt_id: uuid::Uuid,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    let row = step_row::Model {
-        taxpayer_id: run.taxpayer_id.0,
-        id: attempt_id.to_string(),
-        run_id: run.id.to_string(),
-        step: step.to_string(),
-        attempt: i32::try_from(run.attempt).unwrap_or(i32::MAX),
-        outcome: None,
-        started_at: now.as_microsecond(),
-        duration_ms: None,
-        error: None,
-    };
-    step_row::Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
-    Ok(())
-}
-
-/// The outcome of a call that a step made.
-#[derive(Debug)]
-pub struct CompletedStep {
-    pub taxpayer: TaxpayerId,
-    pub attempt_id: uuid::Uuid,
-    pub verdict: StepResult,
-    pub duration_ms: i64,
-}
-
-static END_STEPS: SqlOnce = SqlOnce::new(|dialect| {
+static LOG_STEPS: SqlOnce = SqlOnce::new(|dialect| {
     format!(
-        "UPDATE pipeline_steps SET outcome = given.value ->> 2, \
-         duration_ms = CAST(given.value ->> 3 AS BIGINT), error = given.value ->> 4 FROM {} \
-         WHERE pipeline_steps.taxpayer_id = CAST(given.value ->> 0 AS BIGINT) \
-         AND pipeline_steps.id = given.value ->> 1",
+        "INSERT INTO pipeline_steps \
+         (taxpayer_id, id, run_id, step, attempt, started_at, outcome, duration_ms, error) \
+         SELECT CAST(given.value ->> 0 AS BIGINT), given.value ->> 1, given.value ->> 2, given.value ->> 3, \
+         CAST(given.value ->> 4 AS INTEGER), CAST(given.value ->> 5 AS BIGINT), given.value ->> 6, \
+         CAST(given.value ->> 7 AS BIGINT), given.value ->> 8 FROM {} WHERE TRUE \
+         ON CONFLICT (taxpayer_id, id) DO UPDATE SET outcome = excluded.outcome, \
+         duration_ms = excluded.duration_ms, error = excluded.error",
         dialect.json_elements("$1", "given")
     )
 });
 
-/// Logs the outcomes of calls that steps made.
-pub async fn end_steps(tx: &Transaction, steps: &[&CompletedStep]) -> Result<(), StoreError> {
-    if steps.is_empty() {
+/// Logs attempts at steps. An attempt that is logged already gets its outcome.
+pub async fn log_steps(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
+    if attempts.is_empty() {
         return Ok(());
     }
-    let ended = |step: &&CompletedStep| {
-        let CompletedStep { taxpayer, attempt_id, verdict, duration_ms } = step;
-        json(&(taxpayer.0, attempt_id.to_string(), verdict.as_str(), duration_ms, verdict.error()))
+    let row = |entry: &&StepAttempt| {
+        let StepAttempt { taxpayer, id, run, record } = entry;
+        let StepRecord { step, attempt, outcome, started_at, duration_ms, error } = record;
+        let started_at = started_at.as_microsecond();
+        json(&(taxpayer.0, id, run, step, attempt, started_at, outcome, duration_ms, error))
     };
-    let list = format!("[{}]", steps.iter().map(ended).collect::<Vec<_>>().join(","));
+    let list = format!("[{}]", attempts.iter().map(row).collect::<Vec<_>>().join(","));
     let backend = tx.get_database_backend();
-    tx.execute_raw(Statement::from_sql_and_values(backend, END_STEPS.get(backend), [list.into()])).await?;
+    tx.execute_raw(Statement::from_sql_and_values(backend, LOG_STEPS.get(backend), [list.into()])).await?;
     Ok(())
+}
+
+/// An entry of the log of steps, with its keys.
+#[derive(Debug)]
+pub struct StepAttempt {
+    pub taxpayer: TaxpayerId,
+    pub id: uuid::Uuid,
+    pub run: RunId,
+    pub record: StepRecord,
 }
 
 /// Returns the attempt id of a run's last call if its outcome was never recorded.

@@ -2,19 +2,32 @@
 //! commit, without a claim. A worker slot is reserved before the transaction. If no slot is free, the lane waits until
 //! the dispatcher claims it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::store::lanes::Lease;
+use crate::store::lanes::fair_queue::BlockedStep;
+
+/// The steps that were blocked at the last claim.
+pub(super) type BlockedSteps = Arc<Mutex<Vec<BlockedStep>>>;
 
 /// Direct dispatch leaves a quarter of the slots free for lanes that the dispatcher claims. Otherwise new work could
 /// take all slots, and lanes that are already due would wait.
 const DUE_SHARE: usize = 4;
 
 /// Receives directly dispatched lanes, each with its reserved slot.
-pub(crate) type Arrivals = mpsc::UnboundedReceiver<(Lease, OwnedSemaphorePermit)>;
+pub(crate) type Arrivals = mpsc::UnboundedReceiver<Arrival>;
+
+/// A lane that was leased for a dispatcher.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) lease: Lease,
+    /// Set if the lane counts as one of this taxpayer's active lanes.
+    pub(crate) taxpayer: Option<i64>,
+    pub(crate) slot: OwnedSemaphorePermit,
+}
 
 /// Sends leased lanes to the dispatcher. No slot can be reserved before the dispatcher has called `open`.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +39,8 @@ struct DirectTarget {
     lease: Duration,
     slots: Arc<Semaphore>,
     slots_max: usize,
-    arrivals: mpsc::UnboundedSender<(Lease, OwnedSemaphorePermit)>,
+    blocked: BlockedSteps,
+    arrivals: mpsc::UnboundedSender<Arrival>,
 }
 
 /// A worker slot that is reserved for one lane.
@@ -38,20 +52,34 @@ pub struct ReservedSlot<'a> {
 
 impl DirectDispatch {
     /// Connects a dispatcher with its owner name, lease duration and slots. Returns the channel on which the dispatcher
-    /// receives lanes.
+    /// receives lanes. All slots must be free.
     pub(crate) fn open(
         &self,
         owner: &str,
         lease: Duration,
         slots: &Arc<Semaphore>,
-        slots_max: usize,
+        blocked: &BlockedSteps,
     ) -> Arrivals {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let (owner, slots) = (owner.to_owned(), Arc::clone(slots));
+        let (owner, slots, blocked) = (owner.to_owned(), Arc::clone(slots), Arc::clone(blocked));
         // Only the first dispatcher is connected; a second one would receive no lanes. There is no second one, because
         // each lane kind has only one dispatcher.
-        let _ = self.0.set(DirectTarget { owner, lease, slots, slots_max, arrivals: sender });
+        let _ = self.0.set(DirectTarget {
+            owner,
+            lease,
+            slots_max: slots.available_permits(),
+            slots,
+            blocked,
+            arrivals: sender,
+        });
         receiver
+    }
+
+    /// True if the step was blocked for the taxpayer at the dispatcher's last claim.
+    pub fn is_blocked(&self, step: &str, taxpayer: i64) -> bool {
+        let Some(open) = self.0.get() else { return false };
+        let blocked = open.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        blocked.iter().any(|entry| entry.blocks(step, taxpayer))
     }
 
     /// Reserves a worker slot. Returns `None` if too few slots are free or no dispatcher is connected.
@@ -78,8 +106,8 @@ impl ReservedSlot<'_> {
 
     /// Sends a lane to the dispatcher. Call this after the lane's lease is committed. If the dispatcher no longer runs,
     /// the lease is not renewed and expires, and the lane is claimed again.
-    pub fn hand_over(self, lease: Lease) {
-        let _ = self.open.arrivals.send((lease, self.slot));
+    pub fn hand_over(self, lease: Lease, taxpayer: Option<i64>) {
+        let _ = self.open.arrivals.send(Arrival { lease, taxpayer, slot: self.slot });
     }
 }
 
@@ -93,16 +121,20 @@ mod tests {
     #[tokio::test]
     async fn a_slot_is_reserved_until_it_is_dropped_and_some_are_left_to_claimed_lanes() {
         let (handover, slots) = (DirectDispatch::default(), Arc::new(Semaphore::new(8)));
-        assert!(handover.reserve_slot().is_none(), "not open yet");
-        let mut arrivals = handover.open("me", LEASE, &slots, 8);
+        let blocked = BlockedSteps::default();
+        assert!(handover.reserve_slot().is_none() && !handover.is_blocked("sign", 7), "not open yet");
+        let mut arrivals = handover.open("me", LEASE, &slots, &blocked);
         let mut places: Vec<_> = std::iter::from_fn(|| handover.reserve_slot()).collect();
         assert_eq!((places.len(), slots.available_permits()), (6, 2));
+        blocked.lock().unwrap().push(BlockedStep { step: "sign", taxpayers: Some(vec![7]) });
+        let asked = [("sign", 7), ("sign", 8), ("send", 7)];
+        assert_eq!(asked.map(|(step, taxpayer)| handover.is_blocked(step, taxpayer)), [true, false, false]);
         let place = places.pop().unwrap();
         assert_eq!((place.owner(), place.lease()), ("me", LEASE));
-        place.hand_over(Lease { kind: LaneKind::Endpoint, key: "7".into(), epoch: 1 });
+        place.hand_over(Lease { kind: LaneKind::Endpoint, key: "7".into(), epoch: 1 }, None);
         drop(places);
         assert_eq!(slots.available_permits(), 7, "one is on its way");
-        let (lease, slot) = arrivals.recv().await.unwrap();
+        let Arrival { lease, slot, .. } = arrivals.recv().await.unwrap();
         assert_eq!(lease.key, "7");
         drop(slot);
         assert_eq!(slots.available_permits(), 8);

@@ -1,12 +1,8 @@
 //! Counts a crash of the process for the run whose step was active. After two crashes the run is paused, and an
 //! operator decides whether to call the step again.
 
-use crate::actors::dispatch::WorkStatus;
-use crate::actors::pipeline::runner::{PipelineDeps, RunError, owner_and_run};
-use crate::actors::taxpayer::command::StepOutcome;
-use crate::domain::kernel::clock;
-use crate::domain::kernel::crash::QUARANTINED;
-use crate::domain::pipeline::{Run, RunState, Step, StepResult};
+use crate::actors::pipeline::runner::{PipelineDeps, owner_and_run};
+use crate::domain::pipeline::Run;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::{self, LaneKind, Lease};
@@ -25,24 +21,5 @@ impl PipelineDeps {
         }
         abandoned::reset_crashes(&tx, lease).await?;
         tx.commit().await
-    }
-
-    /// Pauses a run after repeated crashes, and releases its lane.
-    pub(super) async fn quarantine(
-        &self,
-        lease: &Lease,
-        run: Run,
-        step: Step,
-    ) -> Result<WorkStatus, RunError> {
-        let taxpayer = run.taxpayer_id;
-        let unheard = runs::unfinished_attempt(&self.store, taxpayer, run.id).await?;
-        let verdict = StepResult::Pause { error: QUARANTINED.to_owned() };
-        let attempt_id = unheard.unwrap_or_else(clock::new_id);
-        let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms: 0 };
-        let run = self.taxpayers.record_step(taxpayer, outcome).await?;
-        if run.state == RunState::Paused {
-            self.incidents.run_paused(&run);
-        }
-        Ok(WorkStatus::Released)
     }
 }

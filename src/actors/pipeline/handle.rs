@@ -60,8 +60,12 @@ impl PipelineHandle {
         request: RunRequest,
         patience: Duration,
     ) -> Result<Run, TaxpayerError> {
-        let Run { id, taxpayer_id, digest, .. } = self.taxpayers.open_run(taxpayer, request).await?;
         let deadline = Instant::now() + patience;
+        let run = self.taxpayers.open_run(taxpayer, request).await?;
+        if run.is_settled() || patience.is_zero() {
+            return Ok(run);
+        }
+        let Run { id, taxpayer_id, digest, .. } = run;
         let place = self.waiters.join(id);
         loop {
             // Listening starts before the read, so that no change between the read and the wait is missed.

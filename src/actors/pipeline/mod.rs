@@ -1,9 +1,9 @@
-//! The pipeline: one supervised actor per active run drives an invoice through the authority.
+//! The pipeline: one supervised task per active run drives an invoice through the authority.
 //!
 //! | Concept | File |
 //! |---|---|
 //! | callers start runs and wait for them | `handle` |
-//! | the actor of a run and its dispatcher | `actor` |
+//! | the active runs and their dispatcher | `pool` |
 //! | a run, step by step | `runner` |
 //! | the call of a step; what follows a failure | `step_executor`, `next_action` |
 //! | a run that was active when a process ended | `crash` |
@@ -11,11 +11,11 @@
 //! | length and speed of the queue | `queue_position`, `throughput` |
 //! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
 
-mod actor;
 mod blocked_steps;
 mod crash;
 pub mod handle;
 mod next_action;
+mod pool;
 pub mod queue_position;
 mod resolve_unknown;
 mod runner;
@@ -23,5 +23,5 @@ mod status_probe;
 mod step_executor;
 pub mod throughput;
 
-pub use actor::{PipelineActors, dispatcher};
+pub use pool::RunPool;
 pub use runner::PipelineDeps;

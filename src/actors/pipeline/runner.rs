@@ -1,7 +1,8 @@
-//! Drives a run step by step. Before a step is called, the intent to call it is stored; after the call, its outcome. So
-//! if the process dies, the next holder of the lane knows that the step may have been called.
+//! Drives a run step by step. Before a step with an effect is called, the intent to call it is stored; after the call,
+//! its outcome. So if the process dies, the next holder of the lane knows that the step may have been called.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rand::RngExt;
@@ -13,15 +14,17 @@ use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::step_executor::StepExecutor;
 use crate::actors::pipeline::throughput::Throughput;
-use crate::actors::taxpayer::command::StepOutcome;
+use crate::actors::supervision::node::Node;
+use crate::actors::taxpayer::command::{RunProgress, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CallerAccount, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
+use crate::domain::kernel::crash::QUARANTINED;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, Lease};
 use crate::store::runs;
 
 pub struct PipelineDeps {
@@ -52,87 +55,164 @@ impl RunError {
     }
 }
 
-enum NextStep {
-    Call(StepIntent),
-    /// The process crashed repeatedly during this step, so the step must not be called again.
-    Quarantined(Run, Step),
+/// A run in the hands of this process, with what is not stored yet.
+struct RunSession<'a> {
+    lease: &'a Lease,
+    /// Tells the watchdog of each step.
+    node: &'a Node,
+    /// The run after `steps`.
+    run: Run,
+    steps: Vec<StepOutcome>,
+    /// Set if the intent to call the next step is stored.
+    intent: Option<StoredIntent>,
 }
 
-/// A step that is about to be called and whose intent is stored.
-struct StepIntent {
-    run: Run,
-    step: Step,
+/// The stored intent to call a step with an effect.
+struct StoredIntent {
     attempt_id: Uuid,
+    /// True if an earlier call of the step has an unknown outcome.
     resuming: bool,
 }
 
 impl PipelineDeps {
-    /// Runs the next step of the lane's run. Stores the outcome and, if the run has nothing more to do now, releases
-    /// the lane in the same transaction.
-    pub(super) async fn run_step(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
-        let Some((taxpayer, run)) = owner_and_run(&lease.key) else {
-            self.drop_lane(lease).await?;
-            return Ok(WorkStatus::Released);
+    /// Takes the lane's run as far as it goes now and releases the lane.
+    ///
+    /// The intent to call a step with an effect is stored before the call, together with the steps before it. A step
+    /// without an effect is recorded with what follows it: after a crash it is called again.
+    /// When the process shuts down (`is_closed`), the run stops before its next step.
+    pub(super) async fn drive(
+        &self,
+        lease: &Lease,
+        node: &Node,
+        is_closed: &AtomicBool,
+    ) -> Result<WorkStatus, RunError> {
+        let Some((taxpayer, id)) = owner_and_run(&lease.key) else {
+            tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
+            return self.release(lease).await;
         };
-        let run = match self.record_intent(lease, taxpayer, run).await? {
-            None => return Ok(WorkStatus::Released),
-            Some(NextStep::Quarantined(run, step)) => return self.quarantine(lease, run, step).await,
-            Some(NextStep::Call(intent)) => self.step(lease, intent).await?,
-        };
+        let run = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await?;
+        let Some(run) = run else { return self.release(lease).await };
+        let mut session = RunSession { lease, node, run, steps: Vec::new(), intent: None };
+        if !session.run.state.is_open() {
+            // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
+            session = self.record(session).await?;
+            if session.run.present_step().is_none() {
+                return Ok(WorkStatus::Released);
+            }
+        }
+        if session.run.is_quarantined() {
+            return self.quarantine(session).await;
+        }
+        // A run that waited goes on. It is stored as running with its next record.
+        let run = Run { state: RunState::Running, ..session.run };
+        self.advance(RunSession { run, ..session }, is_closed).await
+    }
+
+    /// Calls and records steps until the run does not go on now or the process shuts down.
+    async fn advance(
+        &self,
+        mut session: RunSession<'_>,
+        is_closed: &AtomicBool,
+    ) -> Result<WorkStatus, RunError> {
+        while !is_closed.load(Ordering::SeqCst) {
+            match session.run.present_step() {
+                Some(step) if !step.has_effect() || session.intent.is_some() => {
+                    session = self.call(session, step).await;
+                }
+                _ => {
+                    session = self.record(session).await?;
+                    if session.run.present_step().is_none() {
+                        return Ok(self.ended(&session.run));
+                    }
+                }
+            }
+        }
+        // A step without an effect that succeeded is called again by the next holder of the lane.
+        let may_repeat = session.steps.iter().all(|outcome| !outcome.step.has_effect());
+        if session.run.present_step().is_none() || !may_repeat {
+            session = self.record(session).await?;
+        }
+        Ok(if session.run.present_step().is_some() {
+            WorkStatus::Unfinished
+        } else {
+            self.ended(&session.run)
+        })
+    }
+
+    /// The run does not go on now, and its lane is released.
+    fn ended(&self, run: &Run) -> WorkStatus {
         if !run.state.is_open() {
             self.throughput.ended(self.clock.now());
         }
-        Ok(if run.state == RunState::Running { WorkStatus::More } else { WorkStatus::Released })
+        WorkStatus::Released
     }
 
-    /// Stores that the run's next step is about to be called. Without a next step, releases the lane and returns None.
-    async fn record_intent(
-        &self,
-        lease: &Lease,
-        taxpayer: TaxpayerId,
-        id: RunId,
-    ) -> Result<Option<NextStep>, StoreError> {
-        let now = self.clock.now();
-        let tx = self.store.begin().await?;
-        // The content of a run is replaced only under the taxpayer's lock, so with this lock it cannot change here.
-        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
-        lanes::fence(&tx, lease).await?;
-        let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
-        let Some((run, step)) = run.and_then(|run| run.next_step().map(|step| (run, step))) else {
-            lanes::release(&tx, lease, None).await?;
-            tx.commit().await?;
-            return Ok(None);
+    /// Calls a step and applies its outcome to the session's run.
+    async fn call<'a>(&self, mut session: RunSession<'a>, step: Step) -> RunSession<'a> {
+        let started_at = self.clock.now();
+        let (run, id, resuming) = match session.intent.take() {
+            Some(StoredIntent { attempt_id, resuming }) => (session.run, attempt_id, resuming),
+            None => (session.run.attempting(step, started_at), clock::new_id(), false),
         };
-        if run.is_quarantined() {
-            return Ok(Some(NextStep::Quarantined(run, step)));
-        }
-        let resuming = run.intent == Some(step) && step.has_effect();
-        let run = run.intending(step, now);
-        let attempt_id = clock::new_id();
-        runs::save(&tx, &[&run]).await?;
-        runs::begin_step(&tx, &run, step, attempt_id, now).await?;
-        tx.commit().await?;
-        Ok(Some(NextStep::Call(StepIntent { run, step, attempt_id, resuming })))
-    }
-
-    /// Calls the step and records its outcome.
-    async fn step(&self, lease: &Lease, intent: StepIntent) -> Result<Run, RunError> {
-        let StepIntent { run, step, attempt_id, resuming } = intent;
         let started = Instant::now();
+        session.node.batch_started();
         let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(run.taxpayer_id));
         let caller = StepExecutor { authority: &authority, keys: self.keys.as_ref(), store: &self.store };
-        let outcome = caller.call(&run, step, resuming, self.clock.now()).await;
-        let verdict = next_action(outcome, &run, &self.retry, self.clock.now(), clock::chance().random());
+        let outcome = caller.call(&run, step, resuming, started_at).await;
+        let now = self.clock.now();
+        let verdict = next_action(outcome, &run, &self.retry, now, clock::chance().random());
         let verdict = self.keep_position(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
         tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
-        let (taxpayer, gives_up) = (run.taxpayer_id, matches!(verdict, StepResult::Pause { .. }));
-        let outcome = StepOutcome { lease: lease.clone(), run, step, attempt_id, verdict, duration_ms };
-        let run = self.taxpayers.record_step(taxpayer, outcome).await?;
+        let attempt = run.attempt;
+        let run = run.after(step, &verdict, now);
+        session.steps.push(StepOutcome { step, id, attempt, started_at, verdict, duration_ms });
+        RunSession { run, ..session }
+    }
+
+    /// Stores the session's steps and, if the next step has an effect, the intent to call it. Returns the session with
+    /// the run as it is stored then: an operator may have paused it, or a caller may have replaced its document. If the
+    /// run does not go on now, the same transaction releases its lane.
+    async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
+        let RunSession { lease, node, run: before, steps, .. } = session;
+        let gives_up = steps.iter().any(|outcome| matches!(outcome.verdict, StepResult::Pause { .. }));
+        let attempt_id = clock::new_id();
+        let progress = RunProgress {
+            lease: lease.clone(),
+            run: before.id,
+            irn: before.irn.clone(),
+            digest: before.digest.clone(),
+            steps,
+            next_attempt: attempt_id,
+        };
+        let run = self.taxpayers.record_steps(before.taxpayer_id, progress).await?;
         if gives_up && run.state == RunState::Paused {
             self.incidents.run_paused(&run);
         }
-        Ok(run)
+        let is_intended =
+            run.digest == before.digest && run.intent.is_some() && run.intent == run.next_step();
+        let intent = is_intended.then(|| StoredIntent {
+            attempt_id,
+            resuming: before.intent.is_some() && before.intent == run.intent,
+        });
+        Ok(RunSession { lease, node, run, steps: Vec::new(), intent })
+    }
+
+    /// Pauses a run during whose step the process crashed repeatedly: the step must not be called again.
+    async fn quarantine(&self, mut session: RunSession<'_>) -> Result<WorkStatus, RunError> {
+        let run = &session.run;
+        if let Some(step) = run.next_step() {
+            let unfinished = runs::unfinished_attempt(&self.store, run.taxpayer_id, run.id).await?;
+            session.steps.push(StepOutcome {
+                step,
+                id: unfinished.unwrap_or_else(clock::new_id),
+                attempt: run.attempt,
+                started_at: self.clock.now(),
+                verdict: StepResult::Pause { error: QUARANTINED.to_owned() },
+                duration_ms: 0,
+            });
+        }
+        self.record(session).await.map(|_| WorkStatus::Released)
     }
 
     /// Makes a deferred run due now if its step is blocked. The dispatcher skips the run until the step is unblocked,
@@ -148,11 +228,12 @@ impl PipelineDeps {
         }
     }
 
-    async fn drop_lane(&self, lease: &Lease) -> Result<(), StoreError> {
-        tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
+    /// Releases a lane without a run.
+    async fn release(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let tx = self.store.begin().await?;
         lanes::release(&tx, lease, None).await?;
-        tx.commit().await
+        tx.commit().await?;
+        Ok(WorkStatus::Released)
     }
 }
 

@@ -68,7 +68,7 @@ impl StepExecutor<'_> {
             Step::DataCheck => answered(self.authority.validate(&run.document).await),
             Step::Sign => self.sign(run, resuming || run.was_asked_about(), now).await,
             Step::Confirm => self.confirm(run).await,
-            Step::Health | Step::AccessPoints if run.unsettled().is_some() => {
+            Step::Health | Step::AccessPoints if run.intent.is_some() => {
                 self.probe_then_check(run, step).await
             }
             Step::Health | Step::AccessPoints => self.check_reachability(run, step).await,

@@ -10,6 +10,7 @@
 //! | `queue` | the actor's own queue, which survives a restart and quarantines commands that panic twice |
 //! | `guard` | runs an actor, restarts it after a panic, escalates when the restart budget is spent |
 //! | `policy` | limits and delays of restarts |
+//! | `task` | runs one piece of work without an actor |
 //! | `panics` | the panic hook, catching panics, and the check that panics unwind |
 //! | `arbiters` | the threads of the actors |
 //! | `tree`, `node` | the running actors and their states; readiness of the process |
@@ -33,6 +34,7 @@ pub mod queue;
 pub mod registry;
 pub mod reply;
 pub mod snapshot;
+pub mod task;
 #[cfg(test)]
 mod tests;
 pub mod tree;

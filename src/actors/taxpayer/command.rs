@@ -29,7 +29,7 @@ use crate::domain::party::verification::Verification;
 use crate::domain::party::{ProfileChange, Taxpayer};
 use crate::domain::payment::PaymentUpdate;
 use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Run, RunRequest, Step, StepResult};
+use crate::domain::pipeline::{Run, RunRequest, Step, StepRecord, StepResult};
 use crate::domain::supplier_invoice::{SupplierDocument, SupplierInvoice};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -45,7 +45,7 @@ pub enum TaxpayerCommand {
     SetStatus { invoice: InvoiceRef, status: SettableStatus, remark: String },
     Pay(PaymentUpdate),
     OpenRun(Box<RunRequest>),
-    RecordStep(Box<StepOutcome>),
+    RecordSteps(Box<RunProgress>),
     RecordReceipt { irn: Irn },
     RecordTransit { irn: Irn, is_delivered: bool },
     ReceiveSupplierInvoice(Box<SupplierDocument>),
@@ -77,7 +77,7 @@ impl TaxpayerCommand {
             Self::SetStatus { .. } => "set-status",
             Self::Pay(_) => "pay",
             Self::OpenRun(_) => "open-run",
-            Self::RecordStep(_) => "record-step",
+            Self::RecordSteps(_) => "record-steps",
             Self::RecordReceipt { .. } => "record-receipt",
             Self::RecordTransit { .. } => "record-transit",
             Self::ReceiveSupplierInvoice(_) => "receive-supplier-invoice",
@@ -172,15 +172,42 @@ pub struct NewContact {
     pub must_change_password: bool,
 }
 
-/// The outcome of one step of a run. The holder of the run's lane sends it.
-#[derive(Debug, Clone)]
-pub struct StepOutcome {
+/// What the holder of a run's lane has done since it last recorded the run.
+#[derive(Debug)]
+pub struct RunProgress {
     pub lease: Lease,
-    pub run: Run,
+    pub run: RunId,
+    pub irn: Irn,
+    /// The digest of the document with which the steps were called.
+    pub digest: String,
+    /// The outcomes in order. Only the last one can be other than a success.
+    pub steps: Vec<StepOutcome>,
+    /// The id of the attempt that the holder makes next, if that step has an effect.
+    pub next_attempt: uuid::Uuid,
+}
+
+/// The outcome of an attempt at a step.
+#[derive(Debug)]
+pub struct StepOutcome {
     pub step: Step,
-    pub attempt_id: uuid::Uuid,
+    pub id: uuid::Uuid,
+    pub attempt: u32,
+    pub started_at: Timestamp,
     pub verdict: StepResult,
     pub duration_ms: i64,
+}
+
+impl StepOutcome {
+    pub fn record(&self) -> StepRecord {
+        StepRecord {
+            step: self.step,
+            attempt: self.attempt,
+            outcome: Some(self.verdict.as_str().to_owned()),
+            started_at: self.started_at,
+            duration_ms: Some(self.duration_ms),
+            error: self.verdict.error().map(str::to_owned),
+        }
+    }
 }
 
 /// The change that the operation Update Webhook makes.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::actors::supervision::{Registry, SendError};
 use crate::actors::taxpayer::command::{
     CommandEnvelope, CommandError, CommandReply, Created, Idempotency, IntegrationChange, NewReplay,
-    Onboarding, OperatorActionRequest, RenewedToken, Revised, RunRecheck, StepOutcome, TaxpayerCommand,
+    Onboarding, OperatorActionRequest, RenewedToken, Revised, RunProgress, RunRecheck, TaxpayerCommand,
     VerificationResult, WebhookChange,
 };
 use crate::domain::access::api_key::NewKey;
@@ -140,8 +140,10 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::OpenRun(Box::new(request)), CommandReply::Run(run) => *run)
     }
 
-    pub async fn record_step(&self, id: TaxpayerId, outcome: StepOutcome) -> Result<Run, TaxpayerError> {
-        request!(self, id, TaxpayerCommand::RecordStep(Box::new(outcome)), CommandReply::Run(run) => *run)
+    /// Records the steps that the holder of a run's lane has taken. If the next step has an effect, also records the
+    /// intent to call it.
+    pub async fn record_steps(&self, id: TaxpayerId, progress: RunProgress) -> Result<Run, TaxpayerError> {
+        request!(self, id, TaxpayerCommand::RecordSteps(Box::new(progress)), CommandReply::Run(run) => *run)
     }
 
     /// Records that the authority has confirmed the receipt of a transmitted invoice.

@@ -14,6 +14,7 @@ mod actor;
 pub mod command;
 mod commands;
 mod committer;
+mod direct_runs;
 #[cfg(test)]
 mod group_tests;
 pub mod handle;

@@ -159,7 +159,7 @@ impl ReadSet {
                 self.add_invoice(invoice);
             }
             TaxpayerCommand::OpenRun(request) => self.add_irn(&request.irn),
-            TaxpayerCommand::RecordStep(outcome) => self.add_irn(&outcome.run.irn),
+            TaxpayerCommand::RecordSteps(progress) => self.add_irn(&progress.irn),
             TaxpayerCommand::RecordReceipt { irn } | TaxpayerCommand::RecordTransit { irn, .. } => {
                 self.add_irn(irn);
                 self.receipts.push(irn.to_string());

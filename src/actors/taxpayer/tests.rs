@@ -12,7 +12,10 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::TaxpayerDeps;
-use super::command::{CommandReply, Duplicate, Idempotency, NewContact, Onboarding, WebhookChange};
+use super::command::{
+    CommandReply, Duplicate, Idempotency, NewContact, Onboarding, OperatorActionRequest, RunProgress,
+    WebhookChange,
+};
 use super::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
@@ -24,8 +27,8 @@ use crate::domain::events::event::LogHead;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::{Draft, Line};
-use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock::{Clock, SharedClock, SystemClock};
+use crate::domain::kernel::audit::{Actor, OperatorRequest};
+use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::{
     Category, DeclaredPaymentStatus, SettableStatus, Subscription, UniqueNoType,
 };
@@ -37,10 +40,12 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Address, CustomerDetails, ProfileChange};
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::domain::pipeline::{Operation, RunRequest};
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step};
 use crate::store::events;
 use crate::store::idempotency;
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::fair_queue::BlockedStep;
+use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::testing::{TestStore, claim_due, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::SigningSecret;
@@ -288,6 +293,77 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
     }
 }
 
+/// A record of a run without any step, as the lane's holder sends it to learn the run's state.
+fn no_progress(lease: &Lease, run: &Run) -> RunProgress {
+    RunProgress {
+        lease: lease.clone(),
+        run: run.id,
+        irn: run.irn.clone(),
+        digest: run.digest.clone(),
+        steps: Vec::new(),
+        next_attempt: clock::new_id(),
+    }
+}
+
+#[actix_rt::test]
+async fn a_run_is_leased_by_the_commit_that_opens_it_if_a_slot_is_free() {
+    for test in stores().await {
+        let (notifiers, slots, blocked) = (Notifiers::default(), Arc::new(Semaphore::new(4)), Arc::default());
+        let mut arrivals = notifiers.direct_runs.open("me", LEASE, &slots, &blocked);
+        let app = TestTaxpayers::with_wakers(test, notifiers).await;
+        let irns = ["A", "B", "C", "D", "E"].map(|name| format!("{name}-00000061-20260131"));
+        for irn in &irns {
+            blocked.lock().unwrap().clear();
+            if irn.starts_with('B') {
+                blocked.lock().unwrap().push(BlockedStep { step: "irn-check", taxpayers: None });
+            }
+            app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+        }
+        let mut started = Vec::new();
+        for _ in 0..3 {
+            let arrival = timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
+            assert_eq!((arrival.lease.epoch, arrival.taxpayer), (1, Some(ID.0)));
+            started.push(arrival);
+        }
+        assert_eq!(slots.available_permits(), 1, "one slot is left for lanes that are claimed");
+        // B was blocked, and E found no free slot.
+        let others = claim_due(&app.test.store, LaneKind::Run, "you", LEASE, 9).await.unwrap();
+        assert_eq!((others.len(), arrivals.try_recv().is_err()), (2, true));
+        assert!(others.iter().all(|lease| started.iter().all(|arrival| arrival.lease.key != lease.key)));
+        app.close().await;
+    }
+}
+
+#[actix_rt::test]
+async fn the_lane_of_a_run_that_is_reopened_is_not_released() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        let run = app.taxpayers.open_run(ID, submission("A-00000061-20260131", "a")).await.unwrap();
+        let operate = async |to| {
+            let by = OperatorRequest { operator_id: 1, reason: None };
+            let request = OperatorActionRequest { run: run.id, irn: run.irn.clone(), to, by };
+            app.taxpayers.apply_operator_action(ID, request).await.unwrap()
+        };
+        let claim = async || claim_due(&app.test.store, LaneKind::Run, "me", LEASE, 9).await.unwrap();
+        let lease = claim().await.remove(0);
+        // The lane's holder reads that the run is paused, and an operator resumes it before the holder's record.
+        let paused = operate(OperatorAction::Pause).await;
+        operate(OperatorAction::Resume).await;
+        let resumed = app.taxpayers.record_steps(ID, no_progress(&lease, &paused)).await.unwrap();
+        assert_eq!(resumed.present_step(), Some(Step::IrnCheck), "the holder goes on");
+        let paused = operate(OperatorAction::Pause).await;
+        let recorded = app.taxpayers.record_steps(ID, no_progress(&lease, &paused)).await.unwrap();
+        assert_eq!((recorded.state, claim().await), (RunState::Paused, vec![]));
+        operate(OperatorAction::Resume).await;
+        let lease = claim().await.pop().expect("the holder has released the lane");
+        let cancelled = operate(OperatorAction::Cancel).await;
+        app.taxpayers.record_steps(ID, no_progress(&lease, &cancelled)).await.unwrap();
+        app.taxpayers.open_run(ID, submission(run.irn.as_str(), "a")).await.unwrap();
+        assert_eq!(claim().await.len(), 1, "the lane is released although nothing else was written");
+        app.close().await;
+    }
+}
+
 #[actix_rt::test]
 async fn secrets_replaced_within_a_day_still_sign() {
     for test in stores().await {
@@ -373,11 +449,12 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
 async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
         let (notifiers, slots) = (Notifiers::default(), Arc::new(Semaphore::new(4)));
-        let mut arrivals = notifiers.direct.open("me", LEASE, &slots, 4);
+        let mut arrivals = notifiers.direct.open("me", LEASE, &slots, &Arc::default());
         let app = TestTaxpayers::with_wakers(test, notifiers).await;
         app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
         let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
-        let (lease, slot) = arrived().await;
+        let arrival = arrived().await;
+        let (lease, slot) = (arrival.lease, arrival.slot);
         assert_eq!((lease.kind, lease.key.as_str(), slots.available_permits()), (LaneKind::Endpoint, "1", 3));
         app.taxpayers.create(ID, draft("A", 10)).await.unwrap();
         assert_eq!(slots.available_permits(), 3, "the lane is held: its worker picks up the new work");
@@ -386,7 +463,7 @@ async fn new_work_for_a_free_endpoint_takes_its_lane() {
         tx.commit().await.unwrap();
         drop(slot);
         app.taxpayers.create(ID, draft("B", 10)).await.unwrap();
-        let (again, _slot) = arrived().await;
+        let again = arrived().await.lease;
         assert_eq!(again.epoch, lease.epoch + 1);
         let others = claim_due(&app.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();
         assert_eq!(others, []);

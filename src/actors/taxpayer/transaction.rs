@@ -12,6 +12,7 @@ use crate::actors::supervision::{CommandBatch, Task};
 use crate::actors::taxpayer::actor::TaxpayerDeps;
 use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, CommandReply, TaxpayerCommand};
 use crate::actors::taxpayer::commands::execute;
+use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::handle::CommandResult;
 use crate::actors::taxpayer::read_set::{self, BatchStart, CachedState};
 use crate::actors::taxpayer::unit_of_work::{ReservedIds, UnitOfWork};
@@ -179,7 +180,7 @@ async fn enter<'a>(
 /// Returns the commands that record a step, each with the lease of the run's lane.
 fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
     tasks.iter().filter_map(|task| match &task.command.command {
-        TaxpayerCommand::RecordStep(outcome) => Some((task.id, &outcome.lease)),
+        TaxpayerCommand::RecordSteps(progress) => Some((task.id, &progress.lease)),
         _ => None,
     })
 }
@@ -199,6 +200,7 @@ async fn finish(
     let wanted = units.iter().filter(|unit| unit.writes.wakes_endpoint()).count();
     let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot()).take(wanted).collect();
     let wakes = flush(&deps.store, &tx, &units, &slots).await?;
+    let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
     for member in members {
         member.batch.committing();
     }
@@ -206,6 +208,11 @@ async fn finish(
         resolve_commit(deps, members, &units, error).await?;
     }
     notify(deps, &units, wakes, slots);
+    let due = units.iter().map(|unit| unit.writes.due_runs.len()).sum::<usize>();
+    if due > started.len() {
+        deps.notifiers.runs.notify_one();
+    }
+    started.into_iter().for_each(StartedRun::hand_over);
     Ok(units.into_iter().map(|unit| unit.cached).collect())
 }
 
@@ -218,21 +225,20 @@ fn notify(
     let notifiers = &deps.notifiers;
     let mut slots = slots.into_iter();
     for (unit, wake) in units.iter().zip(wakes) {
-        if !unit.writes.due_runs.is_empty() {
-            notifiers.runs.notify_one();
-        }
         match wake {
             Some(WakeResult::Taken(lease)) => {
                 if let Some(slot) = slots.next() {
-                    slot.hand_over(lease);
+                    slot.hand_over(lease, None);
                 }
             }
             Some(WakeResult::Held) => notifiers.endpoint_work.wake(unit.id),
             Some(WakeResult::Due) => notifiers.endpoints.notify_one(),
             None => {}
         }
-        for run in &unit.writes.runs {
-            notifiers.run_changes.wake(*run);
+        let changed = unit.runs.iter().filter(|run| unit.writes.runs.contains(&run.id));
+        // A caller waits for the end of its run, and for a document that replaces its own.
+        for run in changed.filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id)) {
+            notifiers.run_changes.wake(run.id);
         }
     }
 }

@@ -35,12 +35,13 @@ use crate::store::invoices::items;
 use crate::store::invoices::payments;
 use crate::store::lanes::fair_queue::{self, QueuedLane};
 use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
 use crate::store::operations::outages::OutageEvent;
 use crate::store::operations::supplier_invoices;
-use crate::store::runs::{self, CompletedStep};
+use crate::store::runs::{self, StepAttempt};
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
@@ -66,7 +67,7 @@ pub(crate) struct WriteSet {
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payments::Model>,
-    pub(crate) completed_steps: Vec<CompletedStep>,
+    pub(crate) step_attempts: Vec<StepAttempt>,
     /// New supplier invoices with their documents.
     pub(crate) received: Vec<(SupplierInvoice, Value)>,
     pub(crate) acknowledged: Vec<(Irn, Timestamp)>,
@@ -89,10 +90,7 @@ pub(crate) struct WriteSet {
 /// The release of a run's lane.
 #[derive(Debug)]
 pub(crate) struct RunLaneRelease {
-    pub(crate) lease: Lease,
-    /// How long until the lane is due again. `None` if the lane does not become due by itself.
-    pub(crate) delay: Option<Duration>,
-    pub(crate) next_step: Option<&'static str>,
+    pub(crate) release: LaneRelease,
     /// True if the work may have crashed a process. The lane is then run in isolation.
     pub(crate) is_isolated: bool,
 }
@@ -143,7 +141,8 @@ impl WriteSet {
             && self.replays.is_empty()
             && self.cancelled_replays.is_empty()
             && self.audit.is_empty()
-            && self.completed_steps.is_empty()
+            && self.step_attempts.is_empty()
+            && self.released.is_empty()
             && self.received.is_empty()
             && self.acknowledged.is_empty()
             && self.secrets.is_empty()
@@ -203,16 +202,15 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
     let dirty =
         units.iter().flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.runs.contains(&run.id)));
     runs::save(tx, &dirty.collect::<Vec<_>>()).await?;
-    let steps: Vec<_> = units.iter().flat_map(|unit| &unit.writes.completed_steps).collect();
-    runs::end_steps(tx, &steps).await?;
-    for released in units.iter().flat_map(|unit| &unit.writes.released) {
-        let RunLaneRelease { lease, delay, next_step, .. } = released;
-        if released.is_isolated {
-            lanes::release_isolated(tx, lease, *delay, *next_step).await?;
-        } else {
-            lanes::release_at(tx, lease, *delay, *next_step).await?;
-        }
+    let attempts: Vec<_> = units.iter().flat_map(|unit| &unit.writes.step_attempts).collect();
+    runs::log_steps(tx, &attempts).await?;
+    let released = units.iter().flat_map(|unit| &unit.writes.released);
+    let (isolated, free): (Vec<_>, Vec<_>) = released.partition(|released| released.is_isolated);
+    for RunLaneRelease { release: LaneRelease { lease, delay, next_step }, .. } in isolated {
+        lanes::release_isolated(tx, lease, *delay, *next_step).await?;
     }
+    let free: Vec<_> = free.into_iter().map(|released| released.release.clone()).collect();
+    leases::release_all(tx, LaneKind::Run, &free).await?;
     let due = units
         .iter()
         .flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.due_runs.contains(&run.id)))

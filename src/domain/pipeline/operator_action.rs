@@ -50,7 +50,7 @@ impl Run {
 
     fn may_move(&self, to: OperatorAction) -> Result<(), Refusal> {
         self.state.after(to).ok_or(Refusal::ActionNotAllowed { from: self.state, to })?;
-        match (to, self.unsettled()) {
+        match (to, self.intent) {
             (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
             (OperatorAction::Cancel, None) if self.has_taken_effect() => Err(Refusal::RunTookEffect),
             _ => Ok(()),
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_run_is_not_cancelled_while_a_signature_may_exist() {
-        let signing = run(Operation::Submit, RunState::Running).intending(Step::Sign, NOW);
+        let signing = run(Operation::Submit, RunState::Running).attempting(Step::Sign, NOW);
         for run in
             [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().held(NOW)]
         {
@@ -148,14 +148,14 @@ mod tests {
         }
         let signed = signing.after(Step::Sign, &done(), NOW);
         assert_eq!(signed.moved(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
-        let checking = run(Operation::Submit, RunState::Running).intending(Step::DataCheck, NOW);
+        let checking = run(Operation::Submit, RunState::Running).attempting(Step::DataCheck, NOW);
         assert_eq!(checking.moved(OperatorAction::Cancel, NOW).unwrap().state, RunState::Cancelled);
     }
 
     #[test]
     fn a_refused_signature_is_none_and_can_be_tried_again() {
         let refused = StepResult::Refused { error: "odd".into() };
-        let run = run(Operation::Submit, RunState::Running).intending(Step::Sign, NOW).after(
+        let run = run(Operation::Submit, RunState::Running).attempting(Step::Sign, NOW).after(
             Step::Sign,
             &refused,
             NOW,
@@ -167,22 +167,22 @@ mod tests {
     fn a_question_about_the_moment_does_not_make_a_lost_transmission_forgotten() {
         let mut run = run(Operation::Transmit, RunState::Running);
         for step in [Step::Health, Step::AccessPoints] {
-            run = run.intending(step, NOW).after(step, &done(), NOW);
+            run = run.attempting(step, NOW).after(step, &done(), NOW);
         }
-        let lost = run.intending(Step::Send, NOW).after(Step::Send, &waits(), NOW);
+        let lost = run.attempting(Step::Send, NOW).after(Step::Send, &waits(), NOW);
         assert_eq!(lost.next_step(), Some(Step::Health));
-        let asked = lost.intending(Step::Health, NOW);
+        let asked = lost.attempting(Step::Health, NOW);
         assert_eq!(asked.clone().moved(OperatorAction::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Send)));
-        let asked = asked.after(Step::Health, &done(), NOW).intending(Step::AccessPoints, NOW);
+        let asked = asked.after(Step::Health, &done(), NOW).attempting(Step::AccessPoints, NOW);
         let asked = asked.after(Step::AccessPoints, &done(), NOW);
-        assert_eq!((asked.unsettled(), asked.next_step()), (Some(Step::Send), Some(Step::Send)));
-        let sent = asked.intending(Step::Send, NOW).after(Step::Send, &done(), NOW);
-        assert_eq!((sent.unsettled(), sent.state), (None, RunState::Succeeded));
+        assert_eq!((asked.intent, asked.next_step()), (Some(Step::Send), Some(Step::Send)));
+        let sent = asked.attempting(Step::Send, NOW).after(Step::Send, &done(), NOW);
+        assert_eq!((sent.intent, sent.state), (None, RunState::Succeeded));
     }
 
     #[test]
     fn momentary_steps_are_repeated_after_a_pause() {
-        let run = run(Operation::Transmit, RunState::Running).intending(Step::Health, NOW);
+        let run = run(Operation::Transmit, RunState::Running).attempting(Step::Health, NOW);
         let run = run.after(Step::Health, &done(), NOW).moved(OperatorAction::Pause, NOW).unwrap();
         assert_eq!((run.next_attempt_at, run.moves().len()), (None, 3));
         let run = run.moved(OperatorAction::Resume, NOW).unwrap();

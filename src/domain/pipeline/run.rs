@@ -27,7 +27,8 @@ pub struct Run {
     /// SHA-256 of the document, in hexadecimal (`RunRequest::digest`).
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step that was called and whose outcome is not recorded: ask the authority before the next call.
+    /// A step with an effect that may have been called and whose outcome is unknown: ask the authority before the next
+    /// call.
     pub intent: Option<Step>,
     /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
@@ -168,12 +169,17 @@ impl Run {
         self.operation.next(&self.done)
     }
 
+    /// Returns the step that can be called now; `None` if the run is over, paused or waiting.
+    pub fn present_step(&self) -> Option<Step> {
+        self.next_step().filter(|_| self.state == RunState::Running)
+    }
+
     /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
     /// payment update that is over can always be replaced, because a payment status may change again.
     pub fn is_replaceable(&self) -> bool {
         let over = self.operation.repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
-        untouched && !self.intent.is_some_and(Step::has_effect)
+        untouched && self.intent.is_none()
     }
 
     /// Starts the run over with another document.
@@ -210,11 +216,10 @@ impl Run {
         Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
     }
 
-    /// Counts a process crash for this run if the call of a step had begun.
+    /// Counts a crash of the process that worked on this run.
     #[must_use]
     pub fn crashed(self) -> Self {
-        let crashes = self.crashes + u32::from(self.intent.is_some());
-        Self { crashes, ..self }
+        Self { crashes: self.crashes + 1, ..self }
     }
 
     /// True if so many processes crashed during the present step that only an operator can retry it.
@@ -227,12 +232,12 @@ impl Run {
         self.crashes > 0
     }
 
-    /// Records the intent to call a step. A momentary step (`Step::is_momentary`) does not replace the intent of an
-    /// earlier step with an unknown outcome, so that the outcome is still queried.
+    /// Begins an attempt at a step. If the step has an effect, this is the intent to call it, which must be stored before
+    /// the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that it precedes.
     #[must_use]
-    pub fn intending(self, step: Step, now: Timestamp) -> Self {
-        let (attempt, unsettled) = (self.attempt + 1, self.unsettled().filter(|_| step.is_momentary()));
-        let intent = unsettled.or(Some(step));
+    pub fn attempting(self, step: Step, now: Timestamp) -> Self {
+        let attempt = self.attempt + 1;
+        let intent = if step.has_effect() { Some(step) } else { self.intent };
         let failing_since = self.failing_since.map(|since| self.without_queueing(since, now));
         Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
     }
@@ -242,11 +247,6 @@ impl Run {
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
         let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
-    }
-
-    /// Returns the step that was begun and has no known outcome, if this step has an effect at the authority.
-    pub fn unsettled(&self) -> Option<Step> {
-        self.intent.filter(|step| step.has_effect())
     }
 
     /// True if our records say that a step with an effect succeeded.
@@ -354,7 +354,7 @@ impl Run {
 pub struct StepRecord {
     pub step: Step,
     pub attempt: u32,
-    /// `None` while the call is in flight, or if the process crashed during the call.
+    /// `None` while a call with an effect is in flight, or if the process crashed during the call.
     pub outcome: Option<String>,
     pub started_at: Timestamp,
     pub duration_ms: Option<i64>,
@@ -386,7 +386,7 @@ mod tests {
             (Operation::Payment, Step::Payment),
         ] {
             assert!(run(operation).is_replaceable(), "{operation}");
-            let called = run(operation).intending(step, now);
+            let called = run(operation).attempting(step, now);
             assert!(!called.is_replaceable(), "{operation} in progress");
             let lost = StepResult::Wait {
                 reason: WaitReason::AuthorityUnavailable,
@@ -406,16 +406,16 @@ mod tests {
     fn an_unchanged_state_ends_its_run() {
         let now = Timestamp::UNIX_EPOCH;
         let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
-        let run = run(Operation::Payment).intending(Step::Payment, now).after(Step::Payment, &verdict, now);
+        let run = run(Operation::Payment).attempting(Step::Payment, now).after(Step::Payment, &verdict, now);
         assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
-        assert_eq!((run.unsettled(), verdict.as_str(), verdict.error()), (None, "unchanged", None));
+        assert_eq!((run.intent, verdict.as_str(), verdict.error()), (None, "unchanged", None));
     }
 
     #[test]
     fn a_check_alone_leaves_the_document_replaceable() {
         let now = Timestamp::UNIX_EPOCH;
         let checked =
-            run(Operation::Submit).intending(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
+            run(Operation::Submit).attempting(Step::IrnCheck, now).after(Step::IrnCheck, &done(), now);
         assert!(checked.is_replaceable());
     }
 
@@ -429,18 +429,18 @@ mod tests {
 
     #[test]
     fn a_deferred_step_counts_no_attempt_and_no_time() {
-        let failed = run(Operation::Submit).intending(Step::IrnCheck, at(0)).after(
+        let failed = run(Operation::Submit).attempting(Step::IrnCheck, at(0)).after(
             Step::IrnCheck,
             &lost(at(1)),
             at(0),
         );
         assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
-        let tried = failed.intending(Step::IrnCheck, at(1));
+        let tried = failed.attempting(Step::IrnCheck, at(1));
         let not_called = StepResult::Deferred { error: "held back".to_owned(), until: at(1) };
         let held = tried.after(Step::IrnCheck, &not_called, at(1));
         assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
         let later =
-            held.intending(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));
+            held.attempting(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));
         assert_eq!(
             (later.attempt, later.failing_since),
             (2, Some(at(89_999))),
@@ -453,9 +453,9 @@ mod tests {
         let mut run = run(Operation::Transmit);
         for (second, attempt) in [(0, 1), (10, 2), (20, 3)] {
             for step in [Step::Health, Step::AccessPoints] {
-                run = run.intending(step, at(second)).after(step, &done(), at(second));
+                run = run.attempting(step, at(second)).after(step, &done(), at(second));
             }
-            run = run.intending(Step::Send, at(second));
+            run = run.attempting(Step::Send, at(second));
             assert_eq!(run.attempt, attempt);
             run = run.after(Step::Send, &lost(at(second + 10)), at(second));
             assert_eq!(run.failing_since, Some(at(0)));

@@ -41,6 +41,10 @@ pub struct BlockedStep {
 }
 
 impl BlockedStep {
+    pub fn blocks(&self, step: &str, taxpayer: i64) -> bool {
+        self.step == step && self.taxpayers.as_ref().is_none_or(|taxpayers| taxpayers.contains(&taxpayer))
+    }
+
     /// True if this step is no longer blocked for at least one of the taxpayers that it was blocked for. `now` is
     /// the present list of blocked steps.
     pub fn is_unblocked_for_some(&self, now: &[Self]) -> bool {

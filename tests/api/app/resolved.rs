@@ -196,11 +196,7 @@ async fn an_irn_that_is_taken_between_its_check_and_its_signature_is_not_ours(wo
     (late.irn, late.latency_ms) = (Some(irn.to_owned()), Some(3_000));
     world.authority.add_fault(late).unwrap();
     taxpayer.app().submit_async(&body).await.expect_status(202);
-    let checking = async || {
-        let run = taxpayer.app().run(irn).await.expect_status(200);
-        (run.data()["step"] == json!("data-check")).then_some(())
-    };
-    eventually("the check of the data", checking).await;
+    world.under_way(Operation::Validate, irn, 1).await;
     plant(world, &taxpayer, &no, |document| document["invoice_line"][0]["item"]["name"] = json!("Desk"))
         .await;
     taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");

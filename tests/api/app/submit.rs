@@ -45,6 +45,25 @@ async fn the_result_stands_under_message_and_the_sentence_under_data(world: &Wor
 }
 
 #[each_database]
+async fn a_submission_costs_three_transactions_of_its_taxpayer_and_one_lease(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let id = taxpayer.id;
+    world.settled(&json!(id)).await;
+    // Each transaction that writes for a taxpayer raises the version of its lane; each lease raises a lane's epoch.
+    let version = format!("SELECT version FROM lanes WHERE kind = 'taxpayer' AND key = '{id}'");
+    let before = world.number(&version).await;
+    let body = submission(&taxpayer, &documents::invoice_no());
+    taxpayer.app().submit_async(&body).await.expect_status(202);
+    let succeeded = async || {
+        let run = taxpayer.app().run(body["irn"].as_str().unwrap()).await.expect_status(200);
+        (run.data()["state"] == json!("succeeded")).then_some(())
+    };
+    eventually("the end of the run", succeeded).await;
+    let epoch = format!("SELECT epoch FROM lanes WHERE kind = 'run' AND key LIKE '{id}/%'");
+    assert_eq!((world.number(&version).await - before, world.number(&epoch).await), (3, 1));
+}
+
+#[each_database]
 async fn a_stored_invoice_is_moved_by_its_submission(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;

@@ -291,11 +291,9 @@ async fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it(world: &World) 
     let no = format!("INV{}SBXSLOW", number());
     let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
-    let calling = async || {
-        let run = operator.run_of(&taxpayer).await;
-        (run["steps"].as_array().unwrap().len() == 2).then_some(run)
-    };
-    let run = eventually("the check of the data", calling).await;
+    let irn = irn(&taxpayer, &no);
+    world.under_way(Operation::Validate, &irn, 1).await;
+    let run = operator.run_of(&taxpayer).await;
     operator.move_run(id(&run), "pause").await.expect_status(200);
     let heard = async || {
         let run = operator.run_of(&taxpayer).await;
@@ -304,7 +302,7 @@ async fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it(world: &World) 
     let run = eventually("what came of it", heard).await;
     assert_eq!((&run["state"], &run["steps"][1]["outcome"]), (&json!("paused"), &json!("done")));
     assert_eq!(taxpayer.reread(&invoice).await["status"], json!("validated"));
-    assert!(world.authority.invoice(&irn(&taxpayer, &no)).is_none_or(|sheet| sheet.sign_attempts == 0));
+    assert!(world.authority.invoice(&irn).is_none_or(|sheet| sheet.sign_attempts == 0));
     // The lane is free: the run goes on at once and not when a lease has ended.
     let start = std::time::Instant::now();
     operator.move_run(id(&run), "resume").await.expect_status(200);

@@ -11,8 +11,8 @@ use einvoice::app::{self, Application};
 use einvoice::config::Settings;
 use einvoice::internals::{KeyTerms, Subscription};
 use futures_util::future::LocalBoxFuture;
-use sandbox::{PartyEnrolment, State};
-use sea_orm::{ConnectionTrait, Database};
+use sandbox::{CallRecord, Operation, PartyEnrolment, State};
+use sea_orm::{ConnectionTrait, Database, Statement};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use testkit::Backend;
@@ -196,6 +196,27 @@ impl World {
         let rows = database.execute_unprepared(statement).await.unwrap().rows_affected();
         database.close().await.unwrap();
         rows
+    }
+
+    /// The number that a query returns.
+    pub(crate) async fn number(&self, query: &str) -> i64 {
+        let database = Database::connect(self.settings.database_url().expose_secret()).await.unwrap();
+        let statement = Statement::from_string(database.get_database_backend(), query);
+        let row = database.query_one_raw(statement).await.unwrap().unwrap();
+        database.close().await.unwrap();
+        row.try_get_by_index(0).unwrap()
+    }
+
+    /// Waits until so many calls about an IRN are in the authority's hands.
+    pub(crate) async fn under_way(&self, operation: Operation, irn: &str, wanted: usize) {
+        let count = async || {
+            let of_it =
+                |call: &CallRecord| call.operation == Some(operation) && call.irn.as_deref() == Some(irn);
+            let calls = self.authority.calls();
+            let pending = calls.iter().filter(|call| of_it(call) && call.is_pending()).count();
+            (pending == wanted).then_some(())
+        };
+        eventually("the call of a step", count).await;
     }
 
     /// Says whether a taxpayer may create invoices, as the command line does beside a running service.

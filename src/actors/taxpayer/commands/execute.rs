@@ -25,7 +25,7 @@ pub(crate) fn execute(
         }
         TaxpayerCommand::Pay(update) => payment::pay(uow, cause, update),
         TaxpayerCommand::OpenRun(request) => runs::open(uow, request),
-        TaxpayerCommand::RecordStep(outcome) => runs::record(uow, cause, outcome),
+        TaxpayerCommand::RecordSteps(progress) => runs::record(uow, cause, progress),
         TaxpayerCommand::RecheckRun(recheck) => runs::recheck(uow, recheck),
         TaxpayerCommand::ApplyOperatorAction(request) => operator_actions::apply(uow, cause, request),
         TaxpayerCommand::RecordReceipt { irn } => Ok(inbound::record_receipt(uow, cause, irn)),

@@ -1,10 +1,10 @@
-//! The commands about runs of the pipeline: open or join a run, record the outcome of a step, and recheck a stopped
-//! run.
+//! The commands about runs of the pipeline: open or join a run, record the steps that a run has taken, and recheck a
+//! stopped run.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::actors::taxpayer::command::{CommandReply, RunRecheck, StepOutcome};
+use crate::actors::taxpayer::command::{CommandReply, RunProgress, RunRecheck, StepOutcome};
 use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::actors::taxpayer::write_set::RunLaneRelease;
@@ -16,8 +16,9 @@ use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
-use crate::store::runs::CompletedStep;
+use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepRecord, StepResult};
+use crate::store::lanes::leases::LaneRelease;
+use crate::store::runs::StepAttempt;
 
 /// Opens a run. If the invoice already has a run for this operation, joins it, or reopens it if it ended without
 /// success.
@@ -101,36 +102,64 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
     }
 }
 
-/// Records the outcome of a step. Nothing else changes if the run has ended or got new content during the call.
+/// Records the steps that a run has taken and, if the next step has an effect, the intent to call it. Only the log of
+/// steps changes if the run has ended or got new content during the calls.
 pub(super) fn record(
     uow: &mut UnitOfWork,
     cause: CommandId,
-    outcome: &StepOutcome,
+    progress: &RunProgress,
 ) -> Result<CommandReply, Refusal> {
-    let found = uow.runs.iter().find(|run| run.id == outcome.run.id).cloned();
-    let run = found.ok_or(Refusal::RunNotFound)?;
-    uow.writes.completed_steps.push(CompletedStep {
-        taxpayer: uow.id,
-        attempt_id: outcome.attempt_id,
-        verdict: outcome.verdict.clone(),
-        duration_ms: outcome.duration_ms,
-    });
-    // If the run was paused during the call, the outcome is still recorded, but the run does not continue.
+    let found = uow.runs.iter().find(|run| run.id == progress.run).cloned();
+    let mut run = found.ok_or(Refusal::RunNotFound)?;
+    for outcome in &progress.steps {
+        log_step(uow, &run, outcome.id, outcome.record());
+    }
+    // If the run was paused during the calls, the outcomes are still recorded, but the run does not continue.
     let is_paused = run.state == RunState::Paused;
-    if run.digest != outcome.run.digest || !(run.state.is_open() || is_paused) {
-        release(uow, &run, outcome);
+    if run.digest != progress.digest || !(run.state.is_open() || is_paused) {
+        release(uow, &run, progress);
         return Ok(reply(run));
     }
+    for outcome in &progress.steps {
+        run = after_step(uow, cause, run, outcome, is_paused);
+        if run.state == RunState::Cancelled {
+            break;
+        }
+    }
+    let goes_on = run.state == RunState::Running || (run.state.is_open() && progress.steps.is_empty());
+    if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
+        run = run.attempting(step, uow.now);
+        let (attempt, started_at) = (run.attempt, uow.now);
+        let record = StepRecord { step, attempt, started_at, outcome: None, duration_ms: None, error: None };
+        log_step(uow, &run, progress.next_attempt, record);
+    }
+    release(uow, &run, progress);
+    uow.put_run(run.clone());
+    Ok(reply(run))
+}
+
+/// Returns the run after a step, and applies the outcome to the invoice. The attempt at a step with an effect was
+/// counted with its intent.
+fn after_step(
+    uow: &mut UnitOfWork,
+    cause: CommandId,
+    run: Run,
+    outcome: &StepOutcome,
+    is_paused: bool,
+) -> Run {
+    let run = if outcome.step.has_effect() { run } else { run.attempting(outcome.step, outcome.started_at) };
     let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
     if is_paused && run.state.is_open() {
         run = run.held(uow.now);
     }
-    if let Err(Refusal::InvalidTransition { .. }) = apply(uow, cause, &run, outcome) {
-        run = run.cancelled(uow.now);
+    match apply(uow, cause, &run, outcome) {
+        Err(Refusal::InvalidTransition { .. }) => run.cancelled(uow.now),
+        _ => run,
     }
-    release(uow, &run, outcome);
-    uow.put_run(run.clone());
-    Ok(reply(run))
+}
+
+fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord) {
+    uow.writes.step_attempts.push(StepAttempt { taxpayer: uow.id, id, run: run.id, record });
 }
 
 /// Makes a stopped run due, so that it asks the authority for the invoice's state. Does nothing if the run has changed
@@ -157,12 +186,12 @@ pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<Comm
 }
 
 /// Releases the run's lane, unless the run continues with its next step at once.
-fn release(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) {
-    if run.state != RunState::Running {
+fn release(uow: &mut UnitOfWork, run: &Run, progress: &RunProgress) {
+    if run.present_step().is_none() {
         let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
-        let (lease, is_isolated) = (outcome.lease.clone(), run.goes_alone());
         let next_step = run.next_step().map(Step::as_str);
-        uow.writes.released.push(RunLaneRelease { lease, delay, next_step, is_isolated });
+        let release = LaneRelease { lease: progress.lease.clone(), delay, next_step };
+        uow.writes.released.push(RunLaneRelease { release, is_isolated: run.goes_alone() });
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::join;
-use sandbox::{CallRecord, FaultKind, FaultOrder, Operation};
+use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
 use testkit::documents;
 use testkit::each_database;
@@ -52,17 +52,6 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
 }
 
-/// Waits until so many calls of an invoice are in the authority's hands.
-async fn under_way(world: &World, operation: Operation, irn: &str, wanted: usize) {
-    let count = async || {
-        let of_it = |call: &CallRecord| call.operation == Some(operation) && call.irn.as_deref() == Some(irn);
-        let calls = world.authority.calls();
-        let pending = calls.iter().filter(|call| of_it(call) && call.is_pending()).count();
-        (pending == wanted).then_some(())
-    };
-    eventually("the call of a step", count).await;
-}
-
 #[each_database]
 async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;
@@ -78,12 +67,12 @@ async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_n
             };
             world.authority.add_fault(late).unwrap();
             taxpayer.app().submit_async(&old).await.expect_status(202);
-            under_way(world, operation, irn, 1).await;
+            world.under_way(operation, irn, 1).await;
             let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
             assert!(edited.warnings().contains("called off"), "{}", edited.warnings());
             let next = if is_new { with(&old, "note", json!("as edited")) } else { old };
             if !is_new {
-                under_way(world, operation, irn, 0).await;
+                world.under_way(operation, irn, 0).await;
                 assert_eq!(sign_attempts(world, &invoice["irn"]), 0);
                 assert_eq!(taxpayer.reread(&invoice).await["status"], json!("draft"));
             }

@@ -1,0 +1,56 @@
+//! Direct dispatch of runs: the transaction that makes a run due also leases its lane, if a slot of the pipeline is
+//! free. The other due runs wait until the dispatcher claims them.
+
+use std::collections::HashMap;
+
+use crate::actors::dispatch::{DirectDispatch, ReservedSlot};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::write_set::run_lane;
+use crate::domain::pipeline::Run;
+use crate::store::db::connections::Transaction;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::{LaneKind, Lease, group};
+
+/// A leased run with its slot.
+pub(super) struct StartedRun<'a> {
+    lease: Lease,
+    taxpayer: i64,
+    slot: ReservedSlot<'a>,
+}
+
+impl StartedRun<'_> {
+    /// Starts the run. Call this after the lease is committed.
+    pub(super) fn hand_over(self) {
+        self.slot.hand_over(self.lease, Some(self.taxpayer));
+    }
+}
+
+/// Leases as many of the due runs as there are free slots. Call this after the runs were written, because that locks
+/// their lanes.
+pub(super) async fn claim<'a>(
+    direct: &'a DirectDispatch,
+    tx: &Transaction,
+    units: &[UnitOfWork],
+) -> Result<Vec<StartedRun<'a>>, StoreError> {
+    let due =
+        units.iter().flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.due_runs.contains(&run.id)));
+    let mut slots = HashMap::new();
+    for run in due.filter(|run| may_start(direct, run)) {
+        let Some(slot) = direct.reserve_slot() else { break };
+        slots.insert(run_lane(run.taxpayer_id, run.id), (run.taxpayer_id.0, slot));
+    }
+    let Some((_, slot)) = slots.values().next() else { return Ok(Vec::new()) };
+    let keys: Vec<_> = slots.keys().cloned().collect();
+    let leases = group::claim_idle(tx, LaneKind::Run, &keys, slot.owner(), slot.lease()).await?;
+    let started = leases.into_iter().filter_map(|lease| {
+        let (taxpayer, slot) = slots.remove(&lease.key)?;
+        Some(StartedRun { lease, taxpayer, slot })
+    });
+    Ok(started.collect())
+}
+
+/// A run that may have crashed a process is left to the dispatcher, which runs it in isolation.
+fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
+    let is_blocked = |step| direct.is_blocked(step, run.taxpayer_id.0);
+    !run.goes_alone() && run.next_step().is_some_and(|step| !is_blocked(step.as_str()))
+}
