@@ -140,7 +140,7 @@ impl Deployment {
             let runs = listed.as_array()?;
             assert!(runs.len() < 100, "more runs than the page shows");
             let is_open =
-                |run: &&Value| !["running", "waiting", "paused"].map(Value::from).contains(&run["state"]);
+                |run: &&Value| ["running", "waiting", "paused"].map(Value::from).contains(&run["state"]);
             for run in runs.iter().filter(|run| run["state"] == json!("paused")) {
                 let error = run["last_error"].as_str().unwrap_or_default();
                 assert!(error.starts_with("quarantined"), "{run}");
