@@ -75,6 +75,7 @@ impl Prepared {
         vec![
             case("create, many taxpayers", Ceiling::Rows, self.creates(all)),
             case("create, 1 taxpayer", Ceiling::Rows, self.creates(1)),
+            Case { connections: 2, ..case("create, 2 connections", Ceiling::Rows, self.creates(all)) },
             Case {
                 items: BULK_SIZE,
                 connections: 4,

@@ -68,10 +68,8 @@ CREATE TABLE invoices (
 );
 CREATE UNIQUE INDEX invoices_by_taxpayer_id_invoice_no ON invoices (taxpayer_id, invoice_no);
 CREATE UNIQUE INDEX invoices_by_taxpayer_id_irn_key ON invoices (taxpayer_id, irn_key);
--- The order of the list.
-CREATE INDEX invoices_by_taxpayer_id_created_at_id ON invoices (taxpayer_id, created_at, id);
--- Searches and wide ranges look through the list in its order. With the filters in the index they read no row that is
--- not on the page. `customer_no` and `batch_no` are left out: PostgreSQL allows an index entry 2,700 bytes, and the
+-- The order of the list. Searches and wide ranges look through the list in this order. With the filters in the index
+-- they read no row that is not on the page. `customer_no` and `batch_no` are left out: PostgreSQL allows an index entry 2,700 bytes, and the
 -- search text may take 2,000.
 CREATE INDEX invoices_as_listed ON invoices
     (taxpayer_id, created_at, id, status, payment_status, category, invoice_date, updated_at, search_text);
