@@ -52,6 +52,9 @@ fn rule(pattern: &str) -> Rule {
     if pattern == "/metrics" {
         return Rule::Operator;
     }
+    if pattern == "/" {
+        return Rule::Public;
+    }
     let found = RULES.iter().find(|(prefix, _)| pattern.starts_with(prefix));
     found.unwrap_or_else(|| panic!("no rule says who may call {pattern}: add one")).1
 }

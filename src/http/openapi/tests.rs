@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::http::{openapi_document, table};
 
 /// The routes of the page that shows the API document to people. The document does not describe them.
-const PAGES: [&str; 2] = ["/docs", "/docs/{file:.*}"];
+const PAGES: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
 
 fn parsed() -> Value {
     strict_json::from_trusted(openapi_document()).unwrap()

@@ -11,7 +11,7 @@ use crate::http::tests::client::{INVOICES, TAXPAYERS, ask, get};
 #[actix_web::test]
 async fn a_path_that_is_none_is_404_in_the_envelope() {
     let test_app = start_app().await;
-    for path in ["/", "/v1", "/v1/tax-payers/invoices/", "/v1/app/invoices/x/y/z"] {
+    for path in ["/v2", "/v1", "/v1/tax-payers/invoices/", "/v1/app/invoices/x/y/z"] {
         let seen = ask(&test_app, get(path, TAXPAYER_KEY).insert_header(("x-request-id", "mine-1"))).await;
         assert_eq!(seen.code(), (404, "ROUTE_NOT_FOUND".into()), "{path}");
         assert_eq!((seen.header("x-request-id"), &seen.json()["request_id"]), ("mine-1", &json!("mine-1")));

@@ -33,6 +33,15 @@ async fn a_webhook_that_was_never_set_is_not_configured() {
 }
 
 #[actix_web::test]
+async fn the_address_of_the_service_leads_to_the_viewer() {
+    let test_app = start_app().await;
+    for path in ["/", "/docs"] {
+        let seen = ask(&test_app, TestRequest::get().uri(path)).await;
+        assert_eq!((seen.status, seen.header("location")), (307, "/docs/"), "{path}");
+    }
+}
+
+#[actix_web::test]
 async fn the_viewer_runs_and_loads_nothing_of_others() {
     let test_app = start_app().await;
     for path in ["/docs/", "/docs/index.html", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"] {

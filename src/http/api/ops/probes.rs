@@ -38,6 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/openapi.json")
             .get(openapi, || doc("openapi", "This document").shows(200, "OpenAPI 3.1", schema::object())),
+        path("/").page(to_docs),
         path("/docs").page(to_docs),
         path("/docs/{file:.*}").page(docs),
     ]
@@ -92,7 +93,8 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     }))
 }
 
-/// Redirects to `/docs/`: the viewer's relative links are wrong without the slash at the end.
+/// Redirects to `/docs/`, where a person who opened the address of the service finds out how to use it. The viewer's
+/// relative links need the slash at the end.
 fn to_docs() -> Ready<HttpResponse> {
-    future::ready(HttpResponse::PermanentRedirect().insert_header((LOCATION, "/docs/")).finish())
+    future::ready(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs/")).finish())
 }
