@@ -23,6 +23,8 @@ const BACKLOG_MAX: usize = 20_000;
 /// The time after which as many requests as possible wait at a held sink.
 const SETTLE: Duration = Duration::from_millis(500);
 const LATENCIES_MS: [u64; 3] = [0, 10, 50];
+/// A load that keeps nothing busy, in events a second.
+const LOW_RATE: f64 = 100.0;
 
 /// Taxpayers at work.
 struct DeliveryBench<'a> {
@@ -46,12 +48,13 @@ pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Re
     let sink = Sink::start();
     let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
     let (mut next, mut plain) = (0, 0);
-    for (endpoints, invoices) in [(0..1, 256), (1..1_001, 2)] {
+    for (endpoints, invoices) in [(0..1, 256), (1..101, 4), (101..1_101, 2)] {
         let taxpayers = BenchTaxpayers::create(&app, &sink, endpoints, invoices).await;
         let mut bench = DeliveryBench { taxpayers: &taxpayers, sink: &sink, span_s, next, plain };
         for latency in LATENCIES_MS.map(Duration::from_millis) {
             report.add(bench.line(database, latency).await);
         }
+        report.add(bench.line_at_low_rate(database).await);
         (next, plain) = (bench.next, bench.plain);
     }
     assert_eq!(sink.requests() - plain, sink.events(), "a notification came twice");
@@ -67,16 +70,26 @@ impl DeliveryBench<'_> {
         let backlog = guess.per_second * self.span_s;
         let drained = self.drain(whole(backlog).clamp(GUESS, BACKLOG_MAX)).await;
         let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
-        let mut late = self.lateness(both / 2.0).await;
-        late.sort_unstable();
-        let ms = |per_mille: usize| late[(late.len() - 1) * per_mille / 1_000].as_secs_f64() * 1_000.0;
+        let late = self.lateness(both / 2.0).await;
         let (endpoints, latency) = (self.taxpayers.endpoints.len(), latency.as_millis());
         let name = format!("deliver, {endpoints} endpoints, {latency} ms");
         Line {
-            half_p50_ms: Some(ms(500)),
-            half_p99_ms: Some(ms(990)),
+            half_p50_ms: Some(per_mille_ms(&late, 500)),
+            half_p99_ms: Some(per_mille_ms(&late, 990)),
             ceiling_per_second: Some(self.ceiling(drained.at_once).await),
             ..Line::new(database, name, drained.per_second)
+        }
+    }
+
+    /// The times from commit to arrival if the sink answers at once and hardly anything is to be done.
+    async fn line_at_low_rate(&mut self, database: &str) -> Line {
+        self.sink.delay(Duration::ZERO);
+        let late = self.lateness(LOW_RATE).await;
+        let name = format!("deliver, {} endpoints, idle", self.taxpayers.endpoints.len());
+        Line {
+            p50_ms: Some(per_mille_ms(&late, 500)),
+            p99_ms: Some(per_mille_ms(&late, 990)),
+            ..Line::new(database, name, LOW_RATE)
         }
     }
 
@@ -101,7 +114,7 @@ impl DeliveryBench<'_> {
         Drained { fill_per_second, per_second: rate(count, begun), at_once }
     }
 
-    /// Returns the time from commit to arrival for each event of a steady load.
+    /// Returns the times from commit to arrival of the events of a steady load, sorted.
     async fn lateness(&mut self, per_second: f64) -> Vec<Duration> {
         let before = self.sink.events();
         let count = whole(per_second * self.span_s).max(1);
@@ -112,7 +125,9 @@ impl DeliveryBench<'_> {
             let received = self.sink.received(number).expect("each number has come");
             received.saturating_duration_since(at)
         });
-        late.collect()
+        let mut late: Vec<_> = late.collect();
+        late.sort_unstable();
+        late
     }
 
     /// Returns the rate that a plain client reaches at the sink with this many concurrent requests.
@@ -140,6 +155,11 @@ impl DeliveryBench<'_> {
         self.plain += self.sink.requests() - before;
         per_second
     }
+}
+
+/// Returns the time within which so many of a thousand arrived, in milliseconds.
+fn per_mille_ms(sorted: &[Duration], per_mille: usize) -> f64 {
+    sorted[(sorted.len() - 1) * per_mille / 1_000].as_secs_f64() * 1_000.0
 }
 
 async fn post_until(client: reqwest::Client, url: String, body: Vec<u8>, until: Instant) -> usize {
