@@ -102,7 +102,7 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
             wake: Arc::clone(&reconciliations.requested),
             isolation: Isolation::default(),
         };
-        // What the timer of the service makes due is left to the service.
+        // Leaves the lane that is due by the timer to the running service.
         Dispatcher::of_work(store, config, &tree, async move |lease| reconciler.work(lease).await)
             .with_blocked_steps(|| vec![timer_step()])
             .start(&tree, &arbiters, NodeKind::Inbound)

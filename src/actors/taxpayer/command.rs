@@ -172,7 +172,7 @@ pub struct NewContact {
     pub must_change_password: bool,
 }
 
-/// What the holder of a run's lane has done since it last recorded the run.
+/// Holds the steps that the holder of a run's lane has taken since its last record.
 #[derive(Debug)]
 pub struct RunProgress {
     pub lease: Lease,
