@@ -32,7 +32,6 @@ const WRITES: [(&str, &str); 12] = [
 #[each_database]
 async fn a_path_that_does_not_exist_is_not_found(world: &World) {
     for path in [
-        "/",
         "/v1",
         "/v2/tax-payers/invoices",
         "/v1/tax-payers",
