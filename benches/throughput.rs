@@ -2,8 +2,9 @@
 //! service and database share the machine, so that the ratios tell more than the figures.
 //!
 //! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,
-//! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, and `-- --compare FILE` prints the ratios
-//! to an earlier run, whose output is the file.
+//! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, `-- --stored 2000000` measures a lone
+//! create again when so many invoices are stored, `-- --taxpayers 100000` makes so many taxpayers active, and
+//! `-- --compare FILE` prints the ratios to an earlier run, whose output is the file.
 //!
 //! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
 //! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
@@ -54,7 +55,6 @@ use crate::service::Service;
 /// The time for which each figure is taken.
 const SPAN: Duration = Duration::from_secs(5);
 const CONNECTIONS: usize = 64;
-const TAXPAYERS: usize = 1_000;
 /// The calls that a Submit makes.
 const CALLS_OF_SUBMIT: f64 = 4.0;
 
@@ -69,6 +69,12 @@ struct Options {
     /// Takes each figure so often and reports the median.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     runs: u8,
+    /// The number of taxpayers that own what is measured.
+    #[arg(long, default_value_t = 1_000)]
+    taxpayers: usize,
+    /// Measures a lone create again when so many invoices are stored.
+    #[arg(long, default_value_t = 0)]
+    stored: usize,
     /// Prints the ratios to an earlier run, whose output is this file.
     #[arg(long)]
     compare: Option<PathBuf>,
@@ -99,7 +105,7 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     let is_wanted = |name: &str| name.contains(&options.only);
     let service = Service::start(&fresh_database(server).await).await;
     let idle_mb = service.resident_mb();
-    let prepared = Prepared::make(&service.client, &service.integrator, TAXPAYERS).await;
+    let prepared = Prepared::make(&service.client, &service.integrator, options.taxpayers).await;
     if is_wanted("onboard") {
         let name = "onboard: taxpayer, profile and key";
         report.add(Line::new(database, name, prepared.onboarded_per_second));
@@ -115,6 +121,11 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
             ..of_case(database, &case, &service, options.runs.into()).await
         });
     }
+    if options.stored > 0 {
+        store(options.stored, &prepared, &service).await;
+        let case = prepared.lone_creates("create, 2 connections, many stored");
+        report.add(of_case(database, &case, &service, options.runs.into()).await);
+    }
     if let Some((idle, now)) = idle_mb.zip(service.resident_mb()) {
         println!("{database}: {idle:.0} MB after the start, {now:.0} MB after all cases");
     }
@@ -127,13 +138,7 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
 
 /// Measures a case as often as wanted and returns the medians by the rate, and the CPU of all runs.
 async fn of_case(database: &str, case: &Case, service: &Service, runs: usize) -> Line {
-    let load = Load {
-        address: service.address,
-        requests: Arc::clone(&case.requests),
-        connections: case.connections,
-        span: SPAN,
-        next: Arc::new(AtomicUsize::new(0)),
-    };
+    let load = load(case, service);
     let before = service.cpu_s();
     let full = load.run_often(Pace::Full, runs).await;
     let used = service.cpu_s().zip(before).map(|(now, before)| now - before);
@@ -150,6 +155,26 @@ async fn of_case(database: &str, case: &Case, service: &Service, runs: usize) ->
         half_p99_ms: Some(half.per_mille_ms(990)),
         cpu_us: used.map(|used| used * 1_000_000.0 / count),
         ..Line::new(database, case.name, full.per_second * items)
+    }
+}
+
+/// Creates invoices until there are so many.
+async fn store(invoices: usize, prepared: &Prepared, service: &Service) {
+    let case = prepared.bulk_creates();
+    let load = load(&case, service);
+    let mut stored = 0;
+    while stored < invoices {
+        stored += load.run(Pace::Full).await.count * case.items;
+    }
+}
+
+fn load(case: &Case, service: &Service) -> Load {
+    Load {
+        address: service.address,
+        requests: Arc::clone(&case.requests),
+        connections: case.connections,
+        span: SPAN,
+        next: Arc::new(AtomicUsize::new(0)),
     }
 }
 

@@ -75,12 +75,8 @@ impl Prepared {
         vec![
             case("create, many taxpayers", Ceiling::Rows, self.creates(all)),
             case("create, 1 taxpayer", Ceiling::Rows, self.creates(1)),
-            Case { connections: 2, ..case("create, 2 connections", Ceiling::Rows, self.creates(all)) },
-            Case {
-                items: BULK_SIZE,
-                connections: 4,
-                ..case("bulk of 1,000, invoices", Ceiling::BatchedRows, self.bulks())
-            },
+            self.lone_creates("create, 2 connections"),
+            self.bulk_creates(),
             case("get by id", Ceiling::Live, self.gets()),
             case("list, first page", Ceiling::Live, self.lists()),
             case("update", Ceiling::Rows, self.updates()),
@@ -88,6 +84,17 @@ impl Prepared {
             case("payments, many invoices", Ceiling::Rows, self.payments(all)),
             Case { connections: 128, ..case("submit, four steps", Ceiling::Authority, self.submits()) },
         ]
+    }
+
+    /// Creates that hardly ever wait for another.
+    pub(crate) fn lone_creates(&self, name: &'static str) -> Case {
+        let requests = self.creates(self.taxpayers.len());
+        Case { name, ceiling: Ceiling::Rows, items: 1, connections: 2, requests }
+    }
+
+    pub(crate) fn bulk_creates(&self) -> Case {
+        let (name, ceiling) = ("bulk of 1,000, invoices", Ceiling::BatchedRows);
+        Case { name, ceiling, items: BULK_SIZE, connections: 4, requests: self.bulks() }
     }
 
     fn key(&self, number: usize) -> String {
