@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::codes::Subscription;
 
 /// An e-invoicing relay between taxpayers and a national tax authority.
@@ -93,7 +94,7 @@ pub enum Call {
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum IntegratorCall {
-    /// Creates an integrator and prints { id, name, email, `api_key` } as one line of JSON.
+    /// Creates an integrator and prints { id, name, email, password, `api_key` } as one line of JSON.
     Create {
         #[arg(long)]
         name: String,
@@ -128,6 +129,9 @@ pub enum KeyCall {
         #[command(flatten)]
         terms: KeyArguments,
     },
+    /// Gives an account a new password for the console, ends its sessions, and prints { id, password } as one line of
+    /// JSON.
+    Password { id: i64 },
 }
 
 /// The terms of a new key.
@@ -150,6 +154,9 @@ pub enum OperatorCall {
     Create {
         #[arg(long)]
         email: String,
+        /// What the operator may do in the console: a viewer looks, an operator acts, an admin also changes accounts.
+        #[arg(long, value_name = "ROLE", default_value_t = OperatorRole::Admin)]
+        role: OperatorRole,
         #[command(flatten)]
         terms: KeyArguments,
     },
@@ -271,7 +278,11 @@ mod tests {
             ),
             (
                 "operator create --email E",
-                Call::Operator(OperatorCall::Create { email, terms: terms.clone() }),
+                Call::Operator(OperatorCall::Create {
+                    email,
+                    role: OperatorRole::Admin,
+                    terms: terms.clone(),
+                }),
             ),
             ("operator list", Call::Operator(OperatorCall::Keys(KeyCall::List))),
             (

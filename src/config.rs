@@ -56,6 +56,7 @@ pub struct Settings {
     pub secrets: SecretsSettings,
     pub rate_limit: RateLimitSettings,
     pub cluster: ClusterSettings,
+    pub console: ConsoleSettings,
     pub metrics: MetricsSettings,
     pub checkpoints: CheckpointsSettings,
     pub accounts: AccountsSettings,
@@ -214,6 +215,7 @@ pub struct RateLimitSettings {
     pub rotate_per_min: u32,
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
+    pub sign_ins_per_min: u32,
     pub refused_creates_per_min: u32,
 }
 
@@ -221,6 +223,13 @@ pub struct RateLimitSettings {
 #[serde(deny_unknown_fields)]
 pub struct ClusterSettings {
     pub lease_s: u64,
+}
+
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConsoleSettings {
+    pub session_idle_s: u64,
+    pub session_max_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -124,8 +124,8 @@ async fn integrator(settings: Settings, call: IntegratorCall) -> Result<Value, S
 async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Operator;
     match call {
-        OperatorCall::Create { email, terms } => {
-            app::create_operator(settings, email, terms.into_terms(0)).await
+        OperatorCall::Create { email, role, terms } => {
+            app::create_operator(settings, email, role, terms.into_terms(0)).await
         }
         OperatorCall::Keys(call) => keys(settings, KIND, call).await,
         OperatorCall::Revoke { id } => app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await,
@@ -138,6 +138,7 @@ async fn keys(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value,
         KeyCall::Rotate { id, overlap_s, terms } => {
             app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await
         }
+        KeyCall::Password { id } => app::new_password(settings, KeyOwner { kind, id }).await,
     }
 }
 

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use einvoice::app::App;
 use einvoice::internals::{
-    Actor, Faults, IdKind, IntegratorId, InvoiceRef, NewContact, Onboarding, ProfileChange, ScheduleChange,
-    SettableStatus, StoreError, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType, WebhookChange,
-    add_integrator,
+    Actor, Faults, IdKind, IntegratorId, InvoiceRef, NewContact, NewIntegrator, Onboarding, ProfileChange,
+    ScheduleChange, SettableStatus, StoreError, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType,
+    WebhookChange, add_integrator,
 };
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
@@ -130,7 +130,8 @@ pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
     let (name, key) = (format!("crowd{number}"), format!("sik_{number:032}"));
     let email = format!("{name}@bench.example");
     let key = SecretString::from(key).into();
-    add_integrator(&app.store, &name, &email, &key, app.clock.now()).await.unwrap()
+    let new = NewIntegrator { name, email, password_hash: None, key };
+    add_integrator(&app.store, &new, app.clock.now()).await.unwrap()
 }
 
 /// Makes a taxpayer that may create invoices.

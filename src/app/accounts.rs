@@ -17,18 +17,20 @@ use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::app::keys::check_end;
 use crate::config::Settings;
-use crate::domain::access::api_key::{KeyTerms, NewKey};
+use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::Subscription;
-use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::email::is_email;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::http::password;
-use crate::store::accounts;
+use crate::store::accounts::people::{self, PasswordChange};
+use crate::store::accounts::{self, NewIntegrator, NewOperator};
 use crate::store::db::error::StoreError;
 
 /// Brings the database schema up to date.
@@ -37,7 +39,7 @@ pub async fn migrate(settings: Settings) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Creates an integrator. The returned JSON is the only place where the new API key can be read.
+/// Creates an integrator. The returned JSON is the only place where the password and the API key can be read.
 pub async fn create_integrator(
     settings: Settings,
     name: String,
@@ -51,31 +53,61 @@ pub async fn create_integrator(
     check_end(&terms)?;
     let store = open_beside_service(&settings).await?;
     let key = new_key(KeyKind::Integrator, clock::chance().random());
-    let new = NewKey { text: key.clone(), terms };
-    let added = accounts::add_integrator(&store, &name, &email, &new, SystemClock.now()).await;
+    let password = random_password();
+    let new = NewIntegrator {
+        name: name.clone(),
+        email: email.clone(),
+        password_hash: Some(password::hash(&password).map_err(|_| StartError::Password)?),
+        key: NewKey { text: key.clone(), terms },
+    };
+    let added = accounts::add_integrator(&store, &new, SystemClock.now()).await;
     store.close().await;
     let id = added.map_err(|error| exists(error, &email))?;
-    Ok(json!({ "id": id, "name": name, "email": email, "api_key": key.expose_secret() }))
+    let (password, key) = (password.expose_secret(), key.expose_secret());
+    Ok(json!({ "id": id, "name": name, "email": email, "password": password, "api_key": key }))
 }
 
 /// Creates an operator. The returned JSON is the only place where the password and the API key can be read.
 pub async fn create_operator(
     settings: Settings,
     email: String,
+    role: OperatorRole,
     terms: KeyTerms,
 ) -> Result<Value, StartError> {
     check_email(&email)?;
     check_end(&terms)?;
     let store = open_beside_service(&settings).await?;
-    let password = SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()));
+    let password = random_password();
     let hash = password::hash(&password).map_err(|_| StartError::Password)?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
     let now = SystemClock.now();
-    let new = NewKey { text: key.clone(), terms };
-    let added = accounts::add_operator(&store, &email, &hash, &new, now).await;
+    let key_of = NewKey { text: key.clone(), terms };
+    let new = NewOperator { email: email.clone(), password_hash: hash, role, key: key_of };
+    let added = accounts::add_operator(&store, &new, now).await;
     store.close().await;
     added.map_err(|error| exists(error, &email))?;
     Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
+}
+
+/// Gives an operator or an integrator a new password. The returned JSON is the only place where it can be read.
+pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
+    let owner = match account.kind {
+        KeyKind::Operator => SessionOwner::Operator(account.id),
+        KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(account.id)),
+    };
+    let password = random_password();
+    let hash = password::hash(&password).map_err(|_| StartError::Password)?;
+    let store = open_beside_service(&settings).await?;
+    let change = PasswordChange { owner, hash: &hash, by: Actor::CommandLine };
+    let changed = people::set_password(&store, change, SystemClock.now()).await;
+    store.close().await;
+    changed?.ok_or(StartError::NoAccount { kind: account.kind, id: account.id })?;
+    Ok(json!({ "id": account.id, "password": password.expose_secret() }))
+}
+
+/// Returns a password of 144 random bits.
+pub(super) fn random_password() -> SecretString {
+    SecretString::from(URL_SAFE_NO_PAD.encode(clock::chance().random::<[u8; 18]>()))
 }
 
 /// Rejects text that is not an email address.
@@ -126,7 +158,9 @@ mod tests {
         };
         assert!(matches!(integrator(" ", "a@example.com").await, Err(StartError::EmptyName)));
         assert!(matches!(integrator("One", "a@b").await, Err(StartError::Email(_))));
-        let error = create_operator(settings(), "op".to_owned(), KeyTerms::default()).await.unwrap_err();
+        let error = create_operator(settings(), "op".to_owned(), OperatorRole::Viewer, KeyTerms::default())
+            .await
+            .unwrap_err();
         assert_eq!(error.to_string(), "\"op\" is not an email address");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use jiff::Timestamp;
 use rand::RngExt;
 use sandbox::PartyEnrolment;
 use secrecy::{ExposeSecret, SecretString};
@@ -9,19 +10,23 @@ use serde_json::json;
 
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::handle::TaxpayerError;
+use crate::app::accounts::random_password;
 use crate::app::composition::App;
 use crate::app::error::StartError;
 use crate::config::{AuthorityMode, Environment, Settings};
+use crate::domain::access::api_key::NewKey;
 use crate::domain::access::caller::{KeyKind, new_key};
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::party::ProfileChange;
 use crate::http::password;
-use crate::store::accounts;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
+use crate::store::accounts::{self, NewIntegrator, NewOperator};
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::ids::IdKind;
 
@@ -29,6 +34,15 @@ pub struct DemoAccounts {
     pub integrator_key: SecretString,
     pub taxpayer_id: TaxpayerId,
     pub taxpayer_key: SecretString,
+    /// The password that the demo's contact person has to change at the first sign-in.
+    pub contact_password: SecretString,
+    /// `None` if an earlier start has created the operator.
+    pub operator: Option<DemoOperator>,
+}
+
+pub struct DemoOperator {
+    pub password: SecretString,
+    pub key: SecretString,
 }
 
 pub(super) const SERVICE_ID: &str = "94CD90AA";
@@ -37,6 +51,8 @@ pub(super) const BUSINESS_ID: &str = "11111111-1111-4111-8111-111111111111";
 const NAME: &str = "Demo Trading Ltd";
 const TIN: &str = "12345678-0001";
 const INTEGRATOR_EMAIL: &str = "integrator@demo.example";
+const CONTACT_EMAIL: &str = "ada.obi@demo.example";
+const OPERATOR_EMAIL: &str = "operator@demo.example";
 
 /// Creates the demo accounts if the database has no integrator; never in production or with a remote authority.
 /// Completes them if an earlier start was interrupted. Returns `None` if nothing was created.
@@ -75,10 +91,16 @@ async fn make(
 ) -> Result<DemoAccounts, StartError> {
     let (store, now) = (&app.store, app.clock.now());
     let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
-    let key = &integrator_key.clone().into();
+    let key: NewKey = integrator_key.clone().into();
+    let new_integrator = || NewIntegrator {
+        name: "Demo Integrator".into(),
+        email: INTEGRATOR_EMAIL.into(),
+        password_hash: None,
+        key: key.clone(),
+    };
     let integrator = match integrator {
-        Some(id) => accounts::replace_integrator_key(store, id, key, now).await.map(|()| id)?,
-        None => accounts::add_integrator(store, "Demo Integrator", INTEGRATOR_EMAIL, key, now).await?,
+        Some(id) => accounts::replace_integrator_key(store, id, &key, now).await.map(|()| id)?,
+        None => accounts::add_integrator(store, &new_integrator(), now).await?,
     };
     let id = if let Some(id) = taxpayer {
         id
@@ -90,7 +112,24 @@ async fn make(
     app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
     app.taxpayers.rotate_key(id, taxpayer_key.clone().into(), Actor::CommandLine).await?;
-    Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key })
+    let contact_password = settings.secrets.contact_password.clone();
+    let operator = operator(store, now).await?;
+    Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key, contact_password, operator })
+}
+
+async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>, StartError> {
+    let (password, key) = (random_password(), new_key(KeyKind::Operator, clock::chance().random()));
+    let new = NewOperator {
+        email: OPERATOR_EMAIL.into(),
+        password_hash: password::hash(&password).map_err(|_| StartError::Password)?,
+        role: OperatorRole::Admin,
+        key: key.clone().into(),
+    };
+    match accounts::add_operator(store, &new, now).await {
+        Ok(()) => Ok(Some(DemoOperator { password, key })),
+        Err(StoreError::Duplicate(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {
@@ -108,7 +147,7 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
         contact: NewContact {
             first_name: "Ada".into(),
             last_name: "Obi".into(),
-            email: "ada.obi@demo.example".into(),
+            email: CONTACT_EMAIL.into(),
             phone: None,
             password_hash,
             must_change_password: true,
@@ -148,9 +187,21 @@ pub(super) fn welcome(app: &App, address: SocketAddr, accounts: Option<&DemoAcco
     if let Some(accounts) = accounts {
         lines.extend([
             String::new(),
-            "A demo integrator and a demo taxpayer were created. Their keys are shown only here:".to_owned(),
+            "Demo accounts were created. Their keys and passwords are shown only here:".to_owned(),
             format!("  integrator       {}", accounts.integrator_key.expose_secret()),
             format!("  taxpayer (id {})  {}", accounts.taxpayer_id, accounts.taxpayer_key.expose_secret()),
+        ]);
+        if let Some(operator) = &accounts.operator {
+            lines.push(format!("  operator         {}", operator.key.expose_secret()));
+        }
+        lines.extend([String::new(), format!("Sign in at http://{address}/ with one of these:")]);
+        if let Some(operator) = &accounts.operator {
+            lines.push(format!("  {OPERATOR_EMAIL}   {}", operator.password.expose_secret()));
+        }
+        let password = accounts.contact_password.expose_secret();
+        lines.extend([
+            format!("  {CONTACT_EMAIL}    {password}   (the dashboard asks for a new one)"),
+            format!("The documentation is at http://{address}/docs/"),
             String::new(),
             "Create an invoice:".to_owned(),
             String::new(),

@@ -17,6 +17,8 @@ use crate::app::composition::App;
 use crate::app::error::StartError;
 use crate::app::first_start;
 use crate::config::{self, Settings};
+use crate::console;
+use crate::domain::access::session::SessionLimits;
 use crate::http;
 
 /// How many seconds open requests may take after the stop signal. The next start continues the run of a longer one.
@@ -33,6 +35,7 @@ const OPEN_FILES: u64 = 65_536;
 pub struct Application {
     app: App,
     server: Server,
+    stopping: http::Stopping,
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
 }
@@ -97,6 +100,13 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
             metrics_public: settings.metrics.public,
             ops_address,
             trusted_proxies: trusted_proxies(&settings.http),
+            sessions: http::state::SessionSettings {
+                limits: SessionLimits {
+                    idle: Duration::from_secs(settings.console.session_idle_s),
+                    longest: Duration::from_secs(settings.console.session_max_s),
+                },
+                is_secure: settings.environment == config::Environment::Production,
+            },
         },
         health: http::Health::default(),
         database_counts: http::CachedCounts::default(),
@@ -113,6 +123,7 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
             account_max: settings.http.bodies_bytes_per_account_max,
         }),
         in_progress: http::InProgressRequests::default(),
+        stopping: http::Stopping::default(),
     }
 }
 
@@ -132,6 +143,7 @@ fn rates(settings: &Settings) -> http::Rates {
         rotate_per_min: limits.rotate_per_min,
         webhook_test_per_min: limits.webhook_test_per_min,
         failed_auth_per_min: limits.failed_auth_per_min,
+        sign_ins_per_min: limits.sign_ins_per_min,
         refused_creates_per_min: limits.refused_creates_per_min,
     }
 }
@@ -152,11 +164,14 @@ impl Application {
                 .map_err(StartError::Sandbox)?;
         }
         let state = web::Data::new(state(&app, settings, ops_address));
+        let stopping = state.stopping.clone();
         let handlers = move || {
             actix_web::App::new()
                 .app_data(state.clone())
+                .wrap(from_fn(console::error_pages))
                 .wrap(from_fn(http::request_context))
                 .configure(http::routes)
+                .configure(console::routes)
         };
         let mut server = HttpServer::new(handlers)
             .shutdown_timeout(SHUTDOWN_S)
@@ -169,7 +184,7 @@ impl Application {
         if let Some(ops_listener) = ops_listener {
             server = server.listen(ops_listener)?;
         }
-        Ok(Self { app, server: server.run(), address, ops_address })
+        Ok(Self { app, server: server.run(), stopping, address, ops_address })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -186,13 +201,14 @@ impl Application {
 
     /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then waits a limited time for work in flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
-        let handle = self.server.handle();
+        let (handle, stopping) = (self.server.handle(), self.stopping);
         let requested_at = Arc::new(OnceLock::new());
         let requested = Arc::clone(&requested_at);
         actix_rt::spawn(async move {
             match stop_requested().await {
                 Ok(()) => {
                     requested.get_or_init(Instant::now);
+                    stopping.request();
                     handle.stop(true).await;
                 }
                 Err(error) => {

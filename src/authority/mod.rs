@@ -27,7 +27,7 @@ pub(crate) mod testing;
 mod transport;
 mod wire;
 
-pub use admission::breaker::BreakerView;
+pub use admission::breaker::{BreakerState, BreakerView};
 pub use admission::call_limits::LimitView;
 pub use admission::call_origin::CallerAccount;
 pub use admission::open_breaker::HeldCallers;

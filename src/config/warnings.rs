@@ -48,6 +48,7 @@ impl Settings {
             ("rotate_per_min", limits.rotate_per_min),
             ("webhook_test_per_min", limits.webhook_test_per_min),
             ("failed_auth_per_min", limits.failed_auth_per_min),
+            ("sign_ins_per_min", limits.sign_ins_per_min),
         ];
         let lifted = lifted.iter().filter(|(_, limit)| *limit == 0);
         let mut found: Vec<_> =
@@ -101,6 +102,7 @@ mod tests {
         insta::assert_snapshot!(found.join("\n"), @r"
         `rate_limit.requests_per_s` is 0: there is no limit
         `rate_limit.failed_auth_per_min` is 0: there is no limit
+        `rate_limit.sign_ins_per_min` is 0: there is no limit
         `/metrics` is open to everybody who reaches `http.bind`
         `checkpoints.file` is not set: anybody who can write to the database can rewrite the event log unnoticed
         `log.level` is off: neither failures nor failed sign-ins leave a trace

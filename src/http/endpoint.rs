@@ -147,6 +147,16 @@ impl Path {
         self.route([Method::GET, Method::HEAD], handler)
     }
 
+    /// Handles POST of a form on a page for people, which the API document does not list.
+    pub(crate) fn form<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.route([Method::POST], handler)
+    }
+
     fn route<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
     where
         F: Handler<Args>,

@@ -12,33 +12,34 @@
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `state` | everything that handlers share |
-//! | `limits`, `health`, `password`, `cached` | parts of the state |
+//! | `limits`, `health`, `password`, `stopping`, `cached` | parts of the state |
 //! | `suggest_patch`, `explain` | a patch for a refused document, and the reasons of its refusal |
 //! | `views` | response bodies |
 //! | `openapi` | the document of the API |
 //! | `forms` | request bodies |
 //! | `respond` | envelope, error codes, and the body of a failure |
 
-mod api;
-mod cached;
-mod endpoint;
-mod explain;
+pub(crate) mod api;
+pub(crate) mod cached;
+pub(crate) mod endpoint;
+pub(crate) mod explain;
 mod extract;
-mod forms;
+pub(crate) mod forms;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod health;
 mod idempotency;
-mod limits;
-mod metrics;
-mod middleware;
+pub(crate) mod limits;
+pub(crate) mod metrics;
+pub(crate) mod middleware;
 mod openapi;
 pub(crate) mod password;
-mod respond;
+pub(crate) mod respond;
 #[cfg(test)]
 mod rights_tests;
 pub mod state;
-mod suggest_patch;
+mod stopping;
+pub(crate) mod suggest_patch;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -59,6 +60,7 @@ pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;
 use openapi::document::{self, ApiDocument};
 pub use password::Passwords;
+pub use stopping::Stopping;
 
 /// The endpoints, grouped by the parts of the API.
 #[rustfmt::skip]

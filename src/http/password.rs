@@ -2,7 +2,7 @@
 //! waiting hashes is limited. The deployment's default password is hashed only once.
 
 use argon2::Argon2;
-use argon2::password_hash::{Error, PasswordHasher};
+use argon2::password_hash::{Error, PasswordHasher, PasswordVerifier};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
@@ -47,6 +47,22 @@ impl Passwords {
         Ok(KeptPassword { hash: self.hashed(password).await?, must_change: false })
     }
 
+    /// Returns true if the hash is one of this password. Without a hash, spends the same time and returns false, so that
+    /// the time of an answer does not show whether an account exists.
+    pub(crate) async fn is_right(
+        &self,
+        password: SecretString,
+        hash: Option<String>,
+    ) -> Result<bool, ApiError> {
+        let _admitted = self.admitted.try_acquire().map_err(|_| overloaded(RETRY_AFTER))?;
+        let _working = self.working.acquire().await.map_err(ApiError::internal)?;
+        let checked = spawn_blocking(move || match hash {
+            Some(hash) => verify(&password, &hash),
+            None => self::hash(&password).is_err(),
+        });
+        checked.await.map_err(ApiError::internal)
+    }
+
     /// Takes every place of the queue, so that further hashes are refused.
     #[cfg(test)]
     pub(crate) async fn fill(&self) -> tokio::sync::SemaphorePermit<'_> {
@@ -68,10 +84,12 @@ pub(crate) fn hash(password: &SecretString) -> Result<String, Error> {
     Ok(hash.to_string())
 }
 
+fn verify(password: &SecretString, hash: &str) -> bool {
+    Argon2::default().verify_password(password.expose_secret().as_bytes(), hash).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use argon2::password_hash::PasswordVerifier;
-
     use super::*;
 
     #[test]
@@ -79,11 +97,8 @@ mod tests {
         let [right, wrong] = ["correct horse", "correct hors"].map(SecretString::from);
         let hash = hash(&right).unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        let verify = |password: &SecretString| {
-            Argon2::default().verify_password(password.expose_secret().as_bytes(), &*hash)
-        };
-        assert!(verify(&right).is_ok());
-        assert!(verify(&wrong).is_err());
+        assert!(verify(&right, &hash));
+        assert!(!verify(&wrong, &hash));
     }
 
     #[actix_web::test]

@@ -12,7 +12,8 @@ use crate::http::endpoint::Path;
 use crate::http::forms::testing::{changed, standard_invoice, submission};
 use crate::http::table;
 use crate::http::testing::{
-    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_key, start_apps,
+    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, TestApp, new_integrator,
+    new_key, start_apps,
 };
 use crate::store::accounts;
 
@@ -280,8 +281,8 @@ async fn keys(test_app: &TestApp, ask: &impl AsyncFn(Asked) -> Seen) -> Vec<Key>
     let former = "sik_former";
     let now = test_app.state.now();
     let store = &test_app.state.store;
-    let (first, second) = (new_key(former), new_key("sik_latter"));
-    let integrator = accounts::add_integrator(store, "Former", "former@example.com", &first, now).await;
+    let second = new_key("sik_latter");
+    let integrator = accounts::add_integrator(store, &new_integrator("Former", former), now).await;
     accounts::replace_integrator_key(store, integrator.unwrap(), &second, now).await.unwrap();
     vec![
         key("no key", &[], &[]),

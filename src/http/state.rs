@@ -17,6 +17,7 @@ use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::supervision::Tree;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::authority::Authority;
+use crate::domain::access::session::SessionLimits;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
@@ -30,6 +31,7 @@ use crate::http::metrics::database_counts::CachedCounts;
 use crate::http::metrics::traffic::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
 use crate::http::password::Passwords;
+use crate::http::stopping::Stopping;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::webhooks::integrations;
@@ -59,6 +61,7 @@ pub struct ApiState {
     pub calls: ConcurrentCalls,
     pub bodies: BodyMemory,
     pub in_progress: InProgressRequests,
+    pub stopping: Stopping,
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +90,15 @@ pub struct ApiSettings {
     pub ops_address: Option<SocketAddr>,
     /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).
     pub trusted_proxies: TrustedProxies,
+    pub sessions: SessionSettings,
+}
+
+/// How people stay signed in to the console.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionSettings {
+    pub limits: SessionLimits,
+    /// True if the browser sends the cookie over TLS only.
+    pub is_secure: bool,
 }
 
 impl ApiState {

@@ -22,6 +22,7 @@ use crate::authority::Authority;
 use crate::authority::testing::authority;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::{OperatorRole, SessionLimits};
 use crate::domain::events::endpoint_health::CircuitPolicy;
 use crate::domain::kernel::clock::{MockClock, SharedClock};
 use crate::domain::kernel::codes::Subscription;
@@ -41,11 +42,12 @@ use crate::http::Rates;
 use crate::http::Traffic;
 use crate::http::TrustedProxies;
 use crate::http::forms::testing::catalog;
-use crate::http::state::{ApiSettings, ApiState};
-use crate::store::accounts;
+use crate::http::state::{ApiSettings, ApiState, SessionSettings};
+use crate::http::stopping::Stopping;
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
+use crate::store::accounts::{self, NewIntegrator, NewOperator};
 use crate::store::db::connections::Store;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, sqlite_store, stores};
@@ -85,8 +87,12 @@ fn settings() -> ApiSettings {
         metrics_public: false,
         ops_address: None,
         trusted_proxies: TrustedProxies::default(),
+        sessions: SessionSettings { limits: SESSION_LIMITS, is_secure: false },
     }
 }
+
+const SESSION_LIMITS: SessionLimits =
+    SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
 
 /// Returns an app on SQLite, without rate limits.
 pub(crate) async fn start_app() -> TestApp {
@@ -177,6 +183,7 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         calls: ConcurrentCalls::new(64, 64),
         bodies: BodyMemory::new(BodyMemoryLimits { process_max: 1 << 20, account_max: 1 << 20 }),
         in_progress: InProgressRequests::default(),
+        stopping: Stopping::default(),
     };
     TestApp { state: web::Data::new(state), arbiters, _database: database }
 }
@@ -190,18 +197,28 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_800_000_000).unwrap()
 }
 
+/// Returns an integrator with this key, for which nobody signs in.
+pub(crate) fn new_integrator(name: &str, key: &str) -> NewIntegrator {
+    let email = format!("{}@example.com", name.to_lowercase());
+    NewIntegrator { name: name.into(), email, password_hash: None, key: new_key(key) }
+}
+
 /// Returns an API key with this text.
 pub(crate) fn new_key(text: &str) -> NewKey {
     SecretString::from(text).into()
 }
 
 async fn furnish(store: &Store) {
-    let integrator =
-        accounts::add_integrator(store, "One", "one@example.com", &new_key(INTEGRATOR_KEY), now()).await;
-    accounts::add_integrator(store, "Two", "two@example.com", &new_key(OTHER_INTEGRATOR_KEY), now())
-        .await
-        .unwrap();
-    accounts::add_operator(store, "op@example.com", "hash", &new_key(OPERATOR_KEY), now()).await.unwrap();
+    let [one, two] = [("One", INTEGRATOR_KEY), ("Two", OTHER_INTEGRATOR_KEY)];
+    let integrator = accounts::add_integrator(store, &new_integrator(one.0, one.1), now()).await;
+    accounts::add_integrator(store, &new_integrator(two.0, two.1), now()).await.unwrap();
+    let operator = NewOperator {
+        email: "op@example.com".into(),
+        password_hash: "hash".into(),
+        role: OperatorRole::Admin,
+        key: new_key(OPERATOR_KEY),
+    };
+    accounts::add_operator(store, &operator, now()).await.unwrap();
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id: TAXPAYER.0 };
     let tx = store.begin().await.unwrap();
     taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person()).await.unwrap();
@@ -241,6 +258,7 @@ fn person() -> contact_row::Model {
         phone: None,
         password_hash: "secret hash".into(),
         must_change_password: true,
+        role: "owner".into(),
         created_at: now().as_microsecond(),
         updated_at: now().as_microsecond(),
     }

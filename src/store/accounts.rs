@@ -6,6 +6,9 @@ pub mod integrator_row;
 pub mod key_leases;
 pub mod keys;
 pub mod operator_row;
+pub mod people;
+mod session_row;
+pub mod sessions;
 pub mod taxpayer_row;
 pub mod taxpayers;
 
@@ -14,6 +17,7 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder
 
 use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::db::column::caseless;
@@ -23,25 +27,34 @@ use crate::store::db::ids::IdKind;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
+/// An integrator that is not stored yet.
+#[derive(Debug)]
+pub struct NewIntegrator {
+    pub name: String,
+    pub email: String,
+    /// `None` if nobody signs in for the integrator.
+    pub password_hash: Option<String>,
+    pub key: NewKey,
+}
+
 /// Adds an integrator with its first key, for the command line and for the demo accounts.
 pub async fn add_integrator(
     store: &Store,
-    name: &str,
-    email: &str,
-    key: &NewKey,
+    new: &NewIntegrator,
     now: Timestamp,
 ) -> Result<IntegratorId, StoreError> {
     let id = store.ids().next(IdKind::Integrator).await?;
     let row = integrator_row::Model {
         id,
-        name: name.to_owned(),
-        email: email.to_owned(),
-        email_key: caseless(email),
+        name: new.name.clone(),
+        email: new.email.clone(),
+        email_key: caseless(&new.email),
+        password_hash: new.password_hash.clone(),
         created_at: now.as_microsecond(),
     };
     let tx = store.begin().await?;
     integrator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id }, key, now).await?;
+    keys::rotate(&tx, KeyOwner { kind: KeyKind::Integrator, id }, &new.key, now).await?;
     let entry = AuditEntry::new(Actor::CommandLine, AuditAction::CreateIntegrator, &id, now);
     audit::append(&tx, &[entry.of_integrator(IntegratorId(id))]).await?;
     tx.commit().await?;
@@ -175,25 +188,29 @@ pub async fn any_integrator(store: &Store) -> Result<bool, StoreError> {
     Ok(integrator_row::Entity::find().one(store.reader()).await?.is_some())
 }
 
+/// An operator that is not stored yet.
+#[derive(Debug)]
+pub struct NewOperator {
+    pub email: String,
+    pub password_hash: String,
+    pub role: OperatorRole,
+    pub key: NewKey,
+}
+
 /// Adds an operator with its first key.
-pub async fn add_operator(
-    store: &Store,
-    email: &str,
-    password_hash: &str,
-    key: &NewKey,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> Result<(), StoreError> {
     let id = store.ids().next(IdKind::Operator).await?;
     let row = operator_row::Model {
         id,
-        email: email.to_owned(),
-        email_key: caseless(email),
-        password_hash: password_hash.to_owned(),
+        email: new.email.clone(),
+        email_key: caseless(&new.email),
+        password_hash: new.password_hash.clone(),
+        role: new.role.to_string(),
         created_at: now.as_microsecond(),
     };
     let tx = store.begin().await?;
     operator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    keys::rotate(&tx, KeyOwner { kind: KeyKind::Operator, id }, key, now).await?;
+    keys::rotate(&tx, KeyOwner { kind: KeyKind::Operator, id }, &new.key, now).await?;
     audit::append(&tx, &[AuditEntry::new(Actor::CommandLine, AuditAction::CreateOperator, &id, now)]).await?;
     tx.commit().await
 }

@@ -49,4 +49,5 @@ pub use periodic::{Period, PeriodicActor};
 pub use policy::RestartPolicy;
 pub use queue::{CommandBatch, Task};
 pub use registry::{Registry, RegistrySettings, SendError};
+pub use snapshot::TreeSnapshot;
 pub use tree::{NodeKind, Tree};

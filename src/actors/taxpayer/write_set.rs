@@ -12,6 +12,7 @@ use crate::actors::taxpayer::command::NewContact;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::ContactRole;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::Replay;
@@ -324,6 +325,7 @@ impl UnitOfWork {
             phone: person.phone.clone(),
             password_hash: person.password_hash.clone(),
             must_change_password: person.must_change_password,
+            role: ContactRole::Owner.to_string(),
             created_at: self.now.as_microsecond(),
             updated_at: self.now.as_microsecond(),
         }

@@ -1,5 +1,6 @@
-//! Callers, their API keys, and the idempotency claim of a request.
+//! Callers, their API keys and sessions, and the idempotency claim of a request.
 
 pub mod api_key;
 pub mod caller;
 pub mod claim;
+pub mod session;

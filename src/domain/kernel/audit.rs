@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
 words! {
     /// An action that the audit records.
@@ -30,12 +30,21 @@ words! {
         RevokeIntegratorKeys = "integrator.revoke-keys",
         RotateOperatorKey = "operator.rotate-key",
         RevokeOperatorKeys = "operator.revoke-keys",
+        SignIn = "session.sign-in",
+        RefuseSignIn = "session.refuse",
+        SignOut = "session.sign-out",
+        ChangePassword = "password.change",
     }
 }
 
 words! {
     /// The kind of an actor.
-    ActorKind { Operator = "operator", Integrator = "integrator", CommandLine = "command-line" }
+    ActorKind {
+        Operator = "operator",
+        Integrator = "integrator",
+        Contact = "contact",
+        CommandLine = "command-line",
+    }
 }
 
 /// The actor behind an audited action.
@@ -43,6 +52,8 @@ words! {
 pub enum Actor {
     Operator(i64),
     Integrator(IntegratorId),
+    /// A contact person of a taxpayer, signed in to the dashboard.
+    Contact(ContactId),
     /// A person who runs the program on the command line, with access to the database.
     CommandLine,
 }
@@ -52,6 +63,7 @@ impl Actor {
         match self {
             Self::Operator(_) => ActorKind::Operator,
             Self::Integrator(_) => ActorKind::Integrator,
+            Self::Contact(_) => ActorKind::Contact,
             Self::CommandLine => ActorKind::CommandLine,
         }
     }
@@ -62,6 +74,10 @@ impl Actor {
 
     pub fn integrator_id(self) -> Option<IntegratorId> {
         if let Self::Integrator(id) = self { Some(id) } else { None }
+    }
+
+    pub fn contact_id(self) -> Option<ContactId> {
+        if let Self::Contact(id) = self { Some(id) } else { None }
     }
 }
 

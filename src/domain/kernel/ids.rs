@@ -25,6 +25,8 @@ number_id! {
     TaxpayerId,
     /// The id of an integrator. An integrator acts for the taxpayers that it onboarded.
     IntegratorId,
+    /// The id of a contact person of a taxpayer.
+    ContactId,
     /// The id of an invoice. Callers can refer to an invoice by this id (`PORTAL_ID`).
     InvoiceId,
     /// The id of a customer. Each customer belongs to one taxpayer.

@@ -1,7 +1,9 @@
 //! The metrics page, in the text format of Prometheus. `traffic` counts requests as they are answered,
+//! `history` keeps those of the last minutes,
 //! `database_counts` reads values from the database every few seconds, and `page` reads all other values at the scrape.
 
 pub(super) mod database_counts;
+pub(crate) mod history;
 mod page;
 pub(super) mod traffic;
 

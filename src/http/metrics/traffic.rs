@@ -1,5 +1,6 @@
 //! Counters of HTTP requests by route, method and class of status, and histograms of their durations.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::{Method, StatusCode};
@@ -8,6 +9,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use crate::http::metrics::history::RequestHistory;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -27,11 +30,16 @@ struct Route {
 pub struct Traffic {
     requests: Family<Labels, Counter>,
     durations: Family<Route, Histogram, fn() -> Histogram>,
+    history: Arc<RequestHistory>,
 }
 
 impl Default for Traffic {
     fn default() -> Self {
-        Self { requests: Family::default(), durations: Family::new_with_constructor(histogram) }
+        Self {
+            requests: Family::default(),
+            durations: Family::new_with_constructor(histogram),
+            history: Arc::default(),
+        }
     }
 }
 
@@ -42,9 +50,15 @@ fn histogram() -> Histogram {
 
 impl Traffic {
     pub(crate) fn count(&self, method: &Method, route: &'static str, status: StatusCode, duration: Duration) {
+        self.history.count(status.is_server_error(), duration);
         let method = known(method);
         self.durations.get_or_create(&Route { method, route }).observe(duration.as_secs_f64());
         self.requests.get_or_create(&Labels { method, route, status: class(status) }).inc();
+    }
+
+    /// Returns the requests of the last minutes.
+    pub(crate) fn history(&self) -> &RequestHistory {
+        &self.history
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {

@@ -79,7 +79,15 @@ impl RoutePolicy {
     }
 
     fn is_for_operators(self) -> bool {
-        self.pattern.starts_with("/ops/") || self.pattern == "/metrics"
+        ["/ops/", "/console/"].iter().any(|start| self.pattern.starts_with(start))
+            || ["/console", "/metrics"].contains(&self.pattern)
+    }
+
+    /// True for paths that both listeners serve: health probes, and what every page needs.
+    fn is_for_all(self) -> bool {
+        let starts = ["/health/", "/assets/", "/account/"];
+        starts.iter().any(|start| self.pattern.starts_with(start))
+            || ["/sign-in", "/sign-out"].contains(&self.pattern)
     }
 
     fn call_kind(self, is_read: bool) -> CallKind {
@@ -151,12 +159,12 @@ impl RoutePolicy {
         Ok(Admitted { account, is_read, _call: call })
     }
 
-    /// True for a request on the wrong listener. With a listener for operators, `/ops` and `/metrics` are served only
-    /// there, health probes on both, all other paths only on the main one.
+    /// True for a request on the wrong listener. With a listener for operators, `/ops`, `/console` and `/metrics` are
+    /// served only there, health probes and the sign-in on both, all other paths only on the main one.
     fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
         let listener = request.app_config().local_addr();
-        let is_probe = self.pattern.starts_with("/health/");
-        settings.ops_address.is_some_and(|ops| !is_probe && (listener == ops) != self.is_for_operators())
+        let is_wrong = |ops| (listener == ops) != self.is_for_operators();
+        settings.ops_address.is_some_and(|ops| !self.is_for_all() && is_wrong(ops))
     }
 
     /// Returns the largest body that the path accepts, in bytes.

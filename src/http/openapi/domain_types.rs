@@ -21,7 +21,7 @@ use crate::domain::kernel::audit::{ActorKind, AuditAction};
 use crate::domain::kernel::codes::{
     AuthorityStatus, Category, NoticeMessage, PaymentStatus, RelayedPaymentStatus, WorkflowStatus,
 };
-use crate::domain::kernel::ids::{IntegratorId, InvoiceId, ItemId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, ItemId, TaxpayerId};
 use crate::domain::money::Amount;
 use crate::domain::outage::OutageEdge;
 use crate::domain::party::verification::VerificationStatus;
@@ -70,6 +70,7 @@ macro_rules! ids {
 ids! {
     TaxpayerId: "A taxpayer.",
     IntegratorId: "An integrator, which acts for the taxpayers it onboarded.",
+    ContactId: "A contact person of a taxpayer.",
     InvoiceId: "An invoice: the portal id.",
     ItemId: "An item of one taxpayer's catalog.",
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::audit::{ActorKind, AuditAction, AuditEntry};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AuditEntry)]
@@ -18,6 +18,8 @@ pub(crate) struct AuditView<'a> {
     /// Id of the operator who acted; null if the actor is not an operator.
     operator_id: Option<i64>,
     operator: Option<&'a str>,
+    /// Id of the contact person who acted; null if the actor is not a contact person.
+    contact_id: Option<ContactId>,
     /// The integrator that may read this entry, too; null if only operators may.
     integrator_id: Option<IntegratorId>,
     action: AuditAction,
@@ -51,6 +53,7 @@ impl<'a> AuditView<'a> {
             actor: entry.actor.kind(),
             operator_id,
             operator: operator_id.and_then(|id| operators.get(&id)).map(String::as_str),
+            contact_id: entry.actor.contact_id(),
             integrator_id: entry.integrator_id,
             action: entry.action,
             taxpayer_id: entry.taxpayer_id,

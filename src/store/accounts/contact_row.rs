@@ -20,6 +20,7 @@ pub struct Model {
     pub phone: Option<String>,
     pub password_hash: String,
     pub must_change_password: bool,
+    pub role: String,
     pub created_at: i64,
     pub updated_at: i64,
 }

@@ -14,6 +14,7 @@ pub struct Model {
     pub name: String,
     pub email: String,
     pub email_key: String,
+    pub password_hash: Option<String>,
     pub created_at: i64,
 }
 

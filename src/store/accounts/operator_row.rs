@@ -14,6 +14,7 @@ pub struct Model {
     pub email: String,
     pub email_key: String,
     pub password_hash: String,
+    pub role: String,
     pub created_at: i64,
 }
 

@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::audit::{Actor, ActorKind, AuditEntry};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
@@ -16,6 +16,7 @@ pub struct Model {
     pub actor: String,
     pub operator_id: Option<i64>,
     pub integrator_id: Option<i64>,
+    pub contact_id: Option<i64>,
     pub action: String,
     pub taxpayer_id: Option<i64>,
     pub subject: String,
@@ -35,10 +36,11 @@ impl TryFrom<Model> for AuditEntry {
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let at = RowRef { table: "audit", id: row.id.clone() };
         let integrator_id = row.integrator_id.map(IntegratorId);
-        let actor = match (at.parse(&row.actor)?, row.operator_id, integrator_id) {
-            (ActorKind::Operator, Some(id), _) => Actor::Operator(id),
-            (ActorKind::Integrator, None, Some(id)) => Actor::Integrator(id),
-            (ActorKind::CommandLine, None, _) => Actor::CommandLine,
+        let actor = match (at.parse(&row.actor)?, row.operator_id, integrator_id, row.contact_id) {
+            (ActorKind::Operator, Some(id), _, None) => Actor::Operator(id),
+            (ActorKind::Integrator, None, Some(id), None) => Actor::Integrator(id),
+            (ActorKind::Contact, None, _, Some(id)) => Actor::Contact(ContactId(id)),
+            (ActorKind::CommandLine, None, _, None) => Actor::CommandLine,
             _ => return Err(at.corrupt("its actor is not the one it names")),
         };
         Ok(Self {
@@ -64,6 +66,7 @@ impl From<&AuditEntry> for Model {
             actor: entry.actor.kind().to_string(),
             operator_id: entry.actor.operator_id(),
             integrator_id: entry.integrator_id.map(|id| id.0),
+            contact_id: entry.actor.contact_id().map(|id| id.0),
             action: entry.action.to_string(),
             taxpayer_id: entry.taxpayer_id.map(|id| id.0),
             subject: entry.subject.clone(),

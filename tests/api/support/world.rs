@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use actix_web::dev::ServerHandle;
 use einvoice::app::{self, Application};
 use einvoice::config::Settings;
-use einvoice::internals::{KeyTerms, Subscription};
+use einvoice::internals::{KeyTerms, OperatorRole, Subscription};
 use futures_util::future::LocalBoxFuture;
 use sandbox::{CallRecord, Operation, PartyEnrolment, State};
 use sea_orm::{ConnectionTrait, Database, Statement};
@@ -135,7 +135,10 @@ impl World {
 
     pub(crate) async fn new_operator(&self) -> Operator {
         let email = format!("operator{}@house.example", number());
-        let made = app::create_operator(self.settings.clone(), email, KeyTerms::default()).await.unwrap();
+        let made =
+            app::create_operator(self.settings.clone(), email, OperatorRole::Admin, KeyTerms::default())
+                .await
+                .unwrap();
         Operator::new(&self.client, made["api_key"].as_str().unwrap())
     }
 

@@ -1,0 +1,54 @@
+//! A small chart as SVG, drawn on the server: one value a second, as an area under a line.
+
+use std::fmt::Write as _;
+
+const WIDTH: u64 = 600;
+const HEIGHT: u64 = 100;
+
+/// The values of a chart in whole units, oldest first, and what a person reads beside it.
+#[derive(Debug)]
+pub(crate) struct Chart {
+    pub(crate) title: &'static str,
+    pub(crate) unit: &'static str,
+    pub(crate) last: u64,
+    pub(crate) most: u64,
+    values: Vec<u64>,
+}
+
+impl Chart {
+    pub(crate) fn new(title: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
+        let (last, most) = (values.last().copied().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
+        Self { title, unit, last, most, values }
+    }
+
+    /// Returns the line as the attribute `points` of a polyline.
+    pub(crate) fn line(&self) -> String {
+        let (most, steps) =
+            (self.most.max(1), u64::try_from(self.values.len()).unwrap_or(u64::MAX).max(2) - 1);
+        (0..).zip(&self.values).fold(String::new(), |mut points, (step, value)| {
+            let (x, y) = (step * WIDTH / steps, HEIGHT - value * HEIGHT / most);
+            // Writing to a text cannot fail.
+            let _ = write!(points, "{x},{y} ");
+            points
+        })
+    }
+
+    /// Returns the area under the line as the attribute `points` of a polygon.
+    pub(crate) fn area(&self) -> String {
+        format!("0,{HEIGHT} {}{WIDTH},{HEIGHT}", self.line())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_value_reaches_the_top() {
+        let chart = Chart::new("Requests", "/s", vec![0, 5, 10]);
+        assert_eq!(chart.line(), "0,100 300,50 600,0 ");
+        assert_eq!(chart.area(), "0,100 0,100 300,50 600,0 600,100");
+        assert_eq!((chart.last, chart.most), (10, 10));
+        assert_eq!(Chart::new("Requests", "/s", Vec::new()).line(), "");
+    }
+}

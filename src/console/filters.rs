@@ -1,0 +1,70 @@
+//! How templates write sentences, times and amounts.
+
+#![expect(
+    clippy::inline_always,
+    clippy::unnecessary_wraps,
+    clippy::unused_self,
+    reason = "askama makes a type of each filter and says what it returns"
+)]
+
+use std::fmt::Display;
+
+use askama::filters::Safe;
+use jiff::Timestamp;
+
+use crate::console::words;
+
+/// Writes a sentence of the catalogue.
+#[askama::filter_fn]
+pub(crate) fn t(sentence: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+    Ok(words::sentence(&sentence.to_string()))
+}
+
+/// Writes a time in UTC, exact to a second.
+#[askama::filter_fn]
+pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
+    let (exact, shown) = (at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S"));
+    Ok(Safe(format!("<time datetime=\"{exact}\">{shown}</time>")))
+}
+
+/// Writes an amount with a comma between thousands and all its digits.
+#[askama::filter_fn]
+pub(crate) fn money(amount: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+    Ok(grouped(&amount.to_string()))
+}
+
+fn grouped(amount: &str) -> String {
+    let (whole, fraction) =
+        amount.split_once('.').map_or((amount, None), |(whole, rest)| (whole, Some(rest)));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    let mut grouped = sign.to_owned();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if let Some(rest) = fraction {
+        grouped.push('.');
+        grouped.push_str(rest);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_told_apart_and_no_digit_is_lost() {
+        for (amount, shown) in [
+            ("0", "0"),
+            ("999.5", "999.5"),
+            ("1000", "1,000"),
+            ("-1234567.8901", "-1,234,567.8901"),
+            ("100000", "100,000"),
+        ] {
+            assert_eq!(grouped(amount), shown);
+        }
+    }
+}

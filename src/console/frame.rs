@@ -1,0 +1,81 @@
+//! What surrounds each page: its title, the navigation, the person who is signed in, and a notice about what was done.
+
+use crate::console::accounts;
+use crate::console::assets::{ADDRESSES, Addresses};
+use crate::console::operators;
+use crate::console::session::accounts::AccountSession;
+use crate::console::session::operators::OperatorSession;
+use crate::domain::access::session::{ContactRole, OperatorRole, Person};
+
+/// An entry of the navigation.
+#[derive(Debug)]
+pub(crate) struct NavigationEntry {
+    pub(crate) label: &'static str,
+    pub(crate) path: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) title: String,
+    pub(crate) assets: &'static Addresses,
+    pub(crate) navigation: Vec<NavigationEntry>,
+    /// Who is signed in; empty on the page of the sign-in.
+    pub(crate) person: String,
+    /// The notice of the action that led here, if any.
+    pub(crate) notice: Option<String>,
+    pub(crate) csrf: String,
+    /// True if the person may act: move runs, change invoices.
+    pub(crate) can_act: bool,
+    /// True if the person may change the account itself: keys, webhooks, people.
+    pub(crate) can_own: bool,
+    /// Where the search of the navigation leads; empty if there is none.
+    pub(crate) search: &'static str,
+}
+
+impl Frame {
+    /// Returns the frame of a page under `/console`.
+    pub(crate) fn operator(session: &OperatorSession, title: &str) -> Self {
+        Self {
+            navigation: operators::navigation(),
+            person: session.email.clone(),
+            notice: session.notice.clone(),
+            csrf: session.csrf.clone(),
+            can_act: session.role >= OperatorRole::Operator,
+            can_own: session.role >= OperatorRole::Admin,
+            search: "/console/search",
+            ..Self::bare(title)
+        }
+    }
+
+    /// Returns the frame of a page under `/dashboard/{taxpayer}`.
+    pub(crate) fn account(session: &AccountSession, title: &str) -> Self {
+        Self {
+            navigation: accounts::navigation(session.taxpayer, session.person.owner),
+            notice: session.notice.clone(),
+            can_act: session.role >= ContactRole::Accountant,
+            can_own: session.role >= ContactRole::Owner,
+            ..Self::person(&session.person, &session.csrf, title)
+        }
+    }
+
+    /// Returns the frame of a page that belongs to a person and to no taxpayer.
+    pub(crate) fn person(person: &Person, csrf: &str, title: &str) -> Self {
+        let name = person.name.clone().unwrap_or_else(|| person.email.clone());
+        Self { person: name, csrf: csrf.to_owned(), ..Self::bare(title) }
+    }
+
+    /// Returns the frame of a page that everybody may see.
+    pub(crate) fn bare(title: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            assets: &ADDRESSES,
+            navigation: Vec::new(),
+            person: String::new(),
+            notice: None,
+            csrf: String::new(),
+            can_act: false,
+            can_own: false,
+            search: "",
+        }
+    }
+}

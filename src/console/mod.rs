@@ -1,0 +1,46 @@
+//! Pages for people: the console of operators, the dashboard of accounts, and the sign-in. The server renders them
+//! (templates in `templates/`); scripts and styles are part of the binary. A page offers what the JSON API offers, by
+//! the same queries and commands.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | `operators` | the pages under `/console` |
+//! | `accounts` | the pages under `/dashboard` |
+//! | `sign_in` | signing in and out, and the change of a password |
+//! | `session` | who a request comes from, as the parameters that handlers take |
+//! | `live` | parts of a page that change by themselves |
+//! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
+//! | `frame` | what surrounds each page: title, navigation, notice |
+//! | `chart` | a small chart as SVG |
+//! | `filters`, `words` | how templates write times and amounts, and the sentences of all pages |
+//! | `assets` | style, script and icon |
+
+mod accounts;
+mod assets;
+mod chart;
+mod filters;
+mod frame;
+mod live;
+mod operators;
+mod page;
+mod session;
+mod sign_in;
+mod words;
+
+use actix_web::web;
+
+use crate::http::endpoint::{Path, by_precedence};
+pub(crate) use page::error_pages;
+
+/// The paths of all pages.
+fn table() -> Vec<Path> {
+    let parts = [sign_in::endpoints(), operators::endpoints(), accounts::endpoints(), assets::endpoints()];
+    parts.into_iter().flatten().collect()
+}
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config.app_data(web::Data::new(live::LiveParts::default()));
+    for path in by_precedence(table()) {
+        config.service(path);
+    }
+}

@@ -1,0 +1,190 @@
+//! The first page of operators: what needs them, what waits, how much is done, and the state of the authority.
+
+use actix_web::{HttpResponse, web};
+use askama::Template;
+
+use crate::actors::supervision::TreeSnapshot;
+use crate::authority::BreakerState;
+use crate::console::chart::Chart;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::live::LiveParts;
+use crate::console::page::{Answer, show};
+use crate::console::session::operators::Viewer;
+use crate::http::endpoint::{Path, path};
+use crate::http::metrics::history::SecondOfRequests;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::leases::LaneCount;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/console").page(overview), path("/console/live/overview").page(live_overview)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    live: String,
+}
+
+#[derive(Template)]
+#[template(path = "operators/overview_live.html")]
+struct OverviewPart {
+    alerts: Vec<Alert>,
+    cards: Vec<Card>,
+    charts: Vec<Chart>,
+    breakers: Vec<BreakerLine>,
+}
+
+/// Something that needs an operator.
+struct Alert {
+    kind: &'static str,
+    text: String,
+    path: &'static str,
+}
+
+struct Card {
+    title: &'static str,
+    figure: String,
+    note: String,
+    path: &'static str,
+}
+
+struct BreakerLine {
+    operation: &'static str,
+    state: &'static str,
+    kind: &'static str,
+    limit: u32,
+    in_flight: u32,
+    waiting: usize,
+    calls: u32,
+    failures: u32,
+}
+
+/// GET /console: shows the overview.
+async fn overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
+    let live = render(&state).await?;
+    show(&OverviewPage { frame: Frame::operator(&session, "Overview"), live })
+}
+
+/// GET /console/live/overview: streams the overview.
+async fn live_overview(state: web::Data<ApiState>, _: Viewer, parts: web::Data<LiveParts>) -> HttpResponse {
+    let render = |state: web::Data<ApiState>| -> futures_util::future::LocalBoxFuture<'static, _> {
+        Box::pin(async move { render(&state).await })
+    };
+    std::future::ready(parts.stream("overview", &state, render)).await
+}
+
+async fn render(state: &ApiState) -> Result<String, ApiError> {
+    let counts = state.database_counts.counted(&state.store).await;
+    let counts = counts.ok_or_else(|| ApiError::internal("the database gave no counts"))?;
+    let tree = state.tree.snapshot(0);
+    let report = state.health.report(&state.store, &state.tree, &state.authority).await;
+    let mut alerts = Vec::new();
+    if !report.is_ready() {
+        let text = "This process is not ready: its database or too many of its actors are down.".to_owned();
+        alerts.push(Alert { kind: "bad", text, path: "/health/ready" });
+    }
+    if counts.is_out {
+        let text = "The authority is out. Runs wait and go on by themselves when it answers.".to_owned();
+        alerts.push(Alert { kind: "warn", text, path: "/console/breakers" });
+    }
+    let held: i64 = counts.lanes.iter().map(|lane| lane.held_back).sum();
+    if held > 0 {
+        let text = format!("{held} pieces of work are held back, because they ended the process twice.");
+        alerts.push(Alert { kind: "bad", text, path: "/console/lanes" });
+    }
+    if !tree.quarantine.is_empty() {
+        let text =
+            format!("{} commands are in quarantine, because they panicked twice.", tree.quarantine.len());
+        alerts.push(Alert { kind: "bad", text, path: "/console/supervision" });
+    }
+    let differences: i64 = counts.findings.iter().map(|(_, count)| count).sum();
+    if differences > 0 {
+        let text = format!("{differences} differences from the authority's ledger wait for a decision.");
+        alerts.push(Alert { kind: "warn", text, path: "/console/reconciliations" });
+    }
+    let seconds = state.traffic.history().seconds();
+    let part = OverviewPart {
+        alerts,
+        cards: cards(&counts.lanes, counts.deliveries_pending, &tree),
+        charts: charts(&seconds),
+        breakers: breakers(state),
+    };
+    part.render().map_err(ApiError::internal)
+}
+
+fn cards(lanes: &[LaneCount], deliveries_pending: i64, tree: &TreeSnapshot) -> Vec<Card> {
+    let actors: usize = tree.groups.iter().flat_map(|group| group.states.values()).sum();
+    let restarts = tree.counters.restarts;
+    let mut cards = vec![
+        Card {
+            title: "Actors",
+            figure: actors.to_string(),
+            note: format!("{restarts} restarts since the start"),
+            path: "/console/supervision",
+        },
+        Card {
+            title: "Deliveries to send",
+            figure: deliveries_pending.to_string(),
+            note: "webhook notifications that are not yet taken".to_owned(),
+            path: "/console/deliveries",
+        },
+    ];
+    cards.extend(lanes.iter().map(|lane| Card {
+        title: title_of(lane.kind),
+        figure: lane.due.to_string(),
+        note: format!("due; {} being worked on, {} held back", lane.leased, lane.held_back),
+        path: "/console/lanes",
+    }));
+    cards
+}
+
+/// Returns what the lanes of a kind are for operators.
+fn title_of(kind: LaneKind) -> &'static str {
+    match kind {
+        LaneKind::Taxpayer => "Taxpayers",
+        LaneKind::Run => "Runs",
+        LaneKind::Endpoint => "Webhook endpoints",
+        LaneKind::Pull => "Readings of the authority's list",
+        LaneKind::Outage => "Outage notices",
+        LaneKind::Reconciliation => "Reconciliations",
+        LaneKind::Verification => "Verifications",
+    }
+}
+
+fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
+    let mean_us = |second: &SecondOfRequests| {
+        u64::try_from(second.took.as_micros()).unwrap_or(u64::MAX) / second.requests.max(1)
+    };
+    vec![
+        Chart::new("Requests a second", "/s", seconds.iter().map(|second| second.requests).collect()),
+        Chart::new("Mean time to the answer", "µs", seconds.iter().map(mean_us).collect()),
+        Chart::new(
+            "Answers with status 500 or more",
+            "/s",
+            seconds.iter().map(|second| second.failures).collect(),
+        ),
+    ]
+}
+
+fn breakers(state: &ApiState) -> Vec<BreakerLine> {
+    let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
+    let lines = breakers.iter().zip(&limits).map(|(breaker, limit)| BreakerLine {
+        operation: breaker.operation.name(),
+        state: breaker.state.name(),
+        kind: match breaker.state {
+            BreakerState::Closed => "ok",
+            BreakerState::HalfOpen => "warn",
+            BreakerState::Open => "bad",
+        },
+        limit: limit.limit,
+        in_flight: limit.in_flight,
+        waiting: limit.waiting,
+        calls: breaker.calls,
+        failures: breaker.failures,
+    });
+    lines.collect()
+}

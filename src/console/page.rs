@@ -1,0 +1,235 @@
+//! The answers of handlers: a page, a redirect with a notice, and the page of a failure. Also the form of a POST.
+
+use actix_web::body::BoxBody;
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, web};
+use askama::Template;
+use futures_util::future::LocalBoxFuture;
+use serde::de::DeserializeOwned;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::session::{self, Refusal};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+/// What a handler of a page returns.
+pub(crate) type Answer = Result<HttpResponse, ApiError>;
+
+/// A page loads only what this service serves, runs no inline script, and is framed by nobody.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// The cookie that carries a notice to the next page. It ends by itself.
+pub(super) const NOTICE: &str = "notice";
+const NOTICE_S: i64 = 5;
+const FORM_BYTES_MAX: usize = 64 * 1024;
+
+/// Renders a page.
+pub(crate) fn show(page: &impl Template) -> Answer {
+    show_with(StatusCode::OK, page)
+}
+
+/// Renders a page with another status than 200, such as a form with faults.
+pub(crate) fn show_with(status: StatusCode, page: &impl Template) -> Answer {
+    let text = page.render().map_err(ApiError::internal)?;
+    Ok(HttpResponse::build(status)
+        .content_type(ContentType::html())
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((REFERRER_POLICY, "same-origin"))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .body(text))
+}
+
+/// Leads the browser to another page, which shows the notice.
+pub(crate) fn go_to(path: &str, notice: &str) -> HttpResponse {
+    let mut answer = redirect(path);
+    let text: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
+    let cookie = Cookie::build(NOTICE, text)
+        .path("/")
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .max_age(actix_web::cookie::time::Duration::seconds(NOTICE_S));
+    // The text is encoded, so that it is always a valid cookie.
+    let _ = answer.add_cookie(&cookie.finish());
+    answer
+}
+
+/// Leads the browser to another page, which it asks for with GET.
+pub(crate) fn redirect(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((LOCATION, path))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .finish()
+}
+
+/// The place of a page within a list.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub(crate) number: u64,
+    pub(crate) last: u64,
+    pub(crate) total: u64,
+    base: String,
+}
+
+impl Pages {
+    /// `base` is the path of the list with its filters.
+    pub(crate) fn new(number: u64, total: u64, per_page: u64, base: impl Into<String>) -> Self {
+        Self { number, last: total.div_ceil(per_page.max(1)).max(1), total, base: base.into() }
+    }
+
+    /// Returns the address of another page of the list.
+    pub(crate) fn address(&self, number: u64) -> String {
+        let separator = if self.base.contains('?') { '&' } else { '?' };
+        format!("{}{separator}page={number}", self.base)
+    }
+}
+
+/// The fields of a posted form. The form must have come from a page of the same session.
+#[derive(Debug)]
+pub(crate) struct Form<T>(pub(crate) T, Fields);
+
+/// The fields of a form by name; a name may occur several times.
+#[derive(Debug)]
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl<T> Form<T> {
+    /// Returns all values of a field that may occur several times, such as a row of checkboxes.
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
+        self.1.all(name)
+    }
+}
+
+impl Fields {
+    fn all(&self, name: &str) -> Vec<&str> {
+        self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
+    }
+}
+
+impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = read(request, payload);
+        let request = request.clone();
+        Box::pin(async move {
+            let body = body.await?;
+            let fields = Fields(url::form_urlencoded::parse(&body).into_owned().collect());
+            session::check_csrf(&request, &fields.all("csrf"))?;
+            Ok(Self(parse(&body)?, fields))
+        })
+    }
+}
+
+/// The fields of a form that is posted before there is a session.
+#[derive(Debug)]
+pub(crate) struct PublicForm<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + 'static> FromRequest for PublicForm<T> {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = read(request, payload);
+        let origin = session::check_origin(request);
+        Box::pin(async move {
+            origin?;
+            Ok(Self(parse(&body.await?)?))
+        })
+    }
+}
+
+fn read(
+    request: &HttpRequest,
+    payload: &mut Payload,
+) -> LocalBoxFuture<'static, Result<web::Bytes, ApiError>> {
+    let body = web::Payload::from_request(request, payload);
+    Box::pin(async move {
+        let payload = body.await.map_err(ApiError::internal)?;
+        let read = payload.to_bytes_limited(FORM_BYTES_MAX).await;
+        let too_large = |_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large");
+        read.map_err(too_large)?.map_err(|error| malformed(&error))
+    })
+}
+
+fn parse<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
+    let text = std::str::from_utf8(body).map_err(|error| malformed(&error))?;
+    Ok(web::Query::<T>::from_query(text).map_err(|error| malformed(&error))?.into_inner())
+}
+
+fn malformed(error: &impl std::fmt::Display) -> ApiError {
+    ApiError::new(ErrorCode::ValidationFailed, format!("The form cannot be read: {error}"))
+}
+
+/// The page of a failure.
+#[derive(Template)]
+#[template(path = "failure.html")]
+struct FailurePage {
+    frame: Frame,
+    message: String,
+    faults: Vec<String>,
+    request_id: String,
+}
+
+/// Shows failures of pages as pages, not as JSON. Somebody who is not signed in is led to the sign-in.
+pub(crate) async fn error_pages(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let is_page = ["/console", "/dashboard", "/sign-", "/account/"]
+        .iter()
+        .any(|start| request.path().starts_with(start));
+    let response = next.call(request).await?;
+    if !is_page {
+        return Ok(response);
+    }
+    let Some(error) = response.response().error() else { return Ok(response) };
+    let request = response.request();
+    let page = if let Some(error) = error.as_error::<ApiError>() {
+        failure(error, request)
+    } else if let Some(refusal) = error.as_error::<Refusal>() {
+        match refusal {
+            Refusal::NotSignedIn => redirect(&session::sign_in_path(request)),
+            Refusal::PasswordUnchanged => redirect("/account/password"),
+            Refusal::NotAllowed(sentence) => {
+                shown(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)
+            }
+            Refusal::Failed(error) => failure(error, request),
+        }
+    } else {
+        return Ok(response);
+    };
+    Ok(response.into_response(page))
+}
+
+fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
+    if let Some(cause) = &error.cause {
+        tracing::error!(code = error.code.as_str(), cause = %cause, "a page could not be shown");
+    }
+    let faults = error.faults.iter().map(ToString::to_string).collect();
+    shown(error.status, error.message.to_string(), faults, request)
+}
+
+fn shown(status: StatusCode, message: String, faults: Vec<String>, request: &HttpRequest) -> HttpResponse {
+    let title = title_of(status);
+    let request_id = session::request_id(request);
+    let page = FailurePage { frame: Frame::bare(title), message, faults, request_id };
+    show_with(status, &page).unwrap_or_else(|_| HttpResponse::InternalServerError().finish())
+}
+
+fn title_of(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::NOT_FOUND => "There is no such page",
+        StatusCode::FORBIDDEN => "You may not do this",
+        StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
+        status if status.is_client_error() => "This could not be done",
+        _ => "Something went wrong",
+    }
+}

@@ -1,0 +1,108 @@
+//! People who are signed in for a taxpayer: its contact persons, and the integrator that onboarded it. The taxpayer is
+//! the one in the path. A page that looks takes a `Reader`, one that acts an `Accountant`, and one that changes the
+//! account an `Owner`.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
+
+use crate::console::session::{Refusal, SignedIn, admitted, notice, state};
+use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::http::respond::error::ApiError;
+use crate::store::accounts::taxpayers;
+
+#[derive(Debug)]
+pub(crate) struct AccountSession {
+    pub(crate) taxpayer: TaxpayerId,
+    /// The person as the audit names it.
+    pub(crate) by: Actor,
+    pub(crate) person: Person,
+    pub(crate) role: ContactRole,
+    pub(crate) csrf: String,
+    pub(crate) notice: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Reader(pub(crate) AccountSession);
+
+#[derive(Debug)]
+pub(crate) struct Accountant(pub(crate) AccountSession);
+
+#[derive(Debug)]
+pub(crate) struct Owner(pub(crate) AccountSession);
+
+/// An integrator who is signed in, for pages about all its taxpayers.
+#[derive(Debug)]
+pub(crate) struct SignedInIntegrator {
+    pub(crate) id: IntegratorId,
+    pub(crate) person: Person,
+    pub(crate) csrf: String,
+}
+
+/// Returns the session for the taxpayer in the path. For everybody who has no right to it the page does not exist.
+async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSession, Refusal> {
+    let SignedIn { session, csrf } = admitted(request).await?;
+    let person = session.person;
+    let wanted = request.match_info().get("taxpayer").and_then(parse_number).map(TaxpayerId);
+    let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
+    let is_theirs = match person.owner {
+        SessionOwner::Contact { taxpayer: own, .. } => own == taxpayer,
+        SessionOwner::Integrator(id) => {
+            let store = &state(request)?.store;
+            taxpayers::owned_by_with_id(store, id, taxpayer).await.map_err(ApiError::from)?.is_some()
+        }
+        SessionOwner::Operator(_) => false,
+    };
+    let Rights::Account(role) = person.rights else { return Err(ApiError::route_not_found().into()) };
+    if !is_theirs {
+        return Err(ApiError::route_not_found().into());
+    }
+    if role < least {
+        return Err(Refusal::NotAllowed(match least {
+            ContactRole::Owner => "Only an owner of the account may do this.",
+            ContactRole::Accountant | ContactRole::ReadOnly => {
+                "Your role may look, not act. An accountant or an owner of the account may do this."
+            }
+        }));
+    }
+    Ok(AccountSession { taxpayer, by: person.owner.actor(), person, role, csrf, notice: notice(request) })
+}
+
+/// Makes each type the right of people from this role on.
+macro_rules! rights {
+    ($($right:ident = $least:expr;)+) => {$(
+        impl FromRequest for $right {
+            type Error = Refusal;
+            type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let request = request.clone();
+                Box::pin(async move { account(&request, $least).await.map(Self) })
+            }
+        }
+    )+};
+}
+
+rights! {
+    Reader = ContactRole::ReadOnly;
+    Accountant = ContactRole::Accountant;
+    Owner = ContactRole::Owner;
+}
+
+impl FromRequest for SignedInIntegrator {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let SignedIn { session, csrf } = admitted(&request).await?;
+            let SessionOwner::Integrator(id) = session.person.owner else {
+                return Err(ApiError::route_not_found().into());
+            };
+            Ok(Self { id, person: session.person, csrf })
+        })
+    }
+}

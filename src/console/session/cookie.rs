@@ -1,0 +1,61 @@
+//! The cookie of a session, and what else the pages read from a request.
+
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::{HttpMessage, HttpRequest};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::console::page::NOTICE;
+use crate::http::respond::render::ResponsePrefs;
+use crate::http::state::{ApiState, SessionSettings};
+
+/// The name of the cookie. Browsers accept `__Host-` only over TLS, for the whole host, and from no other host.
+fn name(settings: SessionSettings) -> &'static str {
+    if settings.is_secure { "__Host-session" } else { "session" }
+}
+
+/// Returns the cookie of a new session. It ends with the browser's session; the server ends it earlier.
+pub(crate) fn started(settings: SessionSettings, token: &SecretString) -> Cookie<'static> {
+    Cookie::build(name(settings), token.expose_secret().to_owned())
+        .path("/")
+        .http_only(true)
+        .secure(settings.is_secure)
+        .same_site(SameSite::Strict)
+        .finish()
+}
+
+/// Returns the cookie that removes the one of a session.
+pub(crate) fn ended(settings: SessionSettings) -> Cookie<'static> {
+    let mut cookie = started(settings, &SecretString::default());
+    cookie.make_removal();
+    cookie
+}
+
+/// Returns the token in the cookie of the request.
+pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
+    let state = request.app_data::<actix_web::web::Data<ApiState>>()?;
+    let cookie = request.cookie(name(state.settings.sessions))?;
+    Some(SecretString::from(cookie.value().to_owned()))
+}
+
+/// Returns the notice of the action that led to this page.
+pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
+    let cookie = request.cookie(NOTICE)?;
+    let text = cookie.value().to_owned();
+    let read = url::form_urlencoded::parse(text.as_bytes()).next()?.0.into_owned();
+    (!read.is_empty()).then_some(read)
+}
+
+/// Returns the path of the sign-in, which leads back to this page.
+pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
+    let here = request.uri().path_and_query().map_or("/", actix_web::http::uri::PathAndQuery::as_str);
+    let next: String = url::form_urlencoded::byte_serialize(here.as_bytes()).collect();
+    if request.method() == actix_web::http::Method::GET {
+        format!("/sign-in?next={next}")
+    } else {
+        "/sign-in".into()
+    }
+}
+
+pub(crate) fn request_id(request: &HttpRequest) -> String {
+    request.extensions().get::<ResponsePrefs>().map(|prefs| prefs.request_id.clone()).unwrap_or_default()
+}

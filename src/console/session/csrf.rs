@@ -1,0 +1,59 @@
+//! Forms of other sites are refused: a form carries a token that only pages of the same session show, and a browser
+//! that names the origin of a form must name this service.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{HOST, ORIGIN};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::console::session::{Refusal, token};
+
+const FOREIGN: &str =
+    "This form was not sent from a page of this service. Go back, reload the page and send it again.";
+
+/// Returns the token that the forms of a session carry. The session's own token cannot be computed from it.
+pub(crate) fn csrf_token(session: &SecretString) -> String {
+    let digest = Sha256::new().chain_update("form:").chain_update(session.expose_secret()).finalize();
+    URL_SAFE_NO_PAD.encode(digest)
+}
+
+/// Refuses a form whose token is not the one of the session.
+pub(crate) fn check_csrf(request: &HttpRequest, sent: &[&str]) -> Result<(), Refusal> {
+    check_origin(request)?;
+    let session = token(request).ok_or(Refusal::NotSignedIn)?;
+    match sent {
+        [sent] if bool::from(sent.as_bytes().ct_eq(csrf_token(&session).as_bytes())) => Ok(()),
+        _ => Err(Refusal::NotAllowed(FOREIGN)),
+    }
+}
+
+/// Refuses a form that the browser says comes from another site.
+pub(crate) fn check_origin(request: &HttpRequest) -> Result<(), Refusal> {
+    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let Some(origin) = header(ORIGIN) else { return Ok(()) };
+    let is_ours = origin.split_once("://").is_some_and(|(_, host)| Some(host) == header(HOST));
+    if is_ours { Ok(()) } else { Err(Refusal::NotAllowed(FOREIGN)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn a_form_of_another_site_is_refused() {
+        let check = |origin: &str| {
+            let request = TestRequest::default().insert_header((HOST, "einvoice.example"));
+            check_origin(&request.insert_header((ORIGIN, origin)).to_http_request())
+        };
+        assert!(check("https://einvoice.example").is_ok());
+        for origin in ["https://evil.example", "null", "https://einvoice.example.evil.example", ""] {
+            assert!(check(origin).is_err(), "{origin}");
+        }
+        assert!(check_origin(&TestRequest::default().to_http_request()).is_ok(), "an old browser sends none");
+    }
+}

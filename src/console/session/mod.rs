@@ -1,0 +1,59 @@
+//! Who a page is for. A handler takes one of the types of `operators` or `accounts` as a parameter, which is the right
+//! to call it. The session is in the database; the browser has a random token in a cookie that scripts cannot read.
+
+pub(crate) mod accounts;
+mod cookie;
+mod csrf;
+pub(crate) mod operators;
+mod refusal;
+
+pub(super) use cookie::{ended, notice, request_id, sign_in_path, started, token};
+pub(super) use csrf::{check_csrf, check_origin, csrf_token};
+pub(crate) use refusal::Refusal;
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
+use futures_util::future::LocalBoxFuture;
+
+use crate::domain::access::session::Session;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::sessions;
+
+/// A person who is signed in, also one who has to change the password first.
+#[derive(Debug)]
+pub(crate) struct SignedIn {
+    pub(crate) session: Session,
+    pub(crate) csrf: String,
+}
+
+impl FromRequest for SignedIn {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move { signed_in(&request).await })
+    }
+}
+
+async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
+    let state = state(request)?;
+    let token = token(request).ok_or(Refusal::NotSignedIn)?;
+    let limits = state.settings.sessions.limits;
+    let session = sessions::find(&state.store, &token, limits, state.now()).await.map_err(ApiError::from)?;
+    let session = session.ok_or(Refusal::NotSignedIn)?;
+    Ok(SignedIn { session, csrf: csrf_token(&token) })
+}
+
+/// Returns the person who is signed in, unless the password has to be changed first.
+async fn admitted(request: &HttpRequest) -> Result<SignedIn, Refusal> {
+    let signed_in = signed_in(request).await?;
+    if signed_in.session.person.must_change_password {
+        return Err(Refusal::PasswordUnchanged);
+    }
+    Ok(signed_in)
+}
+
+fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {
+    request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"))
+}

@@ -1,0 +1,67 @@
+//! Operators who are signed in. A page that looks takes a `Viewer`, one that acts an `Operator`, and one that changes
+//! accounts an `Admin`.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
+
+use crate::console::session::{Refusal, admitted, notice};
+use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
+use crate::http::respond::error::ApiError;
+
+#[derive(Debug)]
+pub(crate) struct OperatorSession {
+    pub(crate) id: i64,
+    pub(crate) email: String,
+    pub(crate) role: OperatorRole,
+    pub(crate) csrf: String,
+    pub(crate) notice: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Viewer(pub(crate) OperatorSession);
+
+#[derive(Debug)]
+pub(crate) struct Operator(pub(crate) OperatorSession);
+
+#[derive(Debug)]
+pub(crate) struct Admin(pub(crate) OperatorSession);
+
+/// Returns the session of an operator who has at least this role. For anybody else the page does not exist.
+async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<OperatorSession, Refusal> {
+    let signed_in = admitted(request).await?;
+    let person = signed_in.session.person;
+    let (SessionOwner::Operator(id), Rights::Operate(role)) = (person.owner, person.rights) else {
+        return Err(ApiError::route_not_found().into());
+    };
+    if role < least {
+        return Err(Refusal::NotAllowed(match least {
+            OperatorRole::Admin => "Only an operator with the role admin may do this.",
+            OperatorRole::Operator | OperatorRole::Viewer => {
+                "Your role may look, not act. An operator with the role operator or admin may do this."
+            }
+        }));
+    }
+    Ok(OperatorSession { id, email: person.email, role, csrf: signed_in.csrf, notice: notice(request) })
+}
+
+/// Makes each type the right of operators from this role on.
+macro_rules! rights {
+    ($($right:ident = $least:expr;)+) => {$(
+        impl FromRequest for $right {
+            type Error = Refusal;
+            type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let request = request.clone();
+                Box::pin(async move { operator(&request, $least).await.map(Self) })
+            }
+        }
+    )+};
+}
+
+rights! {
+    Viewer = OperatorRole::Viewer;
+    Operator = OperatorRole::Operator;
+    Admin = OperatorRole::Admin;
+}

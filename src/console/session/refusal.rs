@@ -1,0 +1,35 @@
+//! Why a page is not shown to this person. `page::error_pages` turns each reason into a page or a redirect.
+
+use actix_web::ResponseError;
+use actix_web::http::StatusCode;
+
+use crate::http::respond::error::ApiError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("nobody is signed in")]
+    NotSignedIn,
+    #[error("the password has to be changed first")]
+    PasswordUnchanged,
+    /// The role of the person does not suffice, or the form came from another site. Says what to do.
+    #[error("{0}")]
+    NotAllowed(&'static str),
+    #[error("{0}")]
+    Failed(ApiError),
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl ResponseError for Refusal {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::NotSignedIn | Self::PasswordUnchanged => StatusCode::SEE_OTHER,
+            Self::NotAllowed(_) => StatusCode::FORBIDDEN,
+            Self::Failed(error) => error.status,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Signing in and out, and the change of a password. Somebody who tries passwords is slowed down by account and by
+//! address, and is not told whether an account exists.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::RngExt;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with};
+use crate::console::session::{self, SignedIn};
+use crate::domain::access::session::{Person, SessionOwner};
+use crate::domain::kernel::clock;
+use crate::http::endpoint::{Path, path};
+use crate::http::limits;
+use crate::http::middleware::client_address::client_address;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::people::{self, PasswordChange, SignIn};
+use crate::store::accounts::sessions;
+
+const REFUSED: &str = "This email and password do not belong together.";
+/// A password takes as many characters as Create Taxpayer admits; hashing more would only cost time.
+const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=128;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/sign-in").page(sign_in_page).form(sign_in),
+        path("/sign-out").form(sign_out),
+        path("/account/password").page(password_page).form(change_password),
+        path("/dashboard").page(dashboard),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignInPage {
+    frame: Frame,
+    next: String,
+    email: String,
+    refusal: Option<&'static str>,
+}
+
+#[derive(Deserialize)]
+struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct SignInForm {
+    email: String,
+    password: SecretString,
+    #[serde(default)]
+    next: String,
+}
+
+/// GET /sign-in: shows the form.
+async fn sign_in_page(query: web::Query<Next>) -> Answer {
+    let next = query.into_inner().next;
+    std::future::ready(show(&SignInPage {
+        frame: Frame::bare("Sign in"),
+        next,
+        email: String::new(),
+        refusal: None,
+    }))
+    .await
+}
+
+/// POST /sign-in: opens a session, always a new one.
+async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicForm<SignInForm>) -> Answer {
+    let SignInForm { email, password, next } = form.0;
+    let Some(person) = recognised(&state, &request, &email, password).await? else {
+        let page = SignInPage { frame: Frame::bare("Sign in"), next, email, refusal: Some(REFUSED) };
+        return show_with(StatusCode::UNAUTHORIZED, &page);
+    };
+    let path = if is_ours(&next) { next } else { home(person.owner) };
+    start(&state, person.owner, &path).await
+}
+
+/// Opens a session and leads to a page.
+async fn start(state: &ApiState, owner: SessionOwner, path: &str) -> Answer {
+    let random: [u8; 32] = clock::chance().random();
+    let token = SecretString::from(URL_SAFE_NO_PAD.encode(random));
+    let settings = state.settings.sessions;
+    sessions::open(&state.store, &token, owner, settings.limits, state.now()).await?;
+    let mut answer = redirect(path);
+    answer.add_cookie(&session::started(settings, &token)).map_err(ApiError::internal)?;
+    Ok(answer)
+}
+
+/// Returns the person with this email and password.
+async fn recognised(
+    state: &ApiState,
+    request: &HttpRequest,
+    email: &str,
+    password: SecretString,
+) -> Result<Option<Person>, ApiError> {
+    let now = state.now();
+    state.limits.sign_in(email, client_address(request), now).map_err(limits::refused)?;
+    let found = people::with_email(&state.store, email).await?;
+    let is_known = !found.is_empty();
+    for SignIn { person, password_hash } in found {
+        if state.passwords.is_right(password.clone(), Some(password_hash)).await? {
+            return Ok(Some(person));
+        }
+        sessions::note_refused(&state.store, person.owner, now).await?;
+    }
+    if !is_known {
+        state.passwords.is_right(password, None).await?;
+    }
+    Ok(None)
+}
+
+/// True for a path of a page of this service, so that the sign-in leads nowhere else.
+fn is_ours(next: &str) -> bool {
+    let page = ["/console", "/dashboard", "/account/"].iter().any(|start| next.starts_with(start));
+    page && !next.contains(['\\', '\n', '\r'])
+}
+
+/// Returns the first page of a person.
+fn home(owner: SessionOwner) -> String {
+    match owner {
+        SessionOwner::Operator(_) => "/console".to_owned(),
+        SessionOwner::Contact { taxpayer, .. } => format!("/dashboard/{taxpayer}"),
+        SessionOwner::Integrator(_) => "/dashboard/taxpayers".to_owned(),
+    }
+}
+
+/// GET /dashboard: leads to the first page of the person.
+async fn dashboard(signed_in: SignedIn) -> HttpResponse {
+    std::future::ready(redirect(&home(signed_in.session.person.owner))).await
+}
+
+#[derive(Deserialize)]
+struct NoFields {}
+
+/// POST /sign-out: ends the session.
+async fn sign_out(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    _: Form<NoFields>,
+) -> Answer {
+    if let Some(token) = session::token(&request) {
+        sessions::close(&state.store, &token, signed_in.session.person.owner, state.now()).await?;
+    }
+    let mut answer = redirect("/sign-in");
+    answer.add_cookie(&session::ended(state.settings.sessions)).map_err(ApiError::internal)?;
+    Ok(answer)
+}
+
+#[derive(Template)]
+#[template(path = "password.html")]
+struct PasswordPage {
+    frame: Frame,
+    is_forced: bool,
+    refusal: Option<&'static str>,
+}
+
+#[derive(Deserialize)]
+struct PasswordForm {
+    present: SecretString,
+    new: SecretString,
+    again: SecretString,
+}
+
+/// GET /account/password: shows the form.
+async fn password_page(signed_in: SignedIn) -> Answer {
+    std::future::ready(password_answer(&signed_in, None)).await
+}
+
+fn password_answer(signed_in: &SignedIn, refusal: Option<&'static str>) -> Answer {
+    let person = &signed_in.session.person;
+    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = PasswordPage {
+        frame: Frame::person(person, &signed_in.csrf, "Change your password"),
+        is_forced: person.must_change_password,
+        refusal,
+    };
+    show_with(status, &page)
+}
+
+/// POST /account/password: changes the password, ends all sessions of the person, and opens a new one.
+async fn change_password(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    form: Form<PasswordForm>,
+) -> Answer {
+    let PasswordForm { present, new, again } = &form.0;
+    let person = &signed_in.session.person;
+    if let Some(refusal) = refusal(present, new, again) {
+        return password_answer(&signed_in, Some(refusal));
+    }
+    if recognised(&state, &request, &person.email, present.clone()).await?.is_none() {
+        return password_answer(&signed_in, Some("The present password is not right."));
+    }
+    let hash = state.passwords.keep(Some(new.clone())).await?.hash;
+    let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
+    people::set_password(&state.store, change, state.now()).await?;
+    let mut answer = start(&state, person.owner, &home(person.owner)).await?;
+    let noticed = go_to(&home(person.owner), "Your password is changed. You are signed out everywhere else.");
+    for cookie in noticed.cookies() {
+        answer.add_cookie(&cookie).map_err(ApiError::internal)?;
+    }
+    Ok(answer)
+}
+
+/// Returns why a new password is not taken.
+fn refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<&'static str> {
+    let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
+    if !PASSWORD_CHARS.contains(&new.chars().count()) {
+        Some("The new password needs 12 characters at least and 128 at most.")
+    } else if new != again {
+        Some("The two new passwords are not the same.")
+    } else if new == present {
+        Some("The new password is the present one. Choose another.")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sign_in_leads_to_pages_of_this_service_only() {
+        for ours in ["/console", "/console/runs?state=paused", "/dashboard/7/invoices"] {
+            assert!(is_ours(ours), "{ours}");
+        }
+        for other in
+            ["", "//evil.example/console", "https://evil.example", "/\\evil.example", "/v1", "/console\r\nx"]
+        {
+            assert!(!is_ours(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_new_password_is_long_enough_and_new() {
+        let check = |present: &str, new: &str, again: &str| {
+            refusal(&present.into(), &new.into(), &again.into()).is_none()
+        };
+        assert!(check("the first password", "a few easy words", "a few easy words"));
+        assert!(!check("the first password", "eleven char", "eleven char"));
+        assert!(!check("the first password", "a few easy words", "a few easy word"));
+        assert!(!check("the first password", "the first password", "the first password"));
+        assert!(!check("the first password", &"x".repeat(129), &"x".repeat(129)));
+    }
+}

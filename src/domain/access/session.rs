@@ -1,0 +1,146 @@
+//! The session of a person who signed in: who it is, what the person may do, and when the session ends.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+
+words! {
+    /// What an operator may do. Each role includes the ones before it.
+    OperatorRole { Viewer = "viewer", Operator = "operator", Admin = "admin" }
+}
+
+words! {
+    /// What a contact person may do for its taxpayer. Each role includes the ones before it.
+    ContactRole { ReadOnly = "read_only", Accountant = "accountant", Owner = "owner" }
+}
+
+words! {
+    /// The kind of an account that a person signs in to.
+    SessionKind { Operator = "operator", Contact = "contact", Integrator = "integrator" }
+}
+
+/// The account of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionOwner {
+    Operator(i64),
+    Contact { taxpayer: TaxpayerId, id: ContactId },
+    Integrator(IntegratorId),
+}
+
+/// A person that a session or a sign-in belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub owner: SessionOwner,
+    pub email: String,
+    /// The name of a contact person or of an integrator. Operators have no name.
+    pub name: Option<String>,
+    pub rights: Rights,
+    /// True if the person may do nothing before it has chosen a password of its own.
+    pub must_change_password: bool,
+}
+
+/// What a person may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    Operate(OperatorRole),
+    Account(ContactRole),
+}
+
+/// A session that is in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub person: Person,
+    pub times: SessionTimes,
+}
+
+/// The times that decide whether a session is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionTimes {
+    pub created_at: Timestamp,
+    /// The time of the last page, exact to a minute.
+    pub seen_at: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// How long sessions last (settings `console.session_idle_s` and `console.session_max_s`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    pub idle: Duration,
+    pub longest: Duration,
+}
+
+/// The use of a session is written only after this time, so that not every page causes a write.
+const SEEN_WRITTEN_AFTER: Duration = Duration::from_mins(1);
+
+impl SessionLimits {
+    pub fn begin(&self, now: Timestamp) -> SessionTimes {
+        let expires_at = now.saturating_add(self.longest).unwrap_or(Timestamp::MAX);
+        SessionTimes { created_at: now, seen_at: now, expires_at }
+    }
+
+    /// Returns false for a session that is too old, or that nobody used for too long.
+    pub fn allow(&self, times: &SessionTimes, now: Timestamp) -> bool {
+        let idle_end = times.seen_at.saturating_add(self.idle).unwrap_or(Timestamp::MAX);
+        now < times.expires_at && now < idle_end
+    }
+}
+
+impl SessionTimes {
+    /// True if the use of the session at this time has to be written.
+    pub fn is_use_due(&self, now: Timestamp) -> bool {
+        now.duration_since(self.seen_at).unsigned_abs() >= SEEN_WRITTEN_AFTER
+    }
+}
+
+impl SessionOwner {
+    pub fn kind(self) -> SessionKind {
+        match self {
+            Self::Operator(_) => SessionKind::Operator,
+            Self::Contact { .. } => SessionKind::Contact,
+            Self::Integrator(_) => SessionKind::Integrator,
+        }
+    }
+
+    pub fn id(self) -> i64 {
+        match self {
+            Self::Operator(id) => id,
+            Self::Contact { id, .. } => id.0,
+            Self::Integrator(id) => id.0,
+        }
+    }
+
+    pub fn taxpayer(self) -> Option<TaxpayerId> {
+        if let Self::Contact { taxpayer, .. } = self { Some(taxpayer) } else { None }
+    }
+
+    pub fn actor(self) -> Actor {
+        match self {
+            Self::Operator(id) => Actor::Operator(id),
+            Self::Contact { id, .. } => Actor::Contact(id),
+            Self::Integrator(id) => Actor::Integrator(id),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_when_it_is_old_or_was_not_used() {
+        let limits = SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
+        let now = Timestamp::UNIX_EPOCH;
+        let after = |minutes| now + Duration::from_mins(minutes);
+        let times = limits.begin(now);
+        assert!(limits.allow(&times, after(29)));
+        assert!(!limits.allow(&times, after(30)), "idle");
+        let used = |minutes| SessionTimes { seen_at: after(minutes), ..times };
+        assert!(limits.allow(&used(719), after(719)));
+        assert!(!limits.allow(&used(719), after(720)), "old");
+        assert!(!times.is_use_due(now) && times.is_use_due(after(1)));
+    }
+}

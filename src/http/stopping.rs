@@ -1,0 +1,38 @@
+//! The stop of the process, for answers that would otherwise go on: a stream ends as soon as a stop is requested.
+
+use tokio::sync::watch;
+
+#[derive(Debug, Clone)]
+pub struct Stopping(watch::Sender<bool>);
+
+impl Default for Stopping {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Stopping {
+    pub fn request(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Waits until a stop is requested.
+    pub(crate) async fn requested(&self) {
+        let mut requested = self.0.subscribe();
+        // The sender is part of `self`, so that the wait cannot fail.
+        let _ = requested.wait_for(|requested| *requested).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stop_is_noticed_before_and_after_it_is_requested() {
+        let stopping = Stopping::default();
+        let other = stopping.clone();
+        tokio::join!(async { other.request() }, stopping.requested());
+        stopping.requested().await;
+    }
+}

@@ -1,0 +1,137 @@
+//! People who sign in: operators, contact persons of taxpayers, and integrators, found by email or by account.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+
+use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::store::accounts::{contact_row, integrator_row, operator_row, sessions};
+use crate::store::db::column::{RowRef, caseless};
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::operations::audit;
+
+/// An account that a person may sign in to, with the hash of its password.
+#[derive(Debug)]
+pub struct SignIn {
+    pub person: Person,
+    pub password_hash: String,
+}
+
+/// Finds the accounts with this email, ignoring case: at most one of each kind.
+pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, StoreError> {
+    let key = caseless(email);
+    let contact = contact_row::Entity::find().filter(contact_row::Column::EmailKey.eq(&key));
+    let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.eq(&key));
+    let integrator = integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.eq(&key));
+    let mut found = Vec::new();
+    if let Some(row) = contact.one(store.reader()).await? {
+        found.push(SignIn { password_hash: row.password_hash.clone(), person: contact_person(row)? });
+    }
+    if let Some(row) = operator.one(store.reader()).await? {
+        found.push(SignIn { password_hash: row.password_hash.clone(), person: operator_person(row)? });
+    }
+    if let Some(row) = integrator.one(store.reader()).await?
+        && let Some(password_hash) = row.password_hash.clone()
+    {
+        found.push(SignIn { password_hash, person: integrator_person(row) });
+    }
+    Ok(found)
+}
+
+/// Finds a person by its account; `None` if the account no longer exists.
+pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Person>, StoreError> {
+    let reader = store.reader();
+    match owner {
+        SessionOwner::Operator(id) => {
+            operator_row::Entity::find_by_id(id).one(reader).await?.map(operator_person).transpose()
+        }
+        SessionOwner::Contact { taxpayer, id } => {
+            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).one(reader).await?;
+            found.map(contact_person).transpose()
+        }
+        SessionOwner::Integrator(id) => {
+            Ok(integrator_row::Entity::find_by_id(id.0).one(reader).await?.map(integrator_person))
+        }
+    }
+}
+
+/// A new password of a person, and who gave it.
+#[derive(Debug, Clone, Copy)]
+pub struct PasswordChange<'a> {
+    pub owner: SessionOwner,
+    pub hash: &'a str,
+    pub by: Actor,
+}
+
+/// Gives a person a new password and ends all sessions of the person. `None` if the account does not exist.
+pub async fn set_password(
+    store: &Store,
+    change: PasswordChange<'_>,
+    now: Timestamp,
+) -> Result<Option<()>, StoreError> {
+    let PasswordChange { owner, hash, by } = change;
+    let tx = store.begin().await?;
+    let changed = match owner {
+        SessionOwner::Operator(id) => {
+            let change = operator_row::Entity::update_many()
+                .col_expr(operator_row::Column::PasswordHash, Expr::value(hash));
+            change.filter(operator_row::Column::Id.eq(id)).exec(&tx).await?
+        }
+        SessionOwner::Contact { taxpayer, id } => {
+            let change = contact_row::Entity::update_many()
+                .col_expr(contact_row::Column::PasswordHash, Expr::value(hash))
+                .col_expr(contact_row::Column::MustChangePassword, Expr::value(false))
+                .col_expr(contact_row::Column::UpdatedAt, Expr::value(now.as_microsecond()));
+            let change = change.filter(contact_row::Column::TaxpayerId.eq(taxpayer.0));
+            change.filter(contact_row::Column::Id.eq(id.0)).exec(&tx).await?
+        }
+        SessionOwner::Integrator(id) => {
+            let change = integrator_row::Entity::update_many()
+                .col_expr(integrator_row::Column::PasswordHash, Expr::value(hash));
+            change.filter(integrator_row::Column::Id.eq(id.0)).exec(&tx).await?
+        }
+    };
+    if changed.rows_affected == 0 {
+        return Ok(None);
+    }
+    sessions::close_all(&tx, owner).await?;
+    let entry = AuditEntry { actor: by, ..sessions::entry(owner, AuditAction::ChangePassword, now) };
+    audit::append(&tx, &[entry]).await?;
+    tx.commit().await.map(Some)
+}
+
+fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
+    let role: ContactRole = RowRef { table: "contacts", id: row.id }.parse(&row.role)?;
+    Ok(Person {
+        owner: SessionOwner::Contact { taxpayer: TaxpayerId(row.taxpayer_id), id: ContactId(row.id) },
+        email: row.email,
+        name: Some(format!("{} {}", row.first_name, row.last_name)),
+        rights: Rights::Account(role),
+        must_change_password: row.must_change_password,
+    })
+}
+
+fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
+    let role = RowRef { table: "operators", id: row.id }.parse(&row.role)?;
+    Ok(Person {
+        owner: SessionOwner::Operator(row.id),
+        email: row.email,
+        name: None,
+        rights: Rights::Operate(role),
+        must_change_password: false,
+    })
+}
+
+/// An integrator has one account, with all rights on the taxpayers that it onboarded.
+fn integrator_person(row: integrator_row::Model) -> Person {
+    Person {
+        owner: SessionOwner::Integrator(IntegratorId(row.id)),
+        email: row.email,
+        name: Some(row.name),
+        rights: Rights::Account(ContactRole::Owner),
+        must_change_password: false,
+    }
+}
