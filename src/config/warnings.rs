@@ -102,7 +102,6 @@ mod tests {
         insta::assert_snapshot!(found.join("\n"), @r"
         `rate_limit.requests_per_s` is 0: there is no limit
         `rate_limit.failed_auth_per_min` is 0: there is no limit
-        `rate_limit.sign_ins_per_min` is 0: there is no limit
         `/metrics` is open to everybody who reaches `http.bind`
         `checkpoints.file` is not set: anybody who can write to the database can rewrite the event log unnoticed
         `log.level` is off: neither failures nor failed sign-ins leave a trace
