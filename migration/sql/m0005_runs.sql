@@ -28,14 +28,18 @@ CREATE TABLE pipeline_runs (
     updated_at bigint NOT NULL,
     PRIMARY KEY (taxpayer_id, id)
 );
-CREATE UNIQUE INDEX pipeline_runs_by_taxpayer_id_irn_key_operation
-    ON pipeline_runs (taxpayer_id, irn_key, operation);
+-- The IRN comes first, because operators look for it without knowing the taxpayer.
+CREATE UNIQUE INDEX pipeline_runs_by_irn_key_taxpayer_id_operation
+    ON pipeline_runs (irn_key, taxpayer_id, operation);
 CREATE UNIQUE INDEX pipeline_runs_by_id ON pipeline_runs (id);
 -- Lists of operators, newest first: ids grow with time.
 CREATE INDEX pipeline_runs_by_state_id ON pipeline_runs (state, id);
 CREATE INDEX pipeline_runs_by_operation_id ON pipeline_runs (operation, id);
 -- Finds the runs of a day for the reconciliation.
 CREATE INDEX pipeline_runs_by_taxpayer_id_updated_at ON pipeline_runs (taxpayer_id, updated_at);
+-- Counts the runs that have not ended, of which there are few, without reading their documents.
+CREATE INDEX pipeline_runs_unfinished ON pipeline_runs (state, wait_reason, deadline_at, created_at)
+    WHERE state IN ('running', 'waiting', 'paused');
 
 -- A row is written when a call begins and completed when its outcome is known.
 CREATE TABLE pipeline_steps (

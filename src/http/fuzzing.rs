@@ -20,6 +20,7 @@ use crate::http::forms::reconciliation;
 use crate::http::forms::relayed_payment;
 use crate::http::forms::replay;
 use crate::http::forms::report::{self, Accepted};
+use crate::http::forms::run_filter;
 use crate::http::forms::standard_invoice;
 use crate::http::forms::submission;
 use crate::http::forms::supplier_irn;
@@ -54,6 +55,7 @@ pub fn forms(text: &[u8]) {
     form(body, catalog, unique_no::read);
     form(body, catalog, supplier_irn::read);
     form(body, catalog, reason::read);
+    form(body, catalog, run_filter::read_move);
     form(body, catalog, reconciliation::read);
     form(body, catalog, replay::read);
     form(body, catalog, replay::read_enable);

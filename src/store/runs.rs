@@ -1,7 +1,9 @@
 //! Pipeline runs and the log of their steps.
 
+pub mod run_list;
 pub mod run_row;
 pub mod step_row;
+pub mod unfinished;
 
 use std::collections::BTreeSet;
 
@@ -11,12 +13,11 @@ use sea_orm::{
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Operation, Run, RunState, StepRecord};
+use crate::domain::pipeline::{Run, StepRecord};
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
-use crate::store::db::page::{self, Page};
 use crate::store::db::sql::SqlOnce;
 use crate::store::runs::run_row::{Column, Entity, Model};
 
@@ -61,29 +62,6 @@ pub async fn owned_by_with_id(
 pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Run::try_from).transpose()
-}
-
-/// The filter of the operators' list of runs. A field that is `None` does not filter.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RunFilter {
-    pub state: Option<RunState>,
-    pub operation: Option<Operation>,
-    pub taxpayer_id: Option<TaxpayerId>,
-}
-
-/// Loads one page of the runs of all taxpayers, newest first, and the number of all runs that match the filter.
-pub async fn page(store: &Store, filter: RunFilter, page: Page) -> Result<(Vec<Run>, u64), StoreError> {
-    let mut found = Entity::find();
-    if let Some(state) = filter.state {
-        found = found.filter(Column::State.eq(state.as_str()));
-    }
-    if let Some(operation) = filter.operation {
-        found = found.filter(Column::Operation.eq(operation.as_str()));
-    }
-    if let Some(taxpayer) = filter.taxpayer_id {
-        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
-    }
-    page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
 /// Writes the current state of these runs. Inserts new runs and updates existing ones.

@@ -7,6 +7,7 @@ pub mod delivery_heads;
 pub mod delivery_log;
 pub mod delivery_queue;
 pub mod delivery_row;
+pub mod endpoint_list;
 pub mod integration_row;
 pub mod integrations;
 pub mod replay_row;

@@ -31,7 +31,8 @@ impl DeliveryDeps {
             }
             let jitter = clock::chance().random();
             let retry_after = attempt.retry_after.map(|header| header.wait(at));
-            let failure = endpoint_health::EndpointFailure { at, asked: retry_after, jitter };
+            let failure = attempt.outcome.name();
+            let failure = endpoint_health::EndpointFailure { at, asked: retry_after, jitter, failure };
             Some(FailureStreak::after(before, failure, &self.circuit))
         })
     }

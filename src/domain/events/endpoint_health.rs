@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::kernel::codes::words;
 use crate::domain::kernel::jitter::upper_half;
 
 /// An endpoint is parked or disabled only after at least this many failures in a row.
@@ -50,6 +51,25 @@ pub struct FailureStreak {
     /// The number of times that the endpoint was parked in this streak. Each time the wait doubles.
     pub probes: u32,
     pub parked_until: Option<Timestamp>,
+    /// The name of the last failure, such as `timed_out`. A streak that an older version stored has none.
+    #[serde(default)]
+    pub last_failure: Option<String>,
+}
+
+words! {
+    /// The health of an endpoint. `Failing` has failed since its last success, `Parked` so long that only probes are sent.
+    EndpointHealth { Working = "working", Failing = "failing", Parked = "parked", Disabled = "disabled" }
+}
+
+impl EndpointHealth {
+    pub fn new(is_active: bool, streak: Option<&FailureStreak>) -> Self {
+        match streak {
+            _ if !is_active => Self::Disabled,
+            None => Self::Working,
+            Some(streak) if streak.was_parked() => Self::Parked,
+            Some(_) => Self::Failing,
+        }
+    }
 }
 
 /// The deliveries that may be sent to an endpoint at present.
@@ -69,16 +89,20 @@ pub struct EndpointFailure {
     pub at: Timestamp,
     pub asked: Option<Duration>,
     pub jitter: u32,
+    /// The name of the failure, such as `timed_out`.
+    pub failure: &'static str,
 }
 
 impl FailureStreak {
     /// Returns the streak after one more failure. Parks the endpoint if the streak is now long enough for it.
     pub fn after(before: Option<Self>, failure: EndpointFailure, policy: &CircuitPolicy) -> Self {
         let at = failure.at;
-        let begun = Self { since: at, last: at, failures: 0, probes: 0, parked_until: None };
+        let begun =
+            Self { since: at, last: at, failures: 0, probes: 0, parked_until: None, last_failure: None };
         let mut failing = before.filter(|old| at.duration_since(old.last) < FORGET_AFTER).unwrap_or(begun);
         failing.follow(at);
         failing.last = at;
+        failing.last_failure = Some(failure.failure.to_owned());
         failing.failures = failing.failures.saturating_add(1);
         let lasted = at.duration_since(failing.since);
         let is_parked = failing.parked_until.is_some_and(|until| until > at);
@@ -147,7 +171,7 @@ mod tests {
     fn fail(before: Option<FailureStreak>, at: i64) -> FailureStreak {
         FailureStreak::after(
             before,
-            EndpointFailure { at: second(at), asked: None, jitter: u32::MAX },
+            EndpointFailure { at: second(at), asked: None, jitter: u32::MAX, failure: "reset" },
             &CircuitPolicy::default(),
         )
     }
@@ -198,12 +222,24 @@ mod tests {
     #[test]
     fn a_wait_is_drawn_from_its_upper_half_and_lengthened_up_to_a_day_on_request() {
         let wait = |jitter, asked| {
-            let failure = EndpointFailure { at: second(60), asked: Some(Duration::from_secs(asked)), jitter };
+            let asked = Some(Duration::from_secs(asked));
+            let failure = EndpointFailure { at: second(60), asked, jitter, failure: "rejected" };
             let failing = FailureStreak::after(Some(after([0, 1, 2, 3])), failure, &CircuitPolicy::default());
             failing.parked_until.unwrap().duration_since(second(60)).as_millis()
         };
         assert_eq!((wait(0, 0), wait(u32::MAX, 0)), (2_500, 5_000));
         assert_eq!((wait(0, 90), wait(0, 1_000_000)), (90_000, 86_400_000));
+    }
+
+    #[test]
+    fn the_health_of_an_endpoint_follows_from_its_streak() {
+        let (failing, parked) = (after([0, 1]), after([0, 1, 2, 3, 60]));
+        let health = |is_active, streak| EndpointHealth::new(is_active, streak);
+        assert_eq!(health(true, None), EndpointHealth::Working);
+        assert_eq!(health(true, Some(&failing)), EndpointHealth::Failing);
+        assert_eq!(health(true, Some(&parked)), EndpointHealth::Parked);
+        assert_eq!(health(false, Some(&parked)), EndpointHealth::Disabled);
+        assert_eq!(parked.last_failure.as_deref(), Some("reset"));
     }
 
     #[test]

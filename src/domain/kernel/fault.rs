@@ -99,6 +99,14 @@ impl Faults {
         self.kept.is_empty()
     }
 
+    /// Returns the value that was read; `None` after a fault, which is added to the list.
+    pub fn keep<T>(&mut self, read: Result<Option<T>, Fault>) -> Option<T> {
+        read.unwrap_or_else(|fault| {
+            self.push(fault);
+            None
+        })
+    }
+
     /// True if the list is full: further faults are only counted, so the validation of a long list can stop.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= self.max as usize

@@ -40,7 +40,7 @@ impl RunState {
 
 impl Run {
     pub fn moved(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
-        self.may_move(to)?;
+        self.check_move(to)?;
         Ok(match to {
             OperatorAction::Pause => self.held(now),
             OperatorAction::Resume | OperatorAction::Retry => self.reopened(now),
@@ -48,7 +48,8 @@ impl Run {
         })
     }
 
-    fn may_move(&self, to: OperatorAction) -> Result<(), Refusal> {
+    /// Returns the refusal if the run does not allow this action now.
+    pub fn check_move(&self, to: OperatorAction) -> Result<(), Refusal> {
         self.state.after(to).ok_or(Refusal::ActionNotAllowed { from: self.state, to })?;
         match (to, self.intent) {
             (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
@@ -59,7 +60,7 @@ impl Run {
 
     /// Returns the actions that the run allows now.
     pub fn moves(&self) -> Vec<OperatorAction> {
-        OperatorAction::ALL.iter().copied().filter(|to| self.may_move(*to).is_ok()).collect()
+        OperatorAction::ALL.iter().copied().filter(|to| self.check_move(*to).is_ok()).collect()
     }
 }
 

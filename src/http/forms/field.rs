@@ -23,7 +23,7 @@ pub(crate) const TEXT_MAX: usize = 255;
 pub(crate) const LONG_TEXT_MAX: usize = 1_000;
 /// The maximum length of an IRN: an invoice number, and 18 characters for the service id, the date and two hyphens.
 pub(crate) const IRN_MAX: usize = TEXT_MAX + 18;
-const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
+pub(super) const IRN_FORMAT: &str = "{invoice_no}-{service_id}-{YYYYMMDD}";
 /// The maximum number of items in a list for which the specification gives no limit.
 const ITEMS_MAX: usize = 10_000;
 

@@ -53,6 +53,7 @@ pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod run_filter;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;
 pub(crate) mod supplier_irn;

@@ -1,11 +1,13 @@
-//! Counts from the database for the metrics page, read at most once every few seconds.
+//! Counts from the database for operators and for the metrics page, read at most once every few seconds.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::party::verification::VerificationStatus;
+use crate::domain::pipeline::RunState;
 use crate::http::cached::Cached;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
@@ -14,7 +16,8 @@ use crate::store::lanes::leases::{self, LaneCount};
 use crate::store::operations::outages;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reference_lists;
-use crate::store::webhooks::deliveries;
+use crate::store::runs::unfinished::{self, UnfinishedRuns};
+use crate::store::webhooks::{deliveries, endpoint_list};
 
 /// How long the counts are cached.
 const LASTS: Duration = Duration::from_secs(5);
@@ -26,8 +29,14 @@ pub struct CachedCounts(Cached<Option<Arc<DatabaseCounts>>>);
 /// The counts that were read from the database at one time.
 #[derive(Debug)]
 pub(crate) struct DatabaseCounts {
+    pub(crate) counted_at: Timestamp,
+    /// The runs of all taxpayers that have not ended, by state and wait reason. A group without runs is absent.
+    pub(crate) runs: Vec<UnfinishedRuns>,
     pub(crate) lanes: Vec<LaneCount>,
     pub(crate) deliveries_pending: i64,
+    pub(crate) deliveries_dead: i64,
+    /// The number of endpoints in each state of health.
+    pub(crate) endpoints: Vec<(EndpointHealth, i64)>,
     /// True if an outage of the authority is in force.
     pub(crate) is_out: bool,
     /// The number of differences from the authority's ledger that an operator must resolve, by kind of difference.
@@ -45,9 +54,9 @@ impl Default for CachedCounts {
 }
 
 impl CachedCounts {
-    pub(crate) async fn counted(&self, store: &Store) -> Option<Arc<DatabaseCounts>> {
+    pub(crate) async fn counted(&self, store: &Store, now: Timestamp) -> Option<Arc<DatabaseCounts>> {
         let look = async {
-            let counted = DatabaseCounts::now(store).await.inspect_err(|error| {
+            let counted = DatabaseCounts::read(store, now).await.inspect_err(|error| {
                 tracing::warn!(%error, "the metrics page lacks what the database knows");
             });
             counted.ok().map(Arc::new)
@@ -57,17 +66,37 @@ impl CachedCounts {
 }
 
 impl DatabaseCounts {
-    async fn now(store: &Store) -> Result<Self, StoreError> {
+    async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
         let outage = outages::last(store.reader()).await?;
         Ok(Self {
+            counted_at: now,
+            runs: unfinished::count(store, now).await?,
             lanes: leases::counts(store).await?.into(),
             deliveries_pending: deliveries::count_pending(store.reader()).await?,
+            deliveries_dead: deliveries::count_dead(store.reader()).await?,
+            endpoints: endpoint_list::count_by_health(store).await?,
             is_out: outage.is_some_and(|outage| outage.is_open()),
             findings: reconciliations::listed_now(store).await?,
             reconciled_at: reconciliations::last_ended(store).await?,
             oldest_list: reference_lists::oldest(store).await?,
             verifications: taxpayers::count_by_verification(store).await?,
         })
+    }
+
+    /// Returns the number of runs in a state, and the creation time of the oldest of them.
+    pub(crate) fn runs_in(&self, state: RunState) -> (i64, Option<Timestamp>) {
+        let groups = || self.runs.iter().filter(|group| group.state == state);
+        (groups().map(|group| group.runs).sum(), groups().map(|group| group.oldest).min())
+    }
+
+    /// Returns the number of runs that have not ended and have missed their deadlines.
+    pub(crate) fn overdue(&self) -> i64 {
+        self.runs.iter().map(|group| group.overdue).sum()
+    }
+
+    /// Returns the number of runs that have not ended and whose deadlines are within an hour.
+    pub(crate) fn due_soon(&self) -> i64 {
+        self.runs.iter().map(|group| group.due_soon).sum()
     }
 }
 
@@ -80,9 +109,12 @@ mod tests {
     async fn however_often_the_page_is_asked_for_the_database_is_asked_every_few_seconds() {
         for test in stores().await {
             let counts = CachedCounts::default();
-            let first = counts.counted(&test.store).await.unwrap();
+            let first = counts.counted(&test.store, Timestamp::UNIX_EPOCH).await.unwrap();
             for _ in 0..3 {
-                assert!(Arc::ptr_eq(&first, &counts.counted(&test.store).await.unwrap()));
+                assert!(Arc::ptr_eq(
+                    &first,
+                    &counts.counted(&test.store, Timestamp::UNIX_EPOCH).await.unwrap()
+                ));
             }
         }
     }

@@ -2,7 +2,8 @@
 //! `history` keeps those of the last minutes,
 //! `database_counts` reads values from the database every few seconds, and `page` reads all other values at the scrape.
 
-pub(super) mod database_counts;
+pub(crate) mod database_counts;
+mod database_page;
 pub(crate) mod history;
 mod page;
 pub(super) mod traffic;

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicU64;
 
-use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,13 +13,13 @@ use crate::actors::incidents::Incidents;
 use crate::actors::supervision::Tree;
 use crate::actors::supervision::counters::{Counter as Count, CounterValues};
 use crate::authority::Authority;
-use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::metrics::database_page;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-type Pairs = Vec<(&'static str, String)>;
+pub(super) type Pairs = Vec<(&'static str, String)>;
 
 /// Returns the metrics page with the current values.
 pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
@@ -30,11 +29,11 @@ pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     authority(&mut registry, &state.authority);
     inbound(&mut registry, &state.inbound);
     incidents(&mut registry, &state.delivery.incidents);
-    let counted = state.database_counts.counted(&state.store).await;
+    let counted = state.database_counts.counted(&state.store, state.now()).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
     if let Some(counted) = counted {
-        database(&mut registry, &counted, state.now());
+        database_page::register(&mut registry, &counted, state.now());
     }
     let mut text = String::new();
     encode(&mut text, &registry).map_err(ApiError::internal)?;
@@ -144,44 +143,7 @@ fn limits(registry: &mut Registry, authority: &Authority) {
     registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
 }
 
-fn database(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
-    let due = Family::<Pairs, Gauge>::default();
-    let leased = Family::<Pairs, Gauge>::default();
-    let held_back = Family::<Pairs, Gauge>::default();
-    for lane in &counted.lanes {
-        let labels = vec![("kind", lane.kind.as_str().to_owned())];
-        due.get_or_create(&labels).set(lane.due);
-        leased.get_or_create(&labels).set(lane.leased);
-        held_back.get_or_create(&labels).set(lane.held_back);
-    }
-    registry.register("lanes_due", "Lanes with work that is due", due);
-    registry.register("lanes_leased", "Lanes that a replica works on", leased);
-    let help = "Lanes held back since processes ended with them one after the other";
-    registry.register("lanes_held_back", help, held_back);
-    registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
-    let help = "1 while the authority is out, as any replica sees it";
-    registry.register("authority_outage", help, gauge(counted.is_out.into()));
-    let gauges = Family::<Pairs, Gauge>::default();
-    for (status, count) in &counted.verifications {
-        gauges.get_or_create(&vec![("verification", status.to_string())]).set(*count);
-    }
-    registry.register("taxpayers", "Taxpayers, by how far their verification has come", gauges);
-    let findings = Family::<Pairs, Gauge>::default();
-    for (kind, count) in &counted.findings {
-        findings.get_or_create(&vec![("kind", kind.clone())]).set(*count);
-    }
-    let help = "Differences from the authority's ledger that are left to an operator";
-    registry.register("reconciliation_findings", help, findings);
-    let age = |since: Timestamp| gauge(now.duration_since(since).as_secs());
-    if let Some(ended) = counted.reconciled_at {
-        registry.register("reconciliation_age_seconds", "Time since a day was last compared", age(ended));
-    }
-    if let Some(oldest) = counted.oldest_list {
-        registry.register("catalog_age_seconds", "Age of the oldest reference list", age(oldest));
-    }
-}
-
-fn gauge(value: i64) -> Gauge {
+pub(super) fn gauge(value: i64) -> Gauge {
     let gauge = Gauge::default();
     gauge.set(value);
     gauge

@@ -10,6 +10,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::domain::access::api_key::KeyScope;
 use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::{ReplayScope, ReplayState};
 use crate::domain::integration::{AuthType, ClientAuthentication, DataFormat};
@@ -48,7 +49,7 @@ macro_rules! words {
 
 words! {
     ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, DataFormat,
-    DeliveryState, EntryKind, EventKind, FindingAction, FindingKind, ItemOutcome, KeyScope, NoticeMessage, Operation,
+    DeliveryState, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ItemOutcome, KeyScope, NoticeMessage, Operation,
     OperatorAction, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }

@@ -11,6 +11,8 @@
 //! | the supplier inbox | `inbox` |
 //! | a pipeline run, for its taxpayer and for operators | `run`, `operated_run` |
 //! | the position of a run in the queue | `queue` |
+//! | what operators look at first, in numbers; the result of a bulk move | `overview`, `moved_runs` |
+//! | a webhook endpoint, for operators | `listed_endpoint` |
 //! | the response of Validate | `validated` |
 //! | deliveries and their replay | `delivery`, `replay` |
 //! | an endpoint's answer to a test, and its grade | `endpoint_answer`, `grade` |
@@ -34,8 +36,11 @@ pub(crate) mod grade;
 pub(crate) mod inbox;
 pub(crate) mod integration;
 pub(crate) mod invoice;
+pub(crate) mod listed_endpoint;
+pub(crate) mod moved_runs;
 pub(crate) mod operated_run;
 pub(crate) mod outage;
+pub(crate) mod overview;
 pub(crate) mod paginator;
 pub(crate) mod queue;
 pub(crate) mod reconciliation;

@@ -1,5 +1,6 @@
 //! A pipeline run as operators see it: with the taxpayer, and with the operator actions that the run's state allows.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,10 +28,12 @@ pub(crate) struct OperatedRun<'a> {
     deadline_at: String,
     created_at: String,
     updated_at: String,
+    /// Time since the run was created, in whole seconds.
+    age_s: i64,
 }
 
-impl<'a> From<&'a Run> for OperatedRun<'a> {
-    fn from(run: &'a Run) -> Self {
+impl<'a> OperatedRun<'a> {
+    pub(crate) fn new(run: &'a Run, now: Timestamp) -> Self {
         Self {
             id: run.id,
             taxpayer_id: run.taxpayer_id,
@@ -47,6 +50,7 @@ impl<'a> From<&'a Run> for OperatedRun<'a> {
             deadline_at: precise(run.deadline_at),
             created_at: precise(run.created_at),
             updated_at: precise(run.updated_at),
+            age_s: now.duration_since(run.created_at).as_secs().max(0),
         }
     }
 }
@@ -60,7 +64,7 @@ pub(crate) struct OperatedRunWithSteps<'a> {
 }
 
 impl<'a> OperatedRunWithSteps<'a> {
-    pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord]) -> Self {
-        Self { run: OperatedRun::from(run), steps: steps.iter().map(StepView::from).collect() }
+    pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord], now: Timestamp) -> Self {
+        Self { run: OperatedRun::new(run, now), steps: steps.iter().map(StepView::from).collect() }
     }
 }

@@ -90,12 +90,23 @@ fn row_of(delivery: &Delivery, attempt: &DeliveryAttempt) -> attempt_row::Model 
     }
 }
 
-/// With the state as a parameter, PostgreSQL could not use the partial index of pending deliveries.
+/// With the state as a parameter, PostgreSQL could not use the partial indexes of pending and dead deliveries.
 const PENDING: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending'";
+
+const DEAD: &str = "SELECT COUNT(*) FROM deliveries WHERE state = 'dead'";
 
 /// Counts the pending deliveries of all taxpayers.
 pub async fn count_pending(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
-    let statement = Statement::from_string(connection.get_database_backend(), PENDING);
+    count(connection, PENDING).await
+}
+
+/// Counts the dead letters of all taxpayers.
+pub async fn count_dead(connection: &impl ConnectionTrait) -> Result<i64, StoreError> {
+    count(connection, DEAD).await
+}
+
+async fn count(connection: &impl ConnectionTrait, sql: &str) -> Result<i64, StoreError> {
+    let statement = Statement::from_string(connection.get_database_backend(), sql);
     let row = connection.query_one_raw(statement).await?;
     row.map_or(Ok(0), |row| Ok(row.try_get_by_index(0)?))
 }
@@ -108,17 +119,18 @@ mod tests {
     use crate::store::testing::{query_plan, stores};
 
     #[tokio::test]
-    async fn pending_deliveries_are_counted_by_an_index_of_their_own() {
+    async fn pending_and_dead_deliveries_are_counted_by_indexes_of_their_own() {
         for test in stores().await {
-            let backend = test.store.backend();
-            let by_index = match backend {
-                DbBackend::Postgres => "deliveries_in_line",
-                _ => "USING COVERING INDEX deliveries_in_line",
-            };
-            let (sql, plan_values) = (PENDING, []);
-            let steps = query_plan(&test.store, sql, plan_values).await;
-            assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+            for (sql, index) in [(PENDING, "deliveries_in_line"), (DEAD, "deliveries_dead")] {
+                let by_index = match test.store.backend() {
+                    DbBackend::Postgres => index.to_owned(),
+                    _ => format!("USING COVERING INDEX {index}"),
+                };
+                let steps = query_plan(&test.store, sql, []).await;
+                assert!(steps.iter().any(|step| step.contains(&by_index)), "{steps:#?}");
+            }
             assert_eq!(count_pending(test.store.reader()).await.unwrap(), 0);
+            assert_eq!(count_dead(test.store.reader()).await.unwrap(), 0);
         }
     }
 }

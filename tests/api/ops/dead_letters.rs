@@ -10,7 +10,7 @@ use testkit::roles::Taxpayer;
 use crate::support::world::World;
 
 /// A taxpayer whose one notification is a dead letter.
-async fn with_a_dead_letter(world: &World, receiver: &Receiver) -> Taxpayer {
+pub(super) async fn with_a_dead_letter(world: &World, receiver: &Receiver) -> Taxpayer {
     let taxpayer = world.taxpayer().await;
     let (integrator, events) = (world.integrator(), ["invoice.created"]);
     integrator.set_webhook(taxpayer.id, &receiver.url(), &events).await.expect_status(200);

@@ -7,8 +7,11 @@ mod integration;
 mod limits;
 mod networks;
 mod outages;
+mod overview;
 mod reconciliations;
+mod run_moves;
 mod runs;
+mod webhook_endpoints;
 
 use serde_json::json;
 use testkit::each_database;
@@ -20,7 +23,9 @@ const ID: &str = "00000000-0000-7000-8000-000000000000";
 /// Every path of operators, with its method.
 fn paths() -> Vec<(&'static str, String)> {
     let mut paths: Vec<_> = [
+        "/ops/overview",
         "/ops/pipeline/runs",
+        "/ops/webhooks/endpoints",
         "/ops/webhooks/dead-letters",
         "/ops/breakers",
         "/ops/outages",
@@ -35,6 +40,7 @@ fn paths() -> Vec<(&'static str, String)> {
     for to in ["pause", "resume", "retry", "cancel"] {
         paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));
     }
+    paths.push(("POST", "/ops/pipeline/runs/move".to_owned()));
     paths.push(("POST", format!("/ops/webhooks/dead-letters/{ID}/replay")));
     for accounts in ["integrators", "operators"] {
         for to in ["rotate", "revoke"] {

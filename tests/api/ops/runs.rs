@@ -13,7 +13,7 @@ use crate::support::world::{ALONE, World};
 /// A run that waits for an authority that fails each signature, the intent to sign on record.
 const SIGN_FAILS: &str = "SBXDOWN";
 
-async fn until(operator: &Operator, taxpayer: &Taxpayer, state: &str) -> Value {
+pub(super) async fn until(operator: &Operator, taxpayer: &Taxpayer, state: &str) -> Value {
     let look = async || {
         let run = operator.run_of(taxpayer).await;
         (run["state"] == json!(state)).then_some(run)
@@ -21,12 +21,12 @@ async fn until(operator: &Operator, taxpayer: &Taxpayer, state: &str) -> Value {
     eventually(&format!("a run that is {state}"), look).await
 }
 
-fn id(run: &Value) -> &str {
+pub(super) fn id(run: &Value) -> &str {
     run["id"].as_str().unwrap()
 }
 
 /// A stored invoice whose submission waits, because the authority's check of the IRN fails.
-async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
+pub(super) async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
@@ -58,6 +58,7 @@ async fn runs_of_all_taxpayers_are_listed_and_one_is_shown_with_its_steps(world:
     assert_eq!(mine("&page=2&per_page=1").await[0]["operation"], json!("submit"));
     let fields: Vec<_> = all[0].as_object().unwrap().keys().map(String::as_str).collect();
     let expected = [
+        "age_s",
         "attempt",
         "created_at",
         "deadline_at",
@@ -88,6 +89,11 @@ async fn a_filter_that_is_no_word_is_refused_and_an_id_of_nobody_finds_nothing(w
     let operator = world.new_operator().await;
     operator.runs("?state=stuck").await.expect_faults(&["state"]);
     operator.runs("?operation=sign&state=x").await.expect_faults(&["operation", "state"]);
+    operator
+        .runs("?step=x&irn=x&order=x&deadline=x")
+        .await
+        .expect_faults(&["deadline", "irn", "order", "step"]);
+    operator.runs("?older_than_s=-1&wait_reason=x").await.expect_faults(&["older_than_s", "wait_reason"]);
     for nobody in ["0", "-1", "abc", "99999999999999999999"] {
         let answer = operator.runs(&format!("?taxpayer_id={nobody}")).await.expect_status(200);
         assert_eq!(answer.data()["total"], json!(0), "{nobody}");

@@ -2,16 +2,20 @@
 
 mod accounts;
 mod dead_letters;
+mod overview;
 mod probes;
 mod reconciliations;
 mod records;
+mod run_moves;
 mod runs;
 mod taxpayers;
+mod webhook_endpoints;
 
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    let actions = [runs::endpoints(), dead_letters::endpoints(), taxpayers::endpoints()];
+    let runs = [overview::endpoints(), run_moves::endpoints(), runs::endpoints()];
+    let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
     let others = [accounts::endpoints(), reconciliations::endpoints(), records::endpoints()];
-    [probes::endpoints()].into_iter().chain(actions).chain(others).flatten().collect()
+    [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

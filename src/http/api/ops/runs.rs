@@ -1,18 +1,16 @@
-//! Pipeline runs of all taxpayers: list them, show one, and pause, resume, retry or cancel one.
+//! Pipeline runs of all taxpayers: list them, show one, and pause, resume, retry or cancel one. `run_moves` moves many.
 
 use actix_web::web;
 
 use crate::actors::taxpayer::command::OperatorActionRequest;
 use crate::domain::access::caller::OperatorCaller;
 use crate::domain::kernel::audit::OperatorRequest;
-use crate::domain::kernel::fault::Faults;
 use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, RunState};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{reason, report};
+use crate::http::forms::{reason, report, run_filter};
 use crate::http::openapi::{OperationDoc, doc, example};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
@@ -21,15 +19,25 @@ use crate::http::state::ApiState;
 use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
 use crate::http::views::paginator::Paginator;
 use crate::store::runs;
-use crate::store::runs::RunFilter;
+use crate::store::runs::run_list;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/ops/pipeline/runs").get(list_runs, || {
-            doc("list_runs", "Pipeline runs of all taxpayers, newest first")
+            doc("list_runs", "Pipeline runs of all taxpayers")
                 .query("state", "running, waiting, paused, succeeded, refused or cancelled")
                 .query("operation", "submit, transmit, report or update-payment-status")
                 .query("taxpayer_id", "of one taxpayer")
+                .query("irn", "of one IRN")
+                .query("step", "the step that a run is at, such as `sign`")
+                .query("wait_reason", "authority-unavailable, health-check-down or access-point-offline")
+                .query("error", "a part of the last error, in any case")
+                .query_number("older_than_s", 0, "created at least this many seconds ago")
+                .query(
+                    "deadline",
+                    "runs that have not ended: `overdue`, or `soon` for a deadline within an hour",
+                )
+                .query("order", "`newest` (the default), `oldest` or `deadline`, the earliest first")
                 .paged("100 at most")
                 .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
                 .fails(&[ErrorCode::ValidationFailed])
@@ -63,27 +71,17 @@ fn action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
 
 const PER_PAGE_DEFAULT: u64 = 15;
 
-/// GET /ops/pipeline/runs: lists the pipeline runs of all taxpayers, newest first.
+/// GET /ops/pipeline/runs: lists the pipeline runs of all taxpayers.
 async fn list_runs(
     state: web::Data<ApiState>,
     _: OperatorCaller,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let (filter, page) = (filter(&query)?, query.page(PER_PAGE_DEFAULT));
-    let (found, total) = runs::page(&state.store, filter, page).await?;
-    let items = found.iter().map(OperatedRun::from).collect();
+    let ((filter, order), page) = (run_filter::of_query(&query)?, query.page(PER_PAGE_DEFAULT));
+    let now = state.now();
+    let (found, total) = run_list::page(&state.store, &filter, order, now, page).await?;
+    let items = found.iter().map(|run| OperatedRun::new(run, now)).collect();
     Ok(ApiResponse::ok("Pipeline runs retrieved successfully", Paginator::new(page, total, items)))
-}
-
-fn filter(query: &Query) -> Result<RunFilter, Faults> {
-    let state = query.word("state", RunState::parse, RunState::allowed);
-    let operation = query.word("operation", Operation::parse, Operation::allowed);
-    match (state, operation) {
-        (Ok(state), Ok(operation)) => {
-            Ok(RunFilter { state, operation, taxpayer_id: query.taxpayer_id("taxpayer_id") })
-        }
-        (state, operation) => Err([state.err(), operation.err()].into_iter().flatten().collect()),
-    }
 }
 
 /// GET /ops/pipeline/runs/{id}: returns a run with its steps. The run may belong to any taxpayer.
@@ -94,7 +92,10 @@ async fn get_run(
 ) -> Result<ApiResponse, ApiError> {
     let run = path_ids::run(&state, &id).await?;
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
-    Ok(ApiResponse::ok("Pipeline run retrieved successfully", OperatedRunWithSteps::new(&run, &steps)))
+    Ok(ApiResponse::ok(
+        "Pipeline run retrieved successfully",
+        OperatedRunWithSteps::new(&run, &steps, state.now()),
+    ))
 }
 
 type Moved = Result<ApiResponse, ApiError>;
@@ -133,5 +134,5 @@ async fn move_run(state: &ApiState, operator_id: i64, id: &str, body: Body, to: 
         OperatorAction::Retry => "Pipeline run retried successfully",
         OperatorAction::Cancel => "Pipeline run cancelled successfully",
     };
-    Ok(ApiResponse::ok(message, OperatedRunWithSteps::new(&run, &steps)).warn(&form.warnings))
+    Ok(ApiResponse::ok(message, OperatedRunWithSteps::new(&run, &steps, state.now())).warn(&form.warnings))
 }

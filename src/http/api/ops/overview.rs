@@ -1,0 +1,43 @@
+//! What operators look at first: counts of runs, deadlines, deliveries and endpoints.
+
+use actix_web::web;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::invoice::invoice_view::precise;
+use crate::http::endpoint::{Path, path};
+use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::openapi::doc;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::overview::{Deadlines, EndpointGroup, Overview, RunGroup, Undelivered};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/overview").get(overview, || {
+        doc("overview", "What waits, is late, is paused or is not delivered, in numbers")
+            .noted("Counted in the database at most once every few seconds.")
+            .gives::<Overview>(200, "Overview retrieved successfully")
+            .fails(&[ErrorCode::Overloaded])
+    })]
+}
+
+/// GET /ops/overview: returns counts of the runs, deadlines, deliveries and endpoints of all taxpayers.
+async fn overview(state: web::Data<ApiState>, _: OperatorCaller) -> Result<ApiResponse, ApiError> {
+    let counted = state.database_counts.counted(&state.store, state.now()).await;
+    let counted =
+        counted.ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "The database does not answer"))?;
+    Ok(ApiResponse::ok("Overview retrieved successfully", view(&counted)))
+}
+
+fn view(counted: &DatabaseCounts) -> Overview {
+    let group = |(health, endpoints): &(_, i64)| EndpointGroup { health: *health, endpoints: *endpoints };
+    Overview {
+        counted_at: precise(counted.counted_at),
+        runs: counted.runs.iter().map(|group| RunGroup::new(group, counted.counted_at)).collect(),
+        deadlines: Deadlines { overdue: counted.overdue(), soon: counted.due_soon() },
+        deliveries: Undelivered { pending: counted.deliveries_pending, dead: counted.deliveries_dead },
+        endpoints: counted.endpoints.iter().map(group).collect(),
+        is_outage: counted.is_out,
+    }
+}

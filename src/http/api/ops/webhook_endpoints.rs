@@ -1,0 +1,43 @@
+//! Webhook endpoints of all taxpayers, by their health.
+
+use actix_web::web;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::openapi::doc;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::listed_endpoint::ListedEndpoint;
+use crate::http::views::paginator::Paginator;
+use crate::store::webhooks::endpoint_list::{self, EndpointFilter};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/webhooks/endpoints").get(list_endpoints, || {
+        doc("list_endpoints", "Webhook endpoints of all taxpayers with their health")
+            .query("health", "working, failing, parked or disabled")
+            .query("taxpayer_id", "of one taxpayer")
+            .paged("100 at most")
+            .gives_page::<ListedEndpoint<'_>>("Webhook endpoints retrieved successfully")
+            .fails(&[ErrorCode::ValidationFailed])
+    })]
+}
+
+const PER_PAGE_DEFAULT: u64 = 15;
+
+/// GET /ops/webhooks/endpoints: lists the webhook endpoints of all taxpayers, or those in one state of health.
+async fn list_endpoints(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let health = query.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
+    let filter = EndpointFilter { health, taxpayer_id: query.taxpayer_id("taxpayer_id") };
+    let page = query.page(PER_PAGE_DEFAULT);
+    let (found, total) = endpoint_list::page(&state.store, filter, page).await?;
+    let items = found.iter().map(ListedEndpoint::from).collect();
+    Ok(ApiResponse::ok("Webhook endpoints retrieved successfully", Paginator::new(page, total, items)))
+}

@@ -1,0 +1,131 @@
+//! Reads the filter of runs: from the query of the operators' list, and from the body of a bulk move.
+
+use std::time::Duration;
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Operation, RunState, Step, WaitReason};
+use crate::http::forms::field::{IRN_FORMAT, LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::query::Query;
+use crate::http::forms::reader::Reader;
+use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
+
+/// A request to move all runs that match a filter.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BulkMove {
+    pub(crate) action: OperatorAction,
+    pub(crate) filter: RunFilter,
+    /// True if the runs are only counted.
+    pub(crate) is_preview: bool,
+    pub(crate) reason: Option<String>,
+}
+
+pub(crate) fn read_move(reader: &mut Reader<'_>) -> Option<BulkMove> {
+    let action = reader.required("action").word(OperatorAction::parse, OperatorAction::allowed);
+    let filter = reader.required("filter").object(read);
+    let is_preview = reader.optional("preview").boolean().unwrap_or_default();
+    let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
+    if filter.as_ref().is_some_and(|found| !found.has_condition) {
+        reader.fault("filter", FieldRule::must_be("min", "an object with at least one condition"));
+        return None;
+    }
+    Some(BulkMove { action: action?, filter: filter?.filter, is_preview, reason })
+}
+
+/// The names of the conditions of a filter.
+const CONDITIONS: [&str; 9] =
+    ["state", "operation", "taxpayer_id", "irn", "step", "wait_reason", "error", "older_than_s", "deadline"];
+
+struct BodyFilter {
+    filter: RunFilter,
+    /// False for a filter that matches every run, which is probably a mistake.
+    has_condition: bool,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
+fn read(reader: &mut Reader<'_>) -> Option<BodyFilter> {
+    let older_than = reader.optional("older_than_s").whole_number(u32::MAX);
+    let filter = RunFilter {
+        state: reader.optional("state").word(RunState::parse, RunState::allowed),
+        operation: reader.optional("operation").word(Operation::parse, Operation::allowed),
+        taxpayer_id: reader.optional("taxpayer_id").id().map(TaxpayerId),
+        irn: reader.optional("irn").irn(),
+        step: reader.optional("step").word(Step::parse, Step::allowed),
+        wait_reason: reader.optional("wait_reason").word(WaitReason::parse, WaitReason::allowed),
+        error: reader.optional("error").text(TEXT_MAX),
+        older_than: older_than.map(|seconds| Duration::from_secs(seconds.into())),
+        deadline: reader.optional("deadline").word(DeadlineState::parse, DeadlineState::allowed),
+    };
+    Some(BodyFilter { filter, has_condition: CONDITIONS.iter().any(|name| reader.has(name)) })
+}
+
+/// Reads the filter and the order of the operators' list.
+pub(crate) fn of_query(query: &Query) -> Result<(RunFilter, RunOrder), Faults> {
+    let mut faults = Faults::default();
+    let filter = RunFilter {
+        state: faults.keep(query.word("state", RunState::parse, RunState::allowed)),
+        operation: faults.keep(query.word("operation", Operation::parse, Operation::allowed)),
+        taxpayer_id: query.taxpayer_id("taxpayer_id"),
+        irn: faults.keep(irn(query)),
+        step: faults.keep(query.word("step", Step::parse, Step::allowed)),
+        wait_reason: faults.keep(query.word("wait_reason", WaitReason::parse, WaitReason::allowed)),
+        error: query.equal("error"),
+        older_than: faults
+            .keep(query.whole("older_than_s", 0))
+            .map(|seconds| Duration::from_secs(seconds.unsigned_abs())),
+        deadline: faults.keep(query.word("deadline", DeadlineState::parse, DeadlineState::allowed)),
+    };
+    let order = faults.keep(query.word("order", RunOrder::parse, RunOrder::allowed));
+    if faults.is_empty() { Ok((filter, order.unwrap_or(RunOrder::Newest))) } else { Err(faults) }
+}
+
+fn irn(query: &Query) -> Result<Option<Irn>, Fault> {
+    let Some(text) = query.equal("irn") else { return Ok(None) };
+    let rule = FieldRule::Written { id: "irn_malformed", format: IRN_FORMAT };
+    Irn::parse(&text).map(Some).map_err(|_| Fault::field("irn", rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_of_a_bulk_move_keeps_its_rule() {
+        let body = json!({
+            "action": "retry",
+            "filter": { "state": "paused", "step": "sign", "older_than_s": 60 },
+            "preview": true,
+            "reason": "the authority is back",
+        });
+        let cases = [
+            ("/action", None, "action: required"),
+            ("/action", Some(json!("restart")), "action: one_of"),
+            ("/filter", None, "filter: required"),
+            ("/filter", Some(json!([])), "filter: type"),
+            ("/filter", Some(json!({})), "filter: min"),
+            ("/filter/state", Some(json!("stuck")), "filter.state: one_of"),
+            ("/filter/step", Some(json!("wait")), "filter.step: one_of"),
+            ("/filter/irn", Some(json!("INV001")), "filter.irn: irn_malformed"),
+            ("/filter/older_than_s", Some(json!(-1)), "filter.older_than_s: integer"),
+            ("/filter/deadline", Some(json!("soon")), ""),
+            ("/preview", Some(json!("yes")), "preview: type"),
+            ("/reason", Some(json!(7)), "reason: type"),
+        ];
+        check(&body, &cases, read_move);
+    }
+
+    #[test]
+    fn a_query_is_read_like_a_body_and_all_its_faults_are_told() {
+        let (filter, order) = of_query(&Query::of("older_than_s=60&order=oldest&error=%20down")).unwrap();
+        assert_eq!((filter.older_than, order), (Some(Duration::from_mins(1)), RunOrder::Oldest));
+        assert_eq!((filter.error.as_deref(), filter.state), (Some("down"), None));
+        let faults = of_query(&Query::of("state=x&step=x&irn=x&order=x&older_than_s=-1&deadline=x"));
+        assert_eq!(faults.unwrap_err().iter().count(), 6);
+    }
+}

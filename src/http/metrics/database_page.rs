@@ -1,0 +1,91 @@
+//! The values of the metrics page that are counted in the database. All replicas show the same ones.
+
+use jiff::Timestamp;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::domain::pipeline::{RunState, WaitReason};
+use crate::http::metrics::database_counts::DatabaseCounts;
+use crate::http::metrics::page::{Pairs, gauge};
+
+/// The states of a run that has not ended. Each has its series even if no run is in it.
+const UNFINISHED: [RunState; 3] = [RunState::Running, RunState::Waiting, RunState::Paused];
+
+pub(super) fn register(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
+    runs(registry, counted, now);
+    deliveries(registry, counted);
+    lanes(registry, counted);
+    let help = "1 while the authority is out, as any replica sees it";
+    registry.register("authority_outage", help, gauge(counted.is_out.into()));
+    let gauges = Family::<Pairs, Gauge>::default();
+    for (status, count) in &counted.verifications {
+        gauges.get_or_create(&vec![("verification", status.to_string())]).set(*count);
+    }
+    registry.register("taxpayers", "Taxpayers, by how far their verification has come", gauges);
+    let findings = Family::<Pairs, Gauge>::default();
+    for (kind, count) in &counted.findings {
+        findings.get_or_create(&vec![("kind", kind.clone())]).set(*count);
+    }
+    let help = "Differences from the authority's ledger that are left to an operator";
+    registry.register("reconciliation_findings", help, findings);
+    let age = |since: Timestamp| gauge(now.duration_since(since).as_secs());
+    if let Some(ended) = counted.reconciled_at {
+        registry.register("reconciliation_age_seconds", "Time since a day was last compared", age(ended));
+    }
+    if let Some(oldest) = counted.oldest_list {
+        registry.register("catalog_age_seconds", "Age of the oldest reference list", age(oldest));
+    }
+}
+
+fn runs(registry: &mut Registry, counted: &DatabaseCounts, now: Timestamp) {
+    let runs = Family::<Pairs, Gauge>::default();
+    let oldest = Family::<Pairs, Gauge>::default();
+    for state in UNFINISHED {
+        let labels = vec![("state", state.to_string())];
+        let (count, since) = counted.runs_in(state);
+        runs.get_or_create(&labels).set(count);
+        let age = since.map_or(0, |since| now.duration_since(since).as_secs().max(0));
+        oldest.get_or_create(&labels).set(age);
+    }
+    registry.register("runs", "Pipeline runs that have not ended, by state", runs);
+    registry.register("runs_oldest_seconds", "Age of the oldest run in a state", oldest);
+    let waiting = Family::<Pairs, Gauge>::default();
+    for reason in WaitReason::ALL {
+        let of_reason = counted.runs.iter().filter(|group| group.wait_reason == Some(*reason));
+        let count = of_reason.map(|group| group.runs).sum();
+        waiting.get_or_create(&vec![("reason", reason.to_string())]).set(count);
+    }
+    registry.register("runs_waiting", "Pipeline runs that wait, by what they wait for", waiting);
+    let help = "Runs that have not ended and have missed their deadlines";
+    registry.register("deadlines_overdue", help, gauge(counted.overdue()));
+    let help = "Runs that have not ended and must end within an hour";
+    registry.register("deadlines_due_soon", help, gauge(counted.due_soon()));
+}
+
+fn deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
+    registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
+    let help = "Dead letters that are stored: deliveries that are not retried";
+    registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
+    let endpoints = Family::<Pairs, Gauge>::default();
+    for (health, count) in &counted.endpoints {
+        endpoints.get_or_create(&vec![("health", health.to_string())]).set(*count);
+    }
+    registry.register("endpoints", "Webhook endpoints by health", endpoints);
+}
+
+fn lanes(registry: &mut Registry, counted: &DatabaseCounts) {
+    let due = Family::<Pairs, Gauge>::default();
+    let leased = Family::<Pairs, Gauge>::default();
+    let held_back = Family::<Pairs, Gauge>::default();
+    for lane in &counted.lanes {
+        let labels = vec![("kind", lane.kind.as_str().to_owned())];
+        due.get_or_create(&labels).set(lane.due);
+        leased.get_or_create(&labels).set(lane.leased);
+        held_back.get_or_create(&labels).set(lane.held_back);
+    }
+    registry.register("lanes_due", "Lanes with work that is due", due);
+    registry.register("lanes_leased", "Lanes that a replica works on", leased);
+    let help = "Lanes held back since processes ended with them one after the other";
+    registry.register("lanes_held_back", help, held_back);
+}

@@ -1,0 +1,51 @@
+//! A webhook endpoint as operators see it: its owner, its health, and what it has not been sent.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::webhooks::endpoint_list;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ListedEndpoint<'a> {
+    taxpayer_id: TaxpayerId,
+    /// The URL without its query, which may contain a secret.
+    url: &'a str,
+    health: EndpointHealth,
+    /// The start of the streak of failures, or the time at which the endpoint was disabled; null while it works.
+    since: Option<String>,
+    disabled_reason: Option<&'a str>,
+    /// Number of failed attempts since the last successful one.
+    failures: u32,
+    last_failure: Option<&'a str>,
+    last_failure_at: Option<String>,
+    /// The time of the next probe; null unless the endpoint is parked.
+    parked_until: Option<String>,
+    pending: i64,
+    dead: i64,
+}
+
+impl<'a> From<&'a endpoint_list::ListedEndpoint> for ListedEndpoint<'a> {
+    fn from(listed: &'a endpoint_list::ListedEndpoint) -> Self {
+        let (endpoint, streak) = (&listed.endpoint, listed.streak.as_ref());
+        let since = match listed.health {
+            EndpointHealth::Disabled => Some(endpoint.updated_at),
+            _ => streak.map(|streak| streak.since),
+        };
+        Self {
+            taxpayer_id: endpoint.taxpayer_id,
+            url: endpoint.url.split(['?', '#']).next().unwrap_or_default(),
+            health: listed.health,
+            since: since.map(precise),
+            disabled_reason: endpoint.disabled_reason.as_deref(),
+            failures: streak.map_or(0, |streak| streak.failures),
+            last_failure: streak.and_then(|streak| streak.last_failure.as_deref()),
+            last_failure_at: streak.map(|streak| precise(streak.last)),
+            parked_until: streak.and_then(|streak| streak.parked_until).map(precise),
+            pending: listed.pending,
+            dead: listed.dead,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What operators look at first: the runs, deadlines, deliveries and endpoints of all taxpayers, in numbers.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::pipeline::{RunState, WaitReason};
+use crate::store::runs::unfinished::UnfinishedRuns;
+
+/// Counts from the database. They may be a few seconds old.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Overview {
+    pub(crate) counted_at: String,
+    /// The runs that have not ended. A group without runs is absent.
+    pub(crate) runs: Vec<RunGroup>,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) deliveries: Undelivered,
+    pub(crate) endpoints: Vec<EndpointGroup>,
+    /// True while the authority is out, as any replica sees it.
+    pub(crate) is_outage: bool,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunGroup {
+    pub(crate) state: RunState,
+    pub(crate) wait_reason: Option<WaitReason>,
+    pub(crate) runs: i64,
+    /// Age of the oldest of these runs, in whole seconds.
+    pub(crate) oldest_age_s: i64,
+}
+
+/// Runs that have not ended, by their deadlines: missed, or within an hour.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Deadlines {
+    pub(crate) overdue: i64,
+    pub(crate) soon: i64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Undelivered {
+    pub(crate) pending: i64,
+    pub(crate) dead: i64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EndpointGroup {
+    pub(crate) health: EndpointHealth,
+    pub(crate) endpoints: i64,
+}
+
+impl RunGroup {
+    pub(crate) fn new(group: &UnfinishedRuns, now: Timestamp) -> Self {
+        let UnfinishedRuns { state, wait_reason, runs, oldest, .. } = group;
+        let oldest_age_s = now.duration_since(*oldest).as_secs().max(0);
+        Self { state: *state, wait_reason: *wait_reason, runs: *runs, oldest_age_s }
+    }
+}

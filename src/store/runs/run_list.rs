@@ -1,0 +1,244 @@
+//! The operators' list of runs: filters, order, pages, and the runs that a bulk move is about.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, ExprTrait, Func};
+use sea_orm::{
+    ColumnTrait, Condition, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+};
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
+use crate::store::db::column::{RowRef, contains, json};
+use crate::store::db::connections::{Store, portions};
+use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
+use crate::store::runs::run_row::{Column, Entity};
+use crate::store::runs::unfinished::SOON;
+
+words! {
+    /// Runs that have not ended, by their deadlines: missed, or within an hour.
+    DeadlineState { Overdue = "overdue", Soon = "soon" }
+}
+
+words! {
+    /// The order of the list: by creation, or by deadline, the earliest first.
+    RunOrder { Newest = "newest", Oldest = "oldest", Deadline = "deadline" }
+}
+
+/// The filter of the operators' list of runs. A field that is `None` does not filter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    pub state: Option<RunState>,
+    pub operation: Option<Operation>,
+    pub taxpayer_id: Option<TaxpayerId>,
+    pub irn: Option<Irn>,
+    /// The step that a run is at. A run that has taken all its steps is at none.
+    pub step: Option<Step>,
+    pub wait_reason: Option<WaitReason>,
+    /// A part of the last error, in any case.
+    pub error: Option<String>,
+    /// Only runs that were created at least this long ago.
+    pub older_than: Option<Duration>,
+    pub deadline: Option<DeadlineState>,
+}
+
+impl RunFilter {
+    fn condition(&self, now: Timestamp) -> Condition {
+        let before = self.older_than.map(|age| now.saturating_sub(age).unwrap_or(Timestamp::MIN));
+        let before = before.map(Timestamp::as_microsecond);
+        Condition::all()
+            .add_option(self.state.map(|state| Column::State.eq(state.as_str())))
+            .add_option(self.operation.map(|operation| Column::Operation.eq(operation.as_str())))
+            .add_option(self.taxpayer_id.map(|taxpayer| Column::TaxpayerId.eq(taxpayer.0)))
+            .add_option(self.irn.as_ref().map(|irn| Column::IrnKey.eq(irn.key())))
+            .add_option(self.step.map(is_at))
+            .add_option(self.wait_reason.map(|reason| Column::WaitReason.eq(reason.as_str())))
+            .add_option(self.error.as_deref().map(mentions))
+            .add_option(before.map(|before| Column::CreatedAt.lte(before)))
+            .add_option(self.deadline.map(|deadline| has_deadline(deadline, now)))
+    }
+}
+
+/// The condition that a run is at this step: it may have called the step, or the step is the first that is not done.
+fn is_at(step: Step) -> Condition {
+    let names = |step: &Step| Column::Done.contains(json(step));
+    let mut next = Condition::any();
+    for operation in Operation::ALL {
+        let Some(index) = operation.steps().iter().position(|other| *other == step) else { continue };
+        let mut reached = Condition::all()
+            .add(Column::Intent.is_null())
+            .add(Column::Operation.eq(operation.as_str()))
+            .add(names(&step).not());
+        for before in &operation.steps()[..index] {
+            reached = reached.add(names(before));
+        }
+        next = next.add(reached);
+    }
+    next.add(Column::Intent.eq(step.as_str()))
+}
+
+fn mentions(text: &str) -> Expr {
+    let error = Func::lower(Expr::col(Column::LastError));
+    Expr::expr(error).like(contains(&text.to_lowercase()))
+}
+
+/// The states are literals, because with parameters PostgreSQL could not use the index of unfinished runs.
+fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
+    let unfinished = Condition::all().add(Expr::cust("state IN ('running', 'waiting', 'paused')"));
+    let soon = now.saturating_add(SOON).unwrap_or(Timestamp::MAX);
+    let (now, soon) = (now.as_microsecond(), soon.as_microsecond());
+    match deadline {
+        DeadlineState::Overdue => unfinished.add(Column::DeadlineAt.lte(now)),
+        DeadlineState::Soon => unfinished.add(Column::DeadlineAt.gt(now)).add(Column::DeadlineAt.lte(soon)),
+    }
+}
+
+/// Ids grow with time, so the order of the ids is that of the creation.
+fn ordered(found: Select<Entity>, order: RunOrder) -> Select<Entity> {
+    match order {
+        RunOrder::Newest => found.order_by_desc(Column::Id),
+        RunOrder::Oldest => found.order_by_asc(Column::Id),
+        RunOrder::Deadline => found.order_by_asc(Column::DeadlineAt).order_by_asc(Column::Id),
+    }
+}
+
+/// Loads one page of the runs of all taxpayers, and the number of all runs that match the filter.
+pub async fn page(
+    store: &Store,
+    filter: &RunFilter,
+    order: RunOrder,
+    now: Timestamp,
+    page: Page,
+) -> Result<(Vec<Run>, u64), StoreError> {
+    page::load(store, ordered(Entity::find().filter(filter.condition(now)), order), page).await
+}
+
+/// Selects the matching runs in one of these states.
+fn in_states(filter: &RunFilter, states: &[RunState], now: Timestamp) -> Select<Entity> {
+    let in_state = Column::State.is_in(states.iter().map(|state| state.as_str()));
+    Entity::find().filter(filter.condition(now)).filter(in_state)
+}
+
+/// Counts the matching runs in one of these states.
+pub async fn count(
+    store: &Store,
+    filter: &RunFilter,
+    states: &[RunState],
+    now: Timestamp,
+) -> Result<u64, StoreError> {
+    Ok(in_states(filter, states, now).count(store.reader()).await?)
+}
+
+/// Returns the ids of up to `limit` matching runs in one of these states, the oldest first.
+pub async fn ids(
+    store: &Store,
+    filter: &RunFilter,
+    states: &[RunState],
+    now: Timestamp,
+    limit: u64,
+) -> Result<Vec<RunId>, StoreError> {
+    let found = in_states(filter, states, now).order_by_asc(Column::Id);
+    let ids: Vec<String> =
+        found.limit(limit).select_only().column(Column::Id).into_tuple().all(store.reader()).await?;
+    ids.iter().map(|id| RowRef { table: "pipeline_runs", id }.parse(id)).collect()
+}
+
+/// Loads the runs with these ids, the oldest first. Ids that do not exist are skipped.
+pub async fn with_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreError> {
+    let mut found = Vec::new();
+    for chunk in portions(ids) {
+        let wanted = Column::Id.is_in(chunk.iter().map(ToString::to_string));
+        let rows = Entity::find().filter(wanted).order_by_asc(Column::Id).all(store.reader()).await?;
+        for row in rows {
+            found.push(Run::try_from(row)?);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::pipeline::RunRequest;
+    use crate::store::runs;
+    use crate::store::testing::stores;
+
+    const ALL: Page = Page { number: 1, per_page: 100 };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn run(number: u32, operation: Operation) -> Run {
+        let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
+        let request = RunRequest { operation, irn, document: json!({}) };
+        let created = at(i64::from(number));
+        Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, created).due_by(at(10_000))
+    }
+
+    fn runs() -> Vec<Run> {
+        let waiting = Run {
+            state: RunState::Waiting,
+            wait_reason: Some(WaitReason::HealthCheckDown),
+            last_error: Some("The Authority is 100% down".to_owned()),
+            done: vec![Step::IrnCheck, Step::DataCheck],
+            ..run(2, Operation::Submit)
+        };
+        let paused = Run { state: RunState::Paused, intent: Some(Step::Sign), ..run(3, Operation::Submit) };
+        let paused = Run { done: vec![Step::IrnCheck, Step::DataCheck], deadline_at: at(1_000), ..paused };
+        let steps = Operation::Submit.steps().to_vec();
+        let ended = Run { state: RunState::Succeeded, done: steps, ..run(4, Operation::Submit) };
+        vec![run(1, Operation::Submit), waiting, paused, ended, run(5, Operation::Transmit)]
+    }
+
+    #[tokio::test]
+    async fn each_filter_selects_its_runs_in_each_order() {
+        let by = RunFilter::default();
+        let cases = [
+            (by.clone(), vec![1, 2, 3, 4, 5]),
+            (RunFilter { irn: Some(run(2, Operation::Submit).irn), ..by.clone() }, vec![2]),
+            (RunFilter { step: Some(Step::Sign), ..by.clone() }, vec![2, 3]),
+            (RunFilter { step: Some(Step::IrnCheck), ..by.clone() }, vec![1]),
+            (RunFilter { step: Some(Step::Health), ..by.clone() }, vec![5]),
+            (RunFilter { step: Some(Step::Confirm), ..by.clone() }, vec![]),
+            (RunFilter { wait_reason: Some(WaitReason::HealthCheckDown), ..by.clone() }, vec![2]),
+            (RunFilter { error: Some("authority is 100% D".to_owned()), ..by.clone() }, vec![2]),
+            (RunFilter { error: Some("authority_is".to_owned()), ..by.clone() }, vec![]),
+            (RunFilter { older_than: Some(Duration::from_secs(1_998)), ..by.clone() }, vec![1, 2]),
+            (RunFilter { deadline: Some(DeadlineState::Overdue), ..by.clone() }, vec![3]),
+            (RunFilter { deadline: Some(DeadlineState::Soon), ..by.clone() }, vec![]),
+            (RunFilter { taxpayer_id: Some(TaxpayerId(8)), ..by.clone() }, vec![]),
+        ];
+        for test in stores().await {
+            let (store, now) = (&test.store, at(2_000));
+            let tx = store.begin().await.unwrap();
+            runs::save(&tx, &runs().iter().collect::<Vec<_>>()).await.unwrap();
+            tx.commit().await.unwrap();
+            let numbers = |runs: &[Run]| runs.iter().map(|run| run.id.as_u128()).collect::<Vec<_>>();
+            for (filter, expected) in &cases {
+                let (found, total) = page(store, filter, RunOrder::Oldest, now, ALL).await.unwrap();
+                assert_eq!((numbers(&found), found.len()), (expected.clone(), expected.len()), "{filter:?}");
+                assert_eq!(usize::try_from(total).unwrap(), expected.len());
+            }
+            for (order, expected) in
+                [(RunOrder::Newest, [5, 4, 3, 2, 1]), (RunOrder::Deadline, [3, 1, 2, 4, 5])]
+            {
+                let (found, _) = page(store, &by, order, now, ALL).await.unwrap();
+                assert_eq!(numbers(&found), expected);
+            }
+            let soon = RunFilter { deadline: Some(DeadlineState::Soon), ..by.clone() };
+            let (found, _) = page(store, &soon, RunOrder::Oldest, at(6_400), ALL).await.unwrap();
+            assert_eq!(numbers(&found), [1, 2, 5]);
+            let held = ids(store, &by, &[RunState::Waiting, RunState::Paused], now, 1).await.unwrap();
+            assert_eq!(numbers(&with_ids(store, &held).await.unwrap()), [2]);
+            assert_eq!(count(store, &by, &[RunState::Waiting, RunState::Paused], now).await.unwrap(), 2);
+        }
+    }
+}

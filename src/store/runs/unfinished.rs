@@ -1,0 +1,131 @@
+//! Counts of the runs that have not ended: by state, by what they wait for, and by how near their deadlines are.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sea_orm::{ConnectionTrait, Statement};
+
+use crate::domain::pipeline::{RunState, WaitReason};
+use crate::store::db::column::RowRef;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+
+/// A deadline within this time is soon due.
+pub const SOON: Duration = Duration::from_hours(1);
+
+/// The runs in one state that wait for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedRuns {
+    pub state: RunState,
+    /// `None` unless the runs wait.
+    pub wait_reason: Option<WaitReason>,
+    pub runs: i64,
+    /// When the oldest of these runs was created.
+    pub oldest: Timestamp,
+    /// The number of these runs that have missed their deadlines.
+    pub overdue: i64,
+    /// The number of these runs whose deadlines are within `SOON`.
+    pub due_soon: i64,
+}
+
+/// The states are literals, because with parameters PostgreSQL could not use the partial index of unfinished runs.
+const UNFINISHED: &str = "SELECT state, wait_reason, COUNT(*) AS runs, MIN(created_at) AS oldest, \
+    CAST(SUM(CASE WHEN deadline_at <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS overdue, \
+    CAST(SUM(CASE WHEN deadline_at > $1 AND deadline_at <= $2 THEN 1 ELSE 0 END) AS BIGINT) AS due_soon \
+    FROM pipeline_runs WHERE state IN ('running', 'waiting', 'paused') GROUP BY state, wait_reason";
+
+/// Counts the unfinished runs of all taxpayers.
+pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>, StoreError> {
+    let soon = now.saturating_add(SOON).unwrap_or(Timestamp::MAX);
+    let values = [now.as_microsecond().into(), soon.as_microsecond().into()];
+    let statement = Statement::from_sql_and_values(store.backend(), UNFINISHED, values);
+    let rows = store.reader().query_all_raw(statement).await?;
+    let at = RowRef { table: "pipeline_runs", id: "unfinished" };
+    rows.iter()
+        .map(|row| {
+            let state: String = row.try_get("", "state")?;
+            let wait_reason: Option<String> = row.try_get("", "wait_reason")?;
+            Ok(UnfinishedRuns {
+                state: at.parse(&state)?,
+                wait_reason: wait_reason.as_deref().map(|word| at.parse(word)).transpose()?,
+                runs: row.try_get("", "runs")?,
+                oldest: at.moment(row.try_get("", "oldest")?)?,
+                overdue: row.try_get("", "overdue")?,
+                due_soon: row.try_get("", "due_soon")?,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::pipeline::{Operation, Run, RunRequest};
+    use crate::store::runs;
+    use crate::store::testing::{query_plan, stores};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn run(number: u32, state: RunState, created: i64, deadline: i64) -> Run {
+        let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
+        let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
+        let run = Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, at(created));
+        let wait_reason = (state == RunState::Waiting).then_some(WaitReason::AuthorityUnavailable);
+        Run { state, wait_reason, ..run.due_by(at(deadline)) }
+    }
+
+    #[tokio::test]
+    async fn unfinished_runs_are_counted_by_state_with_their_oldest_and_their_deadlines() {
+        let now = 10_000;
+        let runs = [
+            run(1, RunState::Running, 100, now + 9_000),
+            run(2, RunState::Waiting, 50, now),
+            run(3, RunState::Waiting, 20, now + 3_600),
+            run(4, RunState::Waiting, 30, now + 3_601),
+            run(5, RunState::Paused, 10, now - 1),
+            run(6, RunState::Succeeded, 1, 1),
+            run(7, RunState::Cancelled, 1, 1),
+        ];
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            runs::save(&tx, &runs.iter().collect::<Vec<_>>()).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut counted = count(&test.store, at(now)).await.unwrap();
+            counted.sort_by_key(|group| group.state);
+            let group = |state, runs, oldest, overdue, due_soon| UnfinishedRuns {
+                state,
+                wait_reason: (state == RunState::Waiting).then_some(WaitReason::AuthorityUnavailable),
+                runs,
+                oldest: at(oldest),
+                overdue,
+                due_soon,
+            };
+            let expected = [
+                group(RunState::Running, 1, 100, 0, 0),
+                group(RunState::Waiting, 3, 20, 1, 1),
+                group(RunState::Paused, 1, 10, 1, 0),
+            ];
+            assert_eq!(counted, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn unfinished_runs_are_counted_by_an_index_of_their_own() {
+        for test in stores().await {
+            let by_index = match test.store.backend() {
+                DbBackend::Postgres => "pipeline_runs_unfinished",
+                _ => "USING COVERING INDEX pipeline_runs_unfinished",
+            };
+            let steps = query_plan(&test.store, UNFINISHED, [1_i64.into(), 2_i64.into()]).await;
+            assert!(steps.iter().any(|step| step.contains(by_index)), "{steps:#?}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! /ops/pipeline/runs: the filters of the list, and the move of all runs that match one.
+
+use serde_json::{Value, json};
+use testkit::each_database;
+use testkit::roles::Operator;
+
+use crate::ops::runs::{id, until, waiting};
+use crate::support::world::World;
+
+/// The retries are far apart, so that a run stays as it is.
+const SLOW: &[(&str, &str)] = &[("PIPELINE__RETRY_INITIAL_MS", "600000"), ("PIPELINE__RETRY_MAX_S", "600")];
+
+async fn moved(operator: &Operator, body: &Value) -> Value {
+    operator.send("POST", "/ops/pipeline/runs/move", body).await.expect_status(200).data().clone()
+}
+
+#[each_database(SLOW)]
+async fn a_waiting_run_is_found_by_what_it_waits_for_and_by_its_missed_deadline(world: &World) {
+    let operator = world.new_operator().await;
+    let (taxpayer, invoice) = waiting(world, &operator).await;
+    let found = async |filter: &str| {
+        let query = format!("?taxpayer_id={}&{filter}", taxpayer.id);
+        operator.runs(&query).await.expect_status(200).data()["total"].as_i64().unwrap()
+    };
+    let irn = invoice["irn"].as_str().unwrap();
+    let hits = [
+        &format!("irn={irn}"),
+        "step=irn-check",
+        "wait_reason=authority-unavailable",
+        "error=AUTHORITY",
+        "older_than_s=0",
+        "state=waiting&operation=submit&order=deadline",
+        "deadline=overdue",
+    ];
+    for filter in hits {
+        assert_eq!(found(filter).await, 1, "{filter}");
+    }
+    for filter in
+        ["step=sign", "wait_reason=health-check-down", "error=100%25", "older_than_s=600", "deadline=soon"]
+    {
+        assert_eq!(found(filter).await, 0, "{filter}");
+    }
+    let other = format!("irn=X{irn}");
+    assert_eq!(found(&other).await, 0);
+}
+
+#[each_database(SLOW)]
+async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &World) {
+    let operator = world.new_operator().await;
+    let (first, _) = waiting(world, &operator).await;
+    let (second, _) = waiting(world, &operator).await;
+    let filter = json!({ "taxpayer_id": first.id, "state": "waiting" });
+    let body = json!({ "action": "pause", "filter": filter, "preview": true });
+    let counted = moved(&operator, &body).await;
+    let expected = json!({
+        "action": "pause", "preview": true, "matching": 1, "moved": 1, "refused": 0, "refusals": [],
+    });
+    assert_eq!(counted, expected);
+    assert_eq!(operator.run_of(&first).await["state"], json!("waiting"), "a preview changes nothing");
+    let body = json!({ "action": "pause", "filter": filter, "reason": "the authority asked for it" });
+    assert_eq!(moved(&operator, &body).await["moved"], json!(1));
+    let run = until(&operator, &first, "paused").await;
+    assert_eq!(operator.run_of(&second).await["state"], json!("waiting"), "it does not match");
+    assert_eq!(moved(&operator, &body).await["matching"], json!(0), "none is left");
+    let audit = operator.audit(&format!("?subject={}", id(&run))).await.expect_status(200);
+    let entry = &audit.data()["data"][0];
+    assert_eq!(
+        (&entry["action"], &entry["reason"]),
+        (&json!("run.pause"), &json!("the authority asked for it"))
+    );
+    let body = json!({ "action": "cancel", "filter": { "taxpayer_id": second.id } });
+    assert_eq!(moved(&operator, &body).await["moved"], json!(1));
+    until(&operator, &second, "cancelled").await;
+}
+
+#[each_database]
+async fn a_bulk_move_without_a_condition_is_refused(world: &World) {
+    let operator = world.new_operator().await;
+    let send = async |body: Value| operator.send("POST", "/ops/pipeline/runs/move", &body).await;
+    send(json!({ "action": "retry", "filter": {} })).await.expect_faults(&["filter"]);
+    send(json!({ "action": "retry" })).await.expect_faults(&["filter"]);
+    send(json!({ "action": "stop", "filter": { "state": "stuck" } }))
+        .await
+        .expect_faults(&["action", "filter.state"]);
+}
