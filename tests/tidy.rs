@@ -42,10 +42,9 @@ const LAYERS: &[&[&str]] = &[
     &["http::openapi"],
     &["http::views"],
     &["http::explain"],
-    &["http::suggest_patch", "http::cached"],
+    &["http::suggest_patch", "http::cached", "http::metrics::history"],
     &[
         "http::limits",
-        "http::metrics::history",
         "http::metrics::traffic",
         "http::metrics::database_counts",
         "http::health",

@@ -6,6 +6,7 @@
 
 mod app;
 mod authority;
+mod console;
 mod core;
 mod errors;
 mod health;

@@ -13,6 +13,7 @@ pub(crate) mod erp;
 pub(crate) mod ntlm;
 pub(crate) mod planted;
 pub(crate) mod supplies;
+pub(crate) mod visitor;
 pub(crate) mod world;
 
 pub(crate) use world::{run_case, run_case_with};

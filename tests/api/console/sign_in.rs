@@ -1,0 +1,106 @@
+//! Signing in and out: who gets a session, what ends it, and what is refused.
+
+use einvoice::internals::OperatorRole;
+use testkit::documents;
+use testkit::each_database;
+
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+const OWN: &str = "a few easy words";
+
+/// The email of the contact person of a new taxpayer, and the taxpayer's id.
+async fn contact(world: &World) -> (String, i64) {
+    let body = documents::taxpayer();
+    let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+    let email = body["contact_person"]["email"].as_str().unwrap().to_owned();
+    (email, made.data()["id"].as_i64().unwrap())
+}
+
+#[each_database]
+async fn an_operator_signs_in_and_out(world: &World) {
+    let visitor = Visitor::operator(world, OperatorRole::Viewer).await;
+    visitor.get("/console").await.expect(200).shows("Overview");
+    let token = visitor.get("/console").await.csrf();
+    visitor.send("/sign-out", &[("csrf", &token)]).await.leads_to("/sign-in");
+    visitor.get("/console").await.leads_to("/sign-in?next=%2Fconsole");
+}
+
+#[each_database]
+async fn the_default_password_opens_nothing_but_the_change_of_it(world: &World) {
+    let (email, id) = contact(world).await;
+    let visitor = Visitor::new(world);
+    let home = format!("/dashboard/{id}");
+    visitor.sign_in(&email, &world.contact_password()).await.leads_to(&home);
+    let change = |new| [("present", world.contact_password()), ("new", new), ("again", OWN.to_owned())];
+    let send = async |fields: [(&str, String); 3]| {
+        let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+        visitor.submit("/account/password", &fields).await
+    };
+    send(change("too short".into())).await.expect(422).shows("12 characters");
+    send(change(OWN.into())).await.leads_to(&home);
+    let again = Visitor::new(world);
+    again.sign_in(&email, &world.contact_password()).await.expect(401);
+    again.sign_in(&email, OWN).await.leads_to(&home);
+}
+
+#[each_database]
+async fn a_wrong_password_and_an_unknown_person_are_refused_alike(world: &World) {
+    let (email, _) = contact(world).await;
+    let visitor = Visitor::new(world);
+    let wrong = visitor.sign_in(&email, "another password").await.expect(401);
+    let unknown = visitor.sign_in("nobody@nowhere.example", "another password").await.expect(401);
+    assert_eq!(wrong.html.replace(&email, ""), unknown.html.replace("nobody@nowhere.example", ""));
+}
+
+#[each_database]
+async fn who_tries_many_passwords_is_refused_even_with_the_right_one(world: &World) {
+    let (email, _) = contact(world).await;
+    let visitor = Visitor::new(world);
+    for _ in 0..10 {
+        visitor.sign_in(&email, "another password").await.expect(401);
+    }
+    visitor.sign_in(&email, &world.contact_password()).await.expect(429).shows("Too many attempts");
+}
+
+#[each_database]
+async fn a_form_without_the_token_of_the_session_is_refused(world: &World) {
+    let visitor = Visitor::operator(world, OperatorRole::Admin).await;
+    for token in ["", "another"] {
+        visitor.send("/sign-out", &[("csrf", token)]).await.expect(403);
+    }
+    visitor.send("/sign-out", &[]).await.expect(403);
+    visitor.get("/console").await.expect(200);
+}
+
+#[each_database]
+async fn the_sign_in_leads_only_to_pages_of_this_service(world: &World) {
+    let (email, id) = contact(world).await;
+    let password = world.contact_password();
+    let sign_in = async |next: &str| {
+        let fields = [("email", email.as_str()), ("password", password.as_str()), ("next", next)];
+        Visitor::new(world).send("/sign-in", &fields).await.location
+    };
+    let invoices = format!("/dashboard/{id}/invoices");
+    assert_eq!(sign_in(&invoices).await, invoices);
+    assert_eq!(sign_in("https://evil.example/").await, format!("/dashboard/{id}"));
+    assert_eq!(sign_in("//evil.example/").await, format!("/dashboard/{id}"));
+}
+
+#[each_database]
+async fn one_kind_of_person_does_not_see_the_pages_of_another(world: &World) {
+    let operator = Visitor::operator(world, OperatorRole::Admin).await;
+    let (_, id) = contact(world).await;
+    operator.get(&format!("/dashboard/{id}")).await.expect(404);
+    operator.get("/console/nothing").await.expect(404);
+}
+
+#[each_database]
+async fn text_of_a_visitor_is_shown_and_not_run(world: &World) {
+    let visitor = Visitor::new(world);
+    let seen =
+        visitor.sign_in("<script>alert(1)</script>@x.example", "\"><img src=x onerror=alert(1)>").await;
+    seen.expect(401).hides("<script>alert").hides("<img src=x");
+    let next = "/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
+    visitor.get(next).await.expect(200).hides("<script>alert");
+}

@@ -1,0 +1,121 @@
+//! A person with a browser: keeps the cookie of the session, follows no redirect by itself, and sends forms.
+
+use std::sync::Mutex;
+
+use einvoice::app;
+use einvoice::internals::{KeyTerms, OperatorRole};
+use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
+use reqwest::redirect::Policy;
+use testkit::documents::number;
+use testkit::patience::PATIENCE;
+
+use super::world::World;
+
+/// A browser without a session, or with one.
+pub(crate) struct Visitor {
+    http: reqwest::Client,
+    root: String,
+    cookie: Mutex<Option<String>>,
+}
+
+/// What a page answered.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) status: u16,
+    /// Where a redirect leads; empty if the answer is none.
+    pub(crate) location: String,
+    pub(crate) html: String,
+}
+
+impl Seen {
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{} {}", self.location, self.html);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn shows(self, text: &str) -> Self {
+        assert!(self.html.contains(text), "{text:?} is not in {}", self.html);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn hides(self, text: &str) -> Self {
+        assert!(!self.html.contains(text), "{text:?} is in {}", self.html);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn leads_to(self, path: &str) -> Self {
+        assert_eq!((self.status, self.location.as_str()), (303, path), "{}", self.html);
+        self
+    }
+
+    /// Returns the token that the forms of this page carry.
+    #[track_caller]
+    pub(crate) fn csrf(&self) -> String {
+        let (_, rest) = self.html.split_once(r#"name="csrf" value=""#).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+impl Visitor {
+    pub(crate) fn new(world: &World) -> Self {
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE);
+        let http = http.redirect(Policy::none()).build().unwrap();
+        Self { http, root: world.root(), cookie: Mutex::default() }
+    }
+
+    /// A new operator with this role, signed in.
+    pub(crate) async fn operator(world: &World, role: OperatorRole) -> Self {
+        let email = format!("operator{}@house.example", number());
+        let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+        let visitor = Self::new(world);
+        let password = made.unwrap()["password"].as_str().unwrap().to_owned();
+        visitor.sign_in(&email, &password).await.leads_to("/console");
+        visitor
+    }
+
+    pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Seen {
+        self.send("/sign-in", &[("email", email), ("password", password)]).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Seen {
+        self.answer(self.http.get(format!("{}{path}", self.root))).await
+    }
+
+    /// Sends a form as the page of the sign-in does: without a token.
+    pub(crate) async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let request = self.http.post(format!("{}{path}", self.root)).body(body);
+        self.answer(request.header("content-type", "application/x-www-form-urlencoded")).await
+    }
+
+    /// Sends a form with the token that pages of this session carry.
+    pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
+        let csrf = self.get("/account/password").await.expect(200).csrf();
+        let fields: Vec<_> = fields.iter().copied().chain([("csrf", csrf.as_str())]).collect();
+        self.send(path, &fields).await
+    }
+
+    async fn answer(&self, mut request: reqwest::RequestBuilder) -> Seen {
+        if let Some(cookie) = self.cookie.lock().unwrap().as_ref() {
+            request = request.header(COOKIE, cookie);
+        }
+        let answer = request.send().await.unwrap();
+        for cookie in answer.headers().get_all(SET_COOKIE) {
+            let cookie = cookie.to_str().unwrap();
+            if let Some(session) = cookie.split(';').next().filter(|pair| pair.starts_with("session=")) {
+                let is_over = session == "session=";
+                *self.cookie.lock().unwrap() = (!is_over).then(|| session.to_owned());
+            }
+        }
+        let location = answer.headers().get(LOCATION).map(|value| value.to_str().unwrap().to_owned());
+        Seen {
+            status: answer.status().as_u16(),
+            location: location.unwrap_or_default(),
+            html: answer.text().await.unwrap(),
+        }
+    }
+}
