@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with};
-use crate::console::session::{self, SignedIn};
+use crate::console::session::{self, Refusal, SignedIn};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
@@ -60,8 +60,11 @@ struct SignInForm {
     next: String,
 }
 
-/// GET /sign-in: shows the form.
-async fn sign_in_page(query: web::Query<Next>) -> Answer {
+/// GET /sign-in: shows the form; leads a person who is signed in to the first page.
+async fn sign_in_page(signed_in: Result<SignedIn, Refusal>, query: web::Query<Next>) -> Answer {
+    if let Ok(SignedIn { session, .. }) = signed_in {
+        return Ok(redirect(&home(session.person.owner)));
+    }
     let next = query.into_inner().next;
     std::future::ready(show(&SignInPage {
         frame: Frame::bare("Sign in"),

@@ -42,6 +42,14 @@ async fn the_address_of_the_service_leads_to_the_viewer() {
 }
 
 #[actix_web::test]
+async fn the_address_of_the_service_leads_a_browser_to_the_sign_in() {
+    let test_app = start_app().await;
+    let accepted = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    let seen = ask(&test_app, TestRequest::get().uri("/").insert_header(accepted)).await;
+    assert_eq!((seen.status, seen.header("location")), (303, "/sign-in"));
+}
+
+#[actix_web::test]
 async fn the_viewer_runs_and_loads_nothing_of_others() {
     let test_app = start_app().await;
     for path in ["/docs/", "/docs/index.html", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css"] {

@@ -21,6 +21,7 @@ async fn contact(world: &World) -> (String, i64) {
 async fn an_operator_signs_in_and_out(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Viewer).await;
     visitor.get("/console").await.expect(200).shows("Overview");
+    visitor.get("/sign-in").await.leads_to("/console");
     let token = visitor.get("/console").await.csrf();
     visitor.send("/sign-out", &[("csrf", &token)]).await.leads_to("/sign-in");
     visitor.get("/console").await.leads_to("/sign-in?next=%2Fconsole");

@@ -4,7 +4,7 @@ use std::future::{self, Ready};
 use std::sync::Arc;
 
 use actix_web::http::header::{
-    CONTENT_SECURITY_POLICY, ContentType, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    Accept, CONTENT_SECURITY_POLICY, ContentType, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde_json::json;
@@ -38,7 +38,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         }),
         path("/openapi.json")
             .get(openapi, || doc("openapi", "This document").shows(200, "OpenAPI 3.1", schema::object())),
-        path("/").page(to_docs),
+        path("/").page(root),
         path("/docs").page(to_docs),
         path("/docs/{file:.*}").page(docs),
     ]
@@ -93,8 +93,25 @@ fn docs(file: web::Path<String>) -> Ready<Result<HttpResponse, ApiError>> {
     }))
 }
 
-/// Redirects to `/docs/`, where a person who opened the address of the service finds out how to use it. The viewer's
-/// relative links need the slash at the end.
+/// GET /: leads a browser to the sign-in and a program to the documentation, with a list of where things are.
+fn root(accepted: Option<web::Header<Accept>>) -> Ready<HttpResponse> {
+    let wants_page = |accepted: web::Header<Accept>| {
+        accepted.0.iter().any(|range| range.item.essence_str() == "text/html")
+    };
+    if accepted.is_some_and(wants_page) {
+        return future::ready(HttpResponse::SeeOther().insert_header((LOCATION, "/sign-in")).finish());
+    }
+    future::ready(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs/")).json(json!({
+        "service": "einvoice",
+        "version": env!("CARGO_PKG_VERSION"),
+        "documentation": "/docs/",
+        "openapi": "/openapi.json",
+        "ready": "/health/ready",
+        "sign_in": "/sign-in",
+    })))
+}
+
+/// Redirects to `/docs/`, since the viewer's relative links need the slash at the end.
 fn to_docs() -> Ready<HttpResponse> {
     future::ready(HttpResponse::TemporaryRedirect().insert_header((LOCATION, "/docs/")).finish())
 }
