@@ -49,6 +49,7 @@ const LAYERS: &[&[&str]] = &[
         "http::metrics::database_counts",
         "http::health",
         "http::password",
+        "http::key_generation",
         "http::stopping",
         "http::idempotency::in_progress",
         "http::middleware::client_address",

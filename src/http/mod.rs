@@ -13,6 +13,7 @@
 //! | `extract` | the parts of a request as handlers take them |
 //! | `state` | everything that handlers share |
 //! | `limits`, `health`, `password`, `stopping`, `cached` | parts of the state |
+//! | `key_generation` | new API keys and signing secrets |
 //! | `suggest_patch`, `explain` | a patch for a refused document, and the reasons of its refusal |
 //! | `views` | response bodies |
 //! | `openapi` | the document of the API |
@@ -23,12 +24,13 @@ pub(crate) mod api;
 pub(crate) mod cached;
 pub(crate) mod endpoint;
 pub(crate) mod explain;
-mod extract;
+pub(crate) mod extract;
 pub(crate) mod forms;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod health;
 mod idempotency;
+pub(crate) mod key_generation;
 pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod middleware;

@@ -5,7 +5,6 @@
 pub(super) mod app;
 pub(super) mod authority;
 pub(super) mod core;
-mod key_generation;
 pub(super) mod ops;
 pub(super) mod system_integrators;
 pub(super) mod tax_payers;
