@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, TimelineEntry};
 use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::Operation;
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -93,31 +94,32 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
 }
 
 async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
-    let mut entries = Vec::new();
-    for run in runs::owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await? {
-        let rows = step_row::Entity::find()
-            .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
-            .filter(step_row::Column::RunId.eq(run.id.to_string()))
-            .order_by_desc(step_row::Column::StartedAt)
-            .order_by_desc(step_row::Column::Id)
-            .limit(LIMIT)
-            .all(store.reader())
-            .await?;
-        for row in rows.into_iter().rev() {
-            let at = RowRef { table: "pipeline_steps", id: row.id.clone() };
-            let operation = Some(run.operation.as_str().into());
-            entries.push(TimelineEntry {
-                at: at.moment(row.started_at)?,
-                kind: EntryKind::Step,
-                attempt: Some(at.count(row.attempt)?),
-                detail: known([("operation", operation), ("error", row.error.map(Value::from))]),
-                name: row.step,
-                outcome: row.outcome,
-                duration_ms: row.duration_ms,
-            });
-        }
-    }
-    Ok(entries)
+    let runs = runs::owned_by_with_irn_keys(store.reader(), taxpayer, vec![irn.key()]).await?;
+    let rows = step_row::Entity::find()
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.is_in(runs.iter().map(|run| run.id.to_string())))
+        .order_by_desc(step_row::Column::StartedAt)
+        .order_by_desc(step_row::Column::Id)
+        .limit(LIMIT)
+        .all(store.reader())
+        .await?;
+    let operation = |row: &step_row::Model| runs.iter().find(|run| run.id.to_string() == row.run_id);
+    let entry = |row: step_row::Model| entry_of_step(operation(&row).map(|run| run.operation), row);
+    rows.into_iter().rev().map(entry).collect()
+}
+
+fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<TimelineEntry, StoreError> {
+    let at = RowRef { table: "pipeline_steps", id: row.id.clone() };
+    let operation = operation.map(|operation| operation.as_str().into());
+    Ok(TimelineEntry {
+        at: at.moment(row.started_at)?,
+        kind: EntryKind::Step,
+        attempt: Some(at.count(row.attempt)?),
+        detail: known([("operation", operation), ("error", row.error.map(Value::from))]),
+        name: row.step,
+        outcome: row.outcome,
+        duration_ms: row.duration_ms,
+    })
 }
 
 async fn attempts(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
