@@ -2,6 +2,7 @@
 
 pub mod api_key_row;
 pub mod contact_row;
+pub mod contacts;
 pub mod integrator_row;
 pub mod key_leases;
 pub mod keys;

@@ -226,7 +226,7 @@ mod tests {
     use crate::actors::taxpayer::command::{IntegrationChange, Onboarding};
     use crate::domain::events::endpoint_health::CircuitPolicy;
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
-    use crate::domain::kernel::audit::OperatorRequest;
+    use crate::domain::kernel::audit::Actor;
     use crate::domain::kernel::clock::{Clock, SystemClock};
     use crate::store::testing::{TestStore, stores};
     use crate::webhook::auth::TokenError;
@@ -297,8 +297,9 @@ mod tests {
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
                 origin: Origin::of(ORIGIN),
                 format: Format::Rest,
-                allowed_networks: Vec::new(),
-                by: OperatorRequest { operator_id: 1, reason: None },
+                allowed_networks: None,
+                by: Actor::Operator(1),
+                reason: None,
             };
             self.deps.taxpayers.set_integration(ID, order).await.unwrap();
         }

@@ -58,6 +58,7 @@ pub enum TaxpayerCommand {
     StoreRefreshToken(Box<RenewedToken>),
     RotateSecret { secret: SigningSecret, by: Actor },
     RotateKey { key: NewKey, by: Actor },
+    RevokeKey { id: String, by: Actor },
     DisableEndpoint { as_of: Timestamp, reason: String },
     EnableEndpoint { replay: Option<ReplayScope> },
     Replay(Box<NewReplay>),
@@ -90,6 +91,7 @@ impl TaxpayerCommand {
             Self::StoreRefreshToken(_) => "store-refresh-token",
             Self::RotateSecret { .. } => "rotate-secret",
             Self::RotateKey { .. } => "rotate-key",
+            Self::RevokeKey { .. } => "revoke-key",
             Self::DisableEndpoint { .. } => "disable-endpoint",
             Self::EnableEndpoint { .. } => "enable-endpoint",
             Self::Replay(_) => "replay",
@@ -237,8 +239,8 @@ pub struct NewReplay {
     pub by: Option<(audit::OperatorRequest, Option<uuid::Uuid>)>,
 }
 
-/// An operator's new settings for how the ERP receives notifications. A secret that is absent keeps its stored value,
-/// if the type of authentication and the origin stay the same.
+/// New settings for how the ERP receives notifications. A secret that is absent keeps its stored value, if the type of
+/// authentication and the origin stay the same.
 #[derive(Debug, Clone)]
 pub struct IntegrationChange {
     pub erp_system: Option<String>,
@@ -246,8 +248,10 @@ pub struct IntegrationChange {
     /// The origin to which the credentials may be sent. `None` means the origin of the webhook's URL.
     pub origin: Option<Origin>,
     pub format: Format,
-    pub allowed_networks: Vec<AllowedNetwork>,
-    pub by: audit::OperatorRequest,
+    /// `None` keeps the networks. Only an operator may change them.
+    pub allowed_networks: Option<Vec<AllowedNetwork>>,
+    pub by: Actor,
+    pub reason: Option<String>,
 }
 
 /// A new refresh token (`given`) and the refresh token that was used to obtain it (`used`).

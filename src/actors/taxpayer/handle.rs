@@ -253,6 +253,15 @@ impl TaxpayerHandle {
         Ok(())
     }
 
+    /// Revokes one API key. When this returns, no process accepts it.
+    pub async fn revoke_key(&self, id: TaxpayerId, key: String, by: Actor) -> Result<(), TaxpayerError> {
+        let revoked: Result<(), TaxpayerError> =
+            request!(self, id, TaxpayerCommand::RevokeKey { id: key, by }, CommandReply::Done => ());
+        revoked?;
+        key_leases::settle(&self.store).await;
+        Ok(())
+    }
+
     pub async fn disable_endpoint(
         &self,
         id: TaxpayerId,

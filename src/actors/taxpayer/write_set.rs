@@ -82,6 +82,8 @@ pub(crate) struct WriteSet {
     pub(crate) released: Vec<RunLaneRelease>,
     /// New API keys in order; each one replaces the one before it.
     pub(crate) keys: Vec<NewKey>,
+    /// The ids of revoked API keys.
+    pub(crate) revoked_keys: Vec<String>,
     /// New signing secrets in order; each one replaces the one before it.
     pub(crate) secrets: Vec<SigningSecret>,
     /// The idempotency keys of the executed commands, including commands that changed nothing.
@@ -148,6 +150,7 @@ impl WriteSet {
             && self.acknowledged.is_empty()
             && self.secrets.is_empty()
             && self.keys.is_empty()
+            && self.revoked_keys.is_empty()
             && self.used_keys.is_empty()
     }
 }
@@ -308,8 +311,12 @@ impl UnitOfWork {
             };
             webhooks::rotate_secret(store, tx, self.id, rotation).await?;
         }
+        let owner = KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 };
         for key in &writes.keys {
-            keys::rotate(tx, KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 }, key, self.now).await?;
+            keys::rotate(tx, owner, key, self.now).await?;
+        }
+        for id in &writes.revoked_keys {
+            keys::revoke_one(tx, owner, id).await?;
         }
         Ok(())
     }

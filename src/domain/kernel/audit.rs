@@ -22,6 +22,7 @@ words! {
         UpdateProfile = "taxpayer.update-profile",
         SetSubscription = "taxpayer.set-subscription",
         RotateTaxpayerKey = "taxpayer.rotate-key",
+        RevokeTaxpayerKey = "taxpayer.revoke-key",
         UpdateWebhook = "webhook.update",
         RotateWebhookSecret = "webhook.rotate-secret",
         CreateIntegrator = "integrator.create",
@@ -34,6 +35,9 @@ words! {
         RefuseSignIn = "session.refuse",
         SignOut = "session.sign-out",
         ChangePassword = "password.change",
+        AddContact = "contact.add",
+        ChangeContactRole = "contact.change-role",
+        RemoveContact = "contact.remove",
     }
 }
 

@@ -98,7 +98,7 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
 }
 
 /// Returns the fields of this authentication type. Every other authentication field is a fault.
-fn fields_of(kind: AuthType) -> &'static [&'static str] {
+pub(crate) fn fields_of(kind: AuthType) -> &'static [&'static str] {
     match kind {
         AuthType::None => &[],
         AuthType::Basic => &["username", "password"],
@@ -113,7 +113,8 @@ fn fields_of(kind: AuthType) -> &'static [&'static str] {
     }
 }
 
-fn settings_of(kind: DataFormat) -> &'static [&'static str] {
+/// Returns the settings of this data format. Every other setting is a fault.
+pub(crate) fn settings_of(kind: DataFormat) -> &'static [&'static str] {
     match kind {
         DataFormat::Rest | DataFormat::OData => &[],
         DataFormat::Soap => &["action", "namespace", "method"],

@@ -163,6 +163,13 @@ pub async fn revoke(tx: &Transaction, owner: KeyOwner) -> Result<u64, StoreError
     Ok(Entity::delete_many().filter(is_owned_by(owner)).exec(tx).await?.rows_affected)
 }
 
+/// Revokes the key with this id (`ApiKey::id`), if the account has it.
+pub async fn revoke_one(tx: &Transaction, owner: KeyOwner, id: &str) -> Result<(), StoreError> {
+    key_leases::raise(tx).await?;
+    Entity::delete_many().filter(is_owned_by(owner)).filter(Column::Hash.starts_with(id)).exec(tx).await?;
+    Ok(())
+}
+
 /// Revokes all keys of the taxpayers that an integrator onboarded. Returns the number of revoked keys.
 pub async fn revoke_of_taxpayers(tx: &Transaction, integrator: IntegratorId) -> Result<u64, StoreError> {
     key_leases::raise(tx).await?;

@@ -114,6 +114,15 @@ pub(super) fn rotate_key(
     Ok(CommandReply::Done)
 }
 
+/// Revokes one API key. Nothing happens if the taxpayer no longer has it.
+pub(super) fn revoke_key(uow: &mut UnitOfWork, id: &str, by: Actor) -> Result<CommandReply, Refusal> {
+    uow.taxpayer()?;
+    uow.writes.revoked_keys.push(id.to_owned());
+    let entry = audit_entry(uow, by, AuditAction::RevokeTaxpayerKey);
+    uow.writes.audit.push(entry.between(None, Some(format!("key {id}"))));
+    Ok(CommandReply::Done)
+}
+
 /// Returns an entry of the audit trail about this taxpayer.
 pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
     AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id)

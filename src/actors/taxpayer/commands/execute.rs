@@ -43,6 +43,7 @@ pub(crate) fn execute(
         TaxpayerCommand::SetSubscription(to, by) => account::set_subscription(uow, *to, *by),
         TaxpayerCommand::RecordVerification(result) => account::record_verification(uow, cause, result),
         TaxpayerCommand::RotateKey { key, by } => account::rotate_key(uow, cause, key, *by),
+        TaxpayerCommand::RevokeKey { id, by } => account::revoke_key(uow, id, *by),
         TaxpayerCommand::SetWebhook(change) => webhook::set(uow, cause, change),
         TaxpayerCommand::RotateSecret { secret, by } => webhook::rotate_secret(uow, cause, secret, *by),
         TaxpayerCommand::DisableEndpoint { as_of, reason } => webhook::disable(uow, *as_of, reason),

@@ -1,7 +1,8 @@
-//! The commands about the integration, which defines how the taxpayer's ERP receives notifications. An operator sets
-//! the integration; the server of the ERP issues new refresh tokens for it.
+//! The commands about the integration, which defines how the taxpayer's ERP receives notifications. An operator or
+//! an owner of the account sets it; the server of the ERP issues new refresh tokens for it.
 
 use crate::actors::taxpayer::command::{CommandReply, IntegrationChange, RenewedToken};
+use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::webhook::emit_updated;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::integration::origin::Origin;
@@ -25,21 +26,22 @@ pub(super) fn set(
     let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
     let other = same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
     let auth = change.auth.clone().completed(kept).map_err(|names| missing(&names, other))?;
+    let networks = stored.map(|one| one.allowed_networks.clone()).unwrap_or_default();
     let integration = Integration {
         erp_system: change.erp_system.clone(),
         auth,
         origin,
         format: change.format.clone(),
-        allowed_networks: change.allowed_networks.clone(),
+        allowed_networks: change.allowed_networks.clone().unwrap_or(networks),
         version: stored.map_or(0, |one| one.version) + 1,
         created_at: stored.map_or(uow.now, |one| one.created_at),
         updated_at: uow.now,
     };
     let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
     let before = stored.map(describe);
-    let entry = AuditEntry::ordered(&change.by, AuditAction::SetIntegration, &uow.id, uow.now);
-    let entry = entry.of_taxpayer(uow.id).between(before, Some(describe(&integration)));
-    uow.writes.audit.push(entry);
+    let entry = audit_entry(uow, change.by, AuditAction::SetIntegration);
+    let entry = entry.between(before, Some(describe(&integration)));
+    uow.writes.audit.push(AuditEntry { reason: change.reason.clone(), ..entry });
     uow.put_integration(integration.clone());
     if !changed.is_empty() {
         emit_updated(uow, cause, &changed);

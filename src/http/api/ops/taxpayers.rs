@@ -4,7 +4,7 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::{IntegrationChange, VerificationResult};
 use crate::domain::access::caller::OperatorCaller;
-use crate::domain::kernel::audit::{Actor, OperatorRequest};
+use crate::domain::kernel::audit::Actor;
 use crate::domain::party::verification::{ConfirmedBy, Verification, VerificationStatus};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -120,8 +120,8 @@ async fn set_integration(
         |reader: &mut Reader<'_>| integration::read(reader, &state.webhook_urls, &state.settings.erp_systems);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
-    let by = OperatorRequest { operator_id, reason };
-    let order = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by };
+    let (by, allowed_networks) = (Actor::Operator(operator_id), Some(allowed_networks));
+    let order = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by, reason };
     let stored = state.taxpayers.set_integration(taxpayer, order).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));
     Ok(ApiResponse::ok("Integration updated successfully", view).warn(&form.warnings))

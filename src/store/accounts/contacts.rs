@@ -1,0 +1,207 @@
+//! The contact persons of a taxpayer as people who sign in: their roles, new ones, and those that leave. An account
+//! always keeps an owner.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::domain::access::session::{ContactRole, SessionOwner};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+use crate::domain::party::Contact;
+use crate::store::accounts::contact_row::{Column, Entity, Model};
+use crate::store::accounts::sessions;
+use crate::store::db::column::{RowRef, caseless};
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::ids::IdKind;
+use crate::store::operations::audit;
+
+/// A contact person with its role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContactAccess {
+    pub contact: Contact,
+    pub role: ContactRole,
+    /// True until the person has chosen a password of its own.
+    pub must_change_password: bool,
+}
+
+/// The account whose people change, and who changes them.
+#[derive(Debug, Clone, Copy)]
+pub struct PeopleChange {
+    pub taxpayer: TaxpayerId,
+    pub by: Actor,
+    pub now: Timestamp,
+}
+
+/// A contact person that is not stored yet. It has to change its password at the first sign-in.
+#[derive(Debug, Clone)]
+pub struct NewPerson {
+    pub first_name: String,
+    pub last_name: String,
+    pub email: String,
+    pub role: ContactRole,
+    pub password_hash: String,
+}
+
+/// What came of a change of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PersonChange {
+    Done,
+    /// The account has no such person.
+    Unknown,
+    /// The change would leave the account without an owner.
+    LastOwner,
+}
+
+/// Loads the contact persons of a taxpayer, ordered by id.
+pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<ContactAccess>, StoreError> {
+    let people = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_asc(Column::Id);
+    people.all(store.reader()).await?.into_iter().map(ContactAccess::try_from).collect()
+}
+
+/// Adds a contact person. An email that somebody has is `StoreError::Duplicate`.
+pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Result<(), StoreError> {
+    let id = store.ids().next(IdKind::Contact).await?;
+    let row = Model {
+        taxpayer_id: change.taxpayer.0,
+        id,
+        first_name: person.first_name.clone(),
+        last_name: person.last_name.clone(),
+        email: person.email.clone(),
+        email_key: caseless(&person.email),
+        phone: None,
+        password_hash: person.password_hash.clone(),
+        must_change_password: true,
+        role: person.role.to_string(),
+        created_at: change.now.as_microsecond(),
+        updated_at: change.now.as_microsecond(),
+    };
+    let tx = store.begin().await?;
+    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    let entry = change.entry(AuditAction::AddContact, ContactId(id));
+    audit::append(&tx, &[entry.between(None, Some(person.role.to_string()))]).await?;
+    tx.commit().await
+}
+
+/// Gives a contact person another role, in force from its next request on.
+pub async fn set_role(
+    store: &Store,
+    change: PeopleChange,
+    id: ContactId,
+    role: ContactRole,
+) -> Result<PersonChange, StoreError> {
+    let tx = store.begin().await?;
+    let before = match role_to_lose(&tx, change.taxpayer, id, role == ContactRole::Owner).await? {
+        Ok(before) => before,
+        Err(refused) => return Ok(refused),
+    };
+    Entity::update_many()
+        .col_expr(Column::Role, Expr::value(role.as_str()))
+        .col_expr(Column::UpdatedAt, Expr::value(change.now.as_microsecond()))
+        .filter(Column::TaxpayerId.eq(change.taxpayer.0))
+        .filter(Column::Id.eq(id.0))
+        .exec(&tx)
+        .await?;
+    let entry = change.entry(AuditAction::ChangeContactRole, id);
+    audit::append(&tx, &[entry.between(Some(before.to_string()), Some(role.to_string()))]).await?;
+    tx.commit().await.map(|()| PersonChange::Done)
+}
+
+/// Removes a contact person and ends its sessions.
+pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
+    let tx = store.begin().await?;
+    let before = match role_to_lose(&tx, change.taxpayer, id, false).await? {
+        Ok(before) => before,
+        Err(refused) => return Ok(refused),
+    };
+    Entity::delete_by_id((change.taxpayer.0, id.0)).exec(&tx).await?;
+    sessions::close_all(&tx, SessionOwner::Contact { taxpayer: change.taxpayer, id }).await?;
+    let entry = change.entry(AuditAction::RemoveContact, id);
+    audit::append(&tx, &[entry.between(Some(before.to_string()), None)]).await?;
+    tx.commit().await.map(|()| PersonChange::Done)
+}
+
+/// Locks the people of an account and returns the present role of one. With `stays_owner`, the account keeps an owner in
+/// any case; otherwise another person must be one.
+async fn role_to_lose(
+    tx: &Transaction,
+    taxpayer: TaxpayerId,
+    id: ContactId,
+    stays_owner: bool,
+) -> Result<Result<ContactRole, PersonChange>, StoreError> {
+    let people = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0)).order_by_asc(Column::Id);
+    let people = people.lock_exclusive().all(tx).await?;
+    let people: Vec<_> = people.into_iter().map(ContactAccess::try_from).collect::<Result<_, _>>()?;
+    let Some(person) = people.iter().find(|person| person.contact.id == id.0) else {
+        return Ok(Err(PersonChange::Unknown));
+    };
+    let mut others = people.iter().filter(|other| other.contact.id != id.0);
+    let keeps_owner = stays_owner || others.any(|other| other.role == ContactRole::Owner);
+    let loses_none = person.role != ContactRole::Owner || keeps_owner;
+    Ok(if loses_none { Ok(person.role) } else { Err(PersonChange::LastOwner) })
+}
+
+impl PeopleChange {
+    fn entry(&self, action: AuditAction, id: ContactId) -> AuditEntry {
+        AuditEntry::new(self.by, action, &id, self.now).of_taxpayer(self.taxpayer)
+    }
+}
+
+impl TryFrom<Model> for ContactAccess {
+    type Error = StoreError;
+
+    fn try_from(row: Model) -> Result<Self, StoreError> {
+        let role = RowRef { table: "contacts", id: row.id }.parse(&row.role)?;
+        let must_change_password = row.must_change_password;
+        Ok(Self { contact: Contact::try_from(row)?, role, must_change_password })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{TestStore, stores};
+
+    const CHANGE: PeopleChange =
+        PeopleChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+
+    async fn add_person(test: &TestStore, email: &str, role: ContactRole) -> Result<(), StoreError> {
+        let person = NewPerson {
+            first_name: "Ada".into(),
+            last_name: "Obi".into(),
+            email: email.into(),
+            role,
+            password_hash: "hash".into(),
+        };
+        add(&test.store, CHANGE, &person).await
+    }
+
+    async fn roles(test: &TestStore) -> Vec<ContactRole> {
+        owned_by(&test.store, TaxpayerId(1)).await.unwrap().iter().map(|person| person.role).collect()
+    }
+
+    #[tokio::test]
+    async fn an_account_keeps_an_owner() {
+        for test in stores().await {
+            add_person(&test, "a@example.com", ContactRole::Owner).await.unwrap();
+            add_person(&test, "b@example.com", ContactRole::ReadOnly).await.unwrap();
+            let twice = add_person(&test, "A@example.com", ContactRole::Owner).await.unwrap_err();
+            assert!(matches!(twice, StoreError::Duplicate(_)), "{twice}");
+            let people = owned_by(&test.store, TaxpayerId(1)).await.unwrap();
+            let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
+            let demote = async |id, role| set_role(&test.store, CHANGE, id, role).await.unwrap();
+            assert_eq!(demote(first, ContactRole::Accountant).await, PersonChange::LastOwner);
+            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::LastOwner);
+            assert_eq!(demote(first, ContactRole::Owner).await, PersonChange::Done);
+            assert_eq!(demote(second, ContactRole::Owner).await, PersonChange::Done);
+            assert_eq!(demote(first, ContactRole::ReadOnly).await, PersonChange::Done);
+            assert_eq!(roles(&test).await, [ContactRole::ReadOnly, ContactRole::Owner]);
+            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::Done);
+            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::Unknown);
+            let other = PeopleChange { taxpayer: TaxpayerId(2), ..CHANGE };
+            assert_eq!(remove(&test.store, other, second).await.unwrap(), PersonChange::Unknown);
+            assert_eq!(roles(&test).await, [ContactRole::Owner]);
+        }
+    }
+}
