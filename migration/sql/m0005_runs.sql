@@ -40,6 +40,9 @@ CREATE INDEX pipeline_runs_by_taxpayer_id_updated_at ON pipeline_runs (taxpayer_
 -- Counts the runs that have not ended, of which there are few, without reading their documents.
 CREATE INDEX pipeline_runs_unfinished ON pipeline_runs (state, wait_reason, deadline_at, created_at)
     WHERE state IN ('running', 'waiting', 'paused');
+-- The runs of an account that need attention. A run that succeeds at the first attempt is never in it.
+CREATE INDEX pipeline_runs_stopped ON pipeline_runs (taxpayer_id, updated_at)
+    WHERE state IN ('waiting', 'paused', 'refused');
 
 -- A row is written when a call begins and completed when its outcome is known.
 CREATE TABLE pipeline_steps (

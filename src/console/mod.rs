@@ -17,8 +17,10 @@
 
 mod accounts;
 mod assets;
+mod badges;
 mod chart;
 mod filters;
+mod form_values;
 mod frame;
 mod live;
 mod operators;

@@ -1,11 +1,13 @@
 //! An invoice and its draft. A draft has passed every rule of its form. `extras` is stored but never returned.
 
 pub mod batch;
+pub mod breakdown;
 pub mod invoice_ref;
 pub mod invoice_view;
 pub mod irn;
 pub mod item;
 pub mod lifecycle;
+pub mod qr_picture;
 pub mod revision;
 pub mod timeline;
 pub mod totals;

@@ -7,9 +7,10 @@ pub mod unfinished;
 
 use std::collections::BTreeSet;
 
-use sea_orm::sea_query::OnConflict;
+use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, Statement,
+    ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
+    Statement,
 };
 
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -62,6 +63,25 @@ pub async fn owned_by_with_id(
 pub async fn with_id(store: &Store, id: RunId) -> Result<Option<Run>, StoreError> {
     let found = Entity::find().filter(Column::Id.eq(id.to_string())).one(store.reader()).await?;
     found.map(Run::try_from).transpose()
+}
+
+/// The runs that need attention. The partial index `pipeline_runs_stopped` has the same condition, in these words.
+const STOPPED: &str = "state IN ('waiting', 'paused', 'refused')";
+
+/// Loads the runs of a taxpayer that wait, are paused or were refused, latest change first.
+pub async fn stopped_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    limit: u64,
+) -> Result<Vec<Run>, StoreError> {
+    let rows = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Expr::cust(STOPPED))
+        .order_by_desc(Column::UpdatedAt)
+        .limit(limit)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Run::try_from).collect()
 }
 
 /// Writes the current state of these runs. Inserts new runs and updates existing ones.

@@ -1,15 +1,63 @@
 //! The pages under `/dashboard/{taxpayer}`: a taxpayer's people, and the integrator that acts for it, see every invoice.
+//!
+//! | Pages | File |
+//! |---|---|
+//! | what is to be done, and how the account fares | `overview` |
+//! | all taxpayers of an integrator | `taxpayers` |
+//! | invoices: the list, one invoice with its timeline, the correction of a refused one | `invoices`, `invoice`, `timeline`, `correction` |
+//! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
+//! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
+//! | business profile, API keys, ERP integration | `profile`, `keys`, `integration` |
+//! | the people of the account | `contacts` |
+
+mod batches;
+mod contacts;
+mod correction;
+mod deliveries;
+mod inbox;
+mod integration;
+mod invoice;
+mod invoices;
+mod keys;
+mod overview;
+mod profile;
+mod taxpayers;
+mod timeline;
+mod webhook_actions;
+mod webhooks;
 
 use crate::console::frame::NavigationEntry;
+use crate::console::session::accounts::AccountSession;
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::Path;
 
-/// The pages of the navigation, in its order: label, and path below the one of the taxpayer.
-const PAGES: &[(&str, &str)] = &[("Overview", "")];
+/// The pages of the navigation, in its order: label, and path below the one of the taxpayer. A label is the title of its
+/// page.
+const PAGES: &[(&str, &str)] = &[
+    ("Overview", ""),
+    ("Invoices", "/invoices"),
+    ("Batches", "/batches"),
+    ("Inbox", "/inbox"),
+    ("Webhooks", "/webhooks"),
+    ("Deliveries", "/webhooks/deliveries"),
+    ("Profile", "/profile"),
+    ("API keys", "/keys"),
+    ("Integration", "/integration"),
+    ("People", "/contacts"),
+];
 
 pub(super) fn endpoints() -> Vec<Path> {
-    Vec::new()
+    let of_account =
+        [overview::endpoints(), profile::endpoints(), keys::endpoints(), integration::endpoints()];
+    let of_invoices = [invoices::endpoints(), invoice::endpoints(), batches::endpoints(), inbox::endpoints()];
+    let of_webhook = [webhooks::endpoints(), webhook_actions::endpoints(), deliveries::endpoints()];
+    let all = of_account
+        .into_iter()
+        .chain(of_invoices)
+        .chain(of_webhook)
+        .chain([contacts::endpoints(), taxpayers::endpoints()]);
+    all.flatten().collect()
 }
 
 pub(super) fn navigation(taxpayer: TaxpayerId, person: SessionOwner) -> Vec<NavigationEntry> {
@@ -19,4 +67,9 @@ pub(super) fn navigation(taxpayer: TaxpayerId, person: SessionOwner) -> Vec<Navi
         .iter()
         .map(|(label, path)| NavigationEntry { label, path: format!("/dashboard/{taxpayer}{path}") });
     all.into_iter().chain(own).collect()
+}
+
+/// Returns the path that the pages of the session's taxpayer begin with.
+fn base(session: &AccountSession) -> String {
+    format!("/dashboard/{}", session.taxpayer)
 }

@@ -23,7 +23,7 @@ pub fn payable(lines: &[Line], currency: &str, catalog: &Catalog) -> Result<Amou
 }
 
 /// Returns the amount of a line after discounts and before tax; `None` if it is too large.
-fn net(line: &Line) -> Option<Amount> {
+pub(super) fn net(line: &Line) -> Option<Amount> {
     let whole = line.quantity.times(line.unit_price)?;
     let rate = line.discount_rate.unwrap_or_default().percent_of(whole)?;
     let left = whole.minus(rate)?.minus(line.discount_amount.unwrap_or_default())?;

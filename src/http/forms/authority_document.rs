@@ -36,3 +36,33 @@ pub(crate) fn rename(
         fields.insert("payment_status".to_owned(), json!(status.reads_as()));
     }
 }
+
+/// Returns the body of Validate from which `sent` and `rename` made this document; `None` if it is no object.
+pub(crate) fn callers(document: &Value) -> Option<Map<String, Value>> {
+    let mut body = document.as_object()?.clone();
+    if let Some(kind) = body.remove("invoice_kind") {
+        body.insert("invoice_category".to_owned(), kind);
+    }
+    let read = body.get("payment_status").and_then(Value::as_str);
+    let declared = DeclaredPaymentStatus::ALL.iter().find(|one| Some(one.reads_as().as_str()) == read);
+    if let Some(declared) = declared {
+        body.insert("payment_status".to_owned(), json!(declared));
+    }
+    Some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_callers_names_come_back() {
+        let status = Some(DeclaredPaymentStatus::Cancelled);
+        let mut fields = Map::from_iter([("irn".to_owned(), json!("x"))]);
+        rename(&mut fields, Some(Category::B2G), status);
+        let body = callers(&Value::Object(fields)).map(Value::Object);
+        let expected = json!({ "irn": "x", "invoice_category": "B2G", "payment_status": "CANCELLED" });
+        assert_eq!(body, Some(expected));
+        assert_eq!(callers(&json!("text")), None);
+    }
+}

@@ -1,13 +1,15 @@
 //! Batches of invoices. The column `items` holds the result of each item as JSON; the counts are columns of their own.
 
-use sea_orm::IntoActiveModel;
+use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
+use sea_orm::{IntoActiveModel, QueryOrder, QuerySelect};
 
 use crate::domain::invoice::batch::{Batch, ItemOutcome};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, json};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::db::page::Page;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "batches")]
@@ -60,6 +62,42 @@ impl From<&Batch> for Model {
 pub async fn add(tx: &Transaction, batch: &Batch) -> Result<(), StoreError> {
     Entity::insert(Model::from(batch).into_active_model()).exec_without_returning(tx).await?;
     Ok(())
+}
+
+/// A batch in a list: its counts, without the results of its items.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchSummary {
+    pub batch_no: String,
+    pub created: i32,
+    pub duplicates: i32,
+    pub failed: i32,
+    pub created_at: Timestamp,
+}
+
+/// Loads one page of a taxpayer's batches, newest day first, and the number of all of them. A batch number begins with
+/// its day, so the primary key gives the order.
+pub async fn summaries_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    page: Page,
+) -> Result<(Vec<BatchSummary>, u64), StoreError> {
+    let owned = Entity::find().filter(Column::TaxpayerId.eq(taxpayer.0));
+    let total = owned.clone().count(store.reader()).await?;
+    let columns = [Column::BatchNo, Column::Created, Column::Duplicates, Column::Failed, Column::CreatedAt];
+    let rows: Vec<(String, i32, i32, i32, i64)> = owned
+        .select_only()
+        .columns(columns)
+        .order_by_desc(Column::BatchNo)
+        .offset(page.offset())
+        .limit(page.per_page)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let summary = |(batch_no, created, duplicates, failed, at): (String, i32, i32, i32, i64)| {
+        let created_at = RowRef { table: "batches", id: batch_no.as_str() }.moment(at)?;
+        Ok(BatchSummary { batch_no, created, duplicates, failed, created_at })
+    };
+    Ok((rows.into_iter().map(summary).collect::<Result<_, StoreError>>()?, total))
 }
 
 pub async fn owned_by_with_number(

@@ -1,18 +1,23 @@
 //! The list of a taxpayer's invoices: newest first, by page number or cursor, with filters. A query first finds the ids
 //! of a page in an index (the filtered column, `created_at` and `id`) and then reads only those rows.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
-use sea_orm::{ColumnTrait, Condition, DbBackend, EntityTrait, IdenStatic, PaginatorTrait, QueryFilter};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic, PaginatorTrait, QueryFilter,
+    QueryResult, QuerySelect, Statement,
+};
 
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{Category, PaymentStatus, WorkflowStatus};
 use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
-use crate::store::db::column::{caseless, contains};
+use crate::store::db::column::{RowRef, caseless, contains};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::db::sql::dialect;
+use crate::store::db::sql::{SqlOnce, dialect};
 use crate::store::invoices::invoice_row::{Column, Entity};
 
 /// The filter of the list. A field that is `None` does not filter.
@@ -84,6 +89,54 @@ pub async fn owned_by(
     let last = invoices.last().filter(|_| has_more);
     let next = last.map(|invoice| ListCursor { created_at: invoice.created_at, id: invoice.id });
     Ok(InvoicePage { invoices, total, next })
+}
+
+static COUNT_BY_STATUS: SqlOnce = SqlOnce::new(|_| {
+    let of = |status: &WorkflowStatus| {
+        format!(
+            "SELECT '{status}' AS status, (SELECT COUNT(*) FROM (SELECT 1 FROM invoices \
+             WHERE taxpayer_id = $1 AND status = '{status}' LIMIT $2) AS part) AS invoices"
+        )
+    };
+    WorkflowStatus::ALL.iter().map(of).collect::<Vec<_>>().join(" UNION ALL ")
+});
+
+/// Counts a taxpayer's invoices in each status, up to `max` of each, so that the cost does not grow with the account.
+pub async fn count_by_status(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    max: u64,
+) -> Result<Vec<(WorkflowStatus, u64)>, StoreError> {
+    let backend = store.backend();
+    let values = [taxpayer.0.into(), i64::try_from(max).unwrap_or(i64::MAX).into()];
+    let statement = Statement::from_sql_and_values(backend, COUNT_BY_STATUS.get(backend), values);
+    let rows = store.reader().query_all_raw(statement).await?;
+    let at = RowRef { table: "invoices", id: "status" };
+    let read = |row: &QueryResult| {
+        let (status, count): (String, i64) = (row.try_get("", "status")?, row.try_get("", "invoices")?);
+        Ok((at.parse(&status)?, count.unsigned_abs()))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Counts the invoices of each of these taxpayers that were created at `since` or later. Taxpayers without such an
+/// invoice are left out.
+pub async fn count_since(
+    store: &Store,
+    taxpayers: &[TaxpayerId],
+    since: Timestamp,
+) -> Result<HashMap<TaxpayerId, i64>, StoreError> {
+    let rows: Vec<(i64, i64)> = Entity::find()
+        .select_only()
+        .column(Column::TaxpayerId)
+        .column_as(Column::Id.count(), "invoices")
+        .filter(Column::TaxpayerId.is_in(taxpayers.iter().map(|id| id.0)))
+        .filter(Column::CreatedAt.gte(since.as_microsecond()))
+        .group_by(Column::TaxpayerId)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    Ok(rows.into_iter().map(|(id, count)| (TaxpayerId(id), count)).collect())
 }
 
 /// Tells SQLite which index to use, because SQLite guesses the number of matching rows badly.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
-use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Select};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState};
 use crate::domain::events::event::EventKind;
@@ -112,6 +112,44 @@ pub async fn owned_by_with_id(
     found.map(Delivery::try_from).transpose()
 }
 
+/// Loads a delivery of a taxpayer with its last attempts.
+pub async fn logged_owned_by_with_id(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    id: uuid::Uuid,
+) -> Result<Option<LoggedDelivery>, StoreError> {
+    let found = Entity::find_by_id((taxpayer.0, id.to_string())).one(store.reader()).await?;
+    let Some(row) = found else { return Ok(None) };
+    let mut attempts = attempts_of(store, std::slice::from_ref(&row)).await?;
+    logged(row, &mut attempts).map(Some)
+}
+
+/// The numbers of a taxpayer's deliveries that did not arrive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenDeliveries {
+    pub pending: i64,
+    pub dead: i64,
+}
+
+/// Counts the deliveries of a taxpayer that wait, and those that were given up.
+pub async fn open_owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<OpenDeliveries, StoreError> {
+    let states = [DeliveryState::Pending, DeliveryState::Dead].map(DeliveryState::as_str);
+    let rows: Vec<(String, i64)> = Entity::find()
+        .select_only()
+        .column(Column::State)
+        .column_as(Column::Id.count(), "deliveries")
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::State.is_in(states))
+        .group_by(Column::State)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    let of = |wanted: DeliveryState| {
+        rows.iter().find(|(state, _)| state == wanted.as_str()).map_or(0, |(_, count)| *count)
+    };
+    Ok(OpenDeliveries { pending: of(DeliveryState::Pending), dead: of(DeliveryState::Dead) })
+}
+
 /// Finds a dead letter of a taxpayer by its id.
 pub async fn dead_owned_by_with_id(
     store: &Store,
@@ -137,16 +175,19 @@ async fn read(
 ) -> Result<(Vec<LoggedDelivery>, u64), StoreError> {
     let (rows, total) = page::load_rows(store, found, page).await?;
     let mut attempts = attempts_of(store, &rows).await?;
-    let logged = rows
-        .into_iter()
-        .map(|row| {
-            let at = RowRef { table: "deliveries", id: row.id.clone() };
-            let kind = at.parse(&row.kind)?;
-            let attempts = attempts.remove(&row.id).unwrap_or_default();
-            Ok(LoggedDelivery { kind, attempts, delivery: Delivery::try_from(row)? })
-        })
-        .collect::<Result<_, StoreError>>()?;
+    let logged = rows.into_iter().map(|row| logged(row, &mut attempts)).collect::<Result<_, _>>()?;
     Ok((logged, total))
+}
+
+/// Takes the attempts of a delivery out of the map.
+fn logged(
+    row: Model,
+    attempts: &mut HashMap<String, Vec<DeliveryAttempt>>,
+) -> Result<LoggedDelivery, StoreError> {
+    let at = RowRef { table: "deliveries", id: row.id.clone() };
+    let kind = at.parse(&row.kind)?;
+    let attempts = attempts.remove(&row.id).unwrap_or_default();
+    Ok(LoggedDelivery { kind, attempts, delivery: Delivery::try_from(row)? })
 }
 
 /// Loads the last attempts of each delivery, oldest first, keyed by delivery id.

@@ -142,6 +142,13 @@ impl World {
         Integrator::new(&self.client, &new_integrator(&self.settings).await)
     }
 
+    /// Another integrator, with the email and the password of its person.
+    pub(crate) async fn new_integrator_person(&self) -> (Integrator, String, String) {
+        let made = made_integrator(&self.settings).await;
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        (Integrator::new(&self.client, &text("api_key")), text("email"), text("password"))
+    }
+
     pub(crate) async fn new_operator(&self) -> Operator {
         let email = format!("operator{}@house.example", number());
         let made =
@@ -251,8 +258,11 @@ async fn serve(
 }
 
 pub(crate) async fn new_integrator(settings: &Settings) -> String {
+    made_integrator(settings).await["api_key"].as_str().unwrap().to_owned()
+}
+
+async fn made_integrator(settings: &Settings) -> serde_json::Value {
     let email = format!("integrator{}@house.example", number());
     let made = app::create_integrator(settings.clone(), "An Integrator".into(), email, KeyTerms::default());
-    let made = made.await.unwrap();
-    made["api_key"].as_str().unwrap().to_owned()
+    made.await.unwrap()
 }

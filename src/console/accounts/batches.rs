@@ -1,0 +1,96 @@
+//! Batches of invoices that came in one request: the list, and what became of each invoice of one.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::accounts::base;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Pages, show};
+use crate::console::session::accounts::Reader;
+use crate::domain::invoice::batch::{Batch, BatchItem, ItemOutcome};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::invoices::batches::{self, BatchSummary};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/batches").page(list_batches),
+        path("/dashboard/{taxpayer}/batches/{batch_no}").page(show_batch),
+    ]
+}
+
+const PER_PAGE: u64 = 25;
+
+#[derive(Template)]
+#[template(path = "accounts/batches.html")]
+struct BatchesPage {
+    frame: Frame,
+    base: String,
+    batches: Vec<BatchSummary>,
+    pages: Pages,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/batch.html")]
+struct BatchPage {
+    frame: Frame,
+    base: String,
+    batch: Batch,
+    created: usize,
+    duplicates: usize,
+    failed: usize,
+    items: Vec<ItemLine>,
+}
+
+struct ItemLine {
+    /// The place in the request, counted from 1 as people count.
+    place: usize,
+    item: BatchItem,
+    badge: Badge,
+    /// The messages of a failed item, each with its field.
+    errors: Vec<(String, String)>,
+}
+
+impl ItemLine {
+    fn new((index, item): (usize, BatchItem)) -> Self {
+        let messages = item.errors.iter().flatten();
+        let errors =
+            messages.flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
+        Self { place: index + 1, badge: item.outcome.into(), errors: errors.collect(), item }
+    }
+}
+
+async fn list_batches(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+    let page = query.page(PER_PAGE);
+    let (batches, total) = batches::summaries_owned_by(&state.store, session.taxpayer, page).await?;
+    let base = base(&session);
+    let here = format!("{base}/batches");
+    let pages = Pages::new(page.number, total, page.per_page, here);
+    show(&BatchesPage { frame: Frame::account(&session, "Batches"), base, batches, pages })
+}
+
+async fn show_batch(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let not_found = || ApiError::new(ErrorCode::BatchNotFound, "Batch not found");
+    if ids.1.chars().any(char::is_control) {
+        return Err(not_found());
+    }
+    let found = batches::owned_by_with_number(&state.store, session.taxpayer, &ids.1).await?;
+    let mut batch = found.ok_or_else(not_found)?;
+    let [created, duplicates, failed] =
+        [ItemOutcome::Created, ItemOutcome::Duplicate, ItemOutcome::Failed].map(|one| batch.count(one));
+    let mut items: Vec<_> =
+        std::mem::take(&mut batch.items).into_iter().enumerate().map(ItemLine::new).collect();
+    // The failed ones come first: they are what a reader of this page has to do something about.
+    items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
+    let (frame, base) = (Frame::account(&session, "Batch"), base(&session));
+    show(&BatchPage { frame, base, batch, created, duplicates, failed, items })
+}

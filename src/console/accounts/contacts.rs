@@ -1,0 +1,182 @@
+//! The people of an account: who may sign in, with which role, and the first password of a new one.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::RngExt;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::console::accounts::base;
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show, show_with};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::access::session::ContactRole;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::ids::{ContactId, parse_number};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::reader::Reader as BodyReader;
+use crate::http::forms::report;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::contacts::{self, ContactAccess, NewPerson, PeopleChange, PersonChange};
+use crate::store::db::error::StoreError;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/contacts").page(show_contacts).form(add),
+        path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
+        path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/contacts.html")]
+struct ContactsPage {
+    frame: Frame,
+    base: String,
+    people: Vec<PersonLine>,
+    roles: Vec<(&'static str, &'static str)>,
+    form: FormState,
+}
+
+struct PersonLine {
+    access: ContactAccess,
+    /// True for the person who looks at the page.
+    is_self: bool,
+}
+
+/// The only page that shows the first password of a new person.
+#[derive(Template)]
+#[template(path = "accounts/new_contact.html")]
+struct NewContactPage {
+    frame: Frame,
+    base: String,
+    email: String,
+    password: String,
+}
+
+/// A new person as the form names it.
+struct Named {
+    first_name: String,
+    last_name: String,
+    email: String,
+    role: ContactRole,
+}
+
+fn read(reader: &mut BodyReader<'_>) -> Option<Named> {
+    let first_name = reader.required("first_name").text(TEXT_MAX);
+    let last_name = reader.required("last_name").text(TEXT_MAX);
+    let email = reader.required("email").email();
+    let role = reader.required("role").word(ContactRole::parse, ContactRole::allowed);
+    Some(Named { first_name: first_name?, last_name: last_name?, email: email?, role: role? })
+}
+
+fn words(role: ContactRole) -> &'static str {
+    match role {
+        ContactRole::ReadOnly => "Looks only",
+        ContactRole::Accountant => "Accountant: invoices, deliveries and the inbox",
+        ContactRole::Owner => "Owner: everything, also keys, webhooks and people",
+    }
+}
+
+async fn show_contacts(state: web::Data<ApiState>, Owner(session): Owner) -> Answer {
+    render(&state, &session, FormState::default()).await
+}
+
+async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> Answer {
+    let people = contacts::owned_by(&state.store, session.taxpayer).await?;
+    let line = |access: ContactAccess| {
+        let is_self = session.by == Actor::Contact(ContactId(access.contact.id));
+        PersonLine { access, is_self }
+    };
+    let status = if form.is_refused() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = ContactsPage {
+        frame: Frame::account(session, "People"),
+        base: base(session),
+        people: people.into_iter().map(line).collect(),
+        roles: ContactRole::ALL.iter().map(|role| (role.as_str(), words(*role))).collect(),
+        form,
+    };
+    show_with(status, &page)
+}
+
+/// POST of the form: adds a person with a random password, which it has to change at the first sign-in.
+async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let body = form.0.object(&["first_name", "last_name", "email", "role"]);
+    let named = match report::read(&body, &state.catalog.get(), read) {
+        Ok(named) => named.value,
+        Err(faults) => return render(&state, &session, FormState::refused(form.0, faults)).await,
+    };
+    let random: [u8; 12] = clock::chance().random();
+    let password = SecretString::from(URL_SAFE_NO_PAD.encode(random));
+    let kept = state.passwords.keep(Some(password.clone())).await?;
+    let Named { first_name, last_name, email, role } = named;
+    let person = NewPerson { first_name, last_name, email, role, password_hash: kept.hash };
+    match contacts::add(&state.store, change(&state, &session), &person).await {
+        Ok(()) => show(&NewContactPage {
+            frame: Frame::account(&session, "The first password"),
+            base: base(&session),
+            email: person.email,
+            password: password.expose_secret().to_owned(),
+        }),
+        Err(StoreError::Duplicate(_)) => {
+            let taken = Fault::new("email", "unique", "Somebody signs in with this email already.");
+            render(&state, &session, FormState::refused(form.0, Faults::from(taken))).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn set_role(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    let id = contact_id(&ids.1)?;
+    let role = ContactRole::parse(form.0.text("role")).ok_or_else(ApiError::route_not_found)?;
+    let done = contacts::set_role(&state.store, change(&state, &session), id, role).await?;
+    answer(&session, done, "The role was changed. It counts from the next page on.")
+}
+
+async fn remove(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let id = contact_id(&ids.1)?;
+    if session.by == Actor::Contact(id) {
+        let message = "You cannot remove yourself. Another owner of the account can.";
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    let done = contacts::remove(&state.store, change(&state, &session), id).await?;
+    answer(&session, done, "The person was removed and is signed out.")
+}
+
+fn contact_id(text: &str) -> Result<ContactId, ApiError> {
+    parse_number(text).map(ContactId).ok_or_else(ApiError::route_not_found)
+}
+
+fn change(state: &ApiState, session: &AccountSession) -> PeopleChange {
+    PeopleChange { taxpayer: session.taxpayer, by: session.by, now: state.now() }
+}
+
+fn answer(session: &AccountSession, done: PersonChange, notice: &str) -> Answer {
+    match done {
+        PersonChange::Done => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
+        PersonChange::Unknown => Err(ApiError::route_not_found()),
+        PersonChange::LastOwner => {
+            let message = "An account keeps an owner. Make somebody else an owner first.";
+            Err(ApiError::new(ErrorCode::InvalidTransition, message))
+        }
+    }
+}

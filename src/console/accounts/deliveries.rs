@@ -1,0 +1,169 @@
+//! The log of a webhook's deliveries: the list, one delivery with what was sent and answered, and sending it again.
+
+use actix_web::web;
+use askama::Template;
+use url::form_urlencoded::Serializer;
+
+use crate::actors::taxpayer::command::NewReplay;
+use crate::console::accounts::base;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::event::EventKind;
+use crate::domain::events::replay::ReplayRange;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::events;
+use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
+use crate::webhook::Guidance;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/webhooks/deliveries").page(list_deliveries),
+        path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}").page(show_delivery),
+        path("/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/resend").form(resend),
+    ]
+}
+
+const PER_PAGE: u64 = 25;
+const FILTERS: [&str; 3] = ["state", "event", "irn"];
+
+#[derive(Template)]
+#[template(path = "accounts/deliveries.html")]
+struct DeliveriesPage {
+    frame: Frame,
+    base: String,
+    filter: FormState,
+    states: Vec<(&'static str, Badge)>,
+    events: Vec<&'static str>,
+    rows: Vec<DeliveryLine>,
+    pages: Pages,
+}
+
+struct DeliveryLine {
+    logged: LoggedDelivery,
+    badge: Badge,
+    /// What the last attempt came to; empty before the first one.
+    last: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/delivery.html")]
+struct DeliveryPage {
+    frame: Frame,
+    base: String,
+    line: DeliveryLine,
+    /// The address of the invoices with the IRN of the event.
+    invoice: String,
+    /// The event as the webhook gets it.
+    body: String,
+    why: String,
+    what_to_do: &'static str,
+}
+
+async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+    let page = query.page(PER_PAGE);
+    let values = FormValues::from(&query);
+    let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed);
+    let (found, filter) = match wanted {
+        Ok(wanted) => {
+            let (event, irn) = (query.equal("event"), query.equal("irn"));
+            let filter = DeliveryFilter { state: wanted, event, irn, since: None };
+            let found = delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
+            (found, FormState::new(values.clone()))
+        }
+        Err(fault) => ((Vec::new(), 0), FormState::refused(values.clone(), Faults::from(fault))),
+    };
+    let base = base(&session);
+    show(&DeliveriesPage {
+        frame: Frame::account(&session, "Deliveries"),
+        pages: Pages::new(page.number, found.1, page.per_page, here(&base, &values)),
+        base,
+        filter,
+        states: DeliveryState::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
+        events: EventKind::ALL.iter().map(|kind| kind.as_str()).collect(),
+        rows: found.0.into_iter().map(DeliveryLine::from).collect(),
+    })
+}
+
+fn here(base: &str, values: &FormValues) -> String {
+    let mut pairs = Serializer::new(String::new());
+    for name in FILTERS.into_iter().filter(|name| !values.text(name).is_empty()) {
+        pairs.append_pair(name, values.text(name));
+    }
+    format!("{base}/webhooks/deliveries?{}", pairs.finish())
+}
+
+/// Returns the delivery in the path, if it is the taxpayer's.
+async fn find(state: &ApiState, session: &AccountSession, text: &str) -> Result<LoggedDelivery, ApiError> {
+    let id = path_ids::uuid(text).ok_or(Refusal::DeliveryNotFound)?;
+    let found = delivery_log::logged_owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    Ok(found.ok_or(Refusal::DeliveryNotFound)?)
+}
+
+async fn show_delivery(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let logged = find(&state, &session, &ids.1).await?;
+    let sequence = logged.delivery.sequence;
+    let event = events::owned_by_after(&state.store, session.taxpayer, sequence - 1, 1).await?;
+    let event = event.into_iter().find(|event| event.sequence == sequence);
+    let last = logged.attempts.last();
+    let failure = last.and_then(|attempt| attempt.failure.as_deref());
+    let guidance =
+        failure.map(|failure| Guidance::for_failure(Some(failure), last.and_then(|attempt| attempt.status)));
+    let (why, what_to_do) = guidance.map(|advice| (advice.why, advice.what_to_do)).unwrap_or_default();
+    let irn = logged.delivery.irn().unwrap_or_default();
+    let query = Serializer::new(String::new()).append_pair("q", irn).finish();
+    show(&DeliveryPage {
+        frame: Frame::account(&session, "Delivery"),
+        base: base(&session),
+        invoice: format!("{}/invoices?{query}", base(&session)),
+        body: event.map(|event| pretty(&event.notification())).unwrap_or_default(),
+        why,
+        what_to_do,
+        line: DeliveryLine::from(logged),
+    })
+}
+
+/// Returns a JSON text with a line for each member; a text that is no JSON as it is.
+fn pretty(text: &str) -> String {
+    strict_json::from_trusted::<serde_json::Value>(text)
+        .map_or_else(|_| text.to_owned(), |value| format!("{value:#}"))
+}
+
+/// POST …/resend: sends the event again, even if it was delivered.
+async fn resend(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let delivery = find(&state, &session, &ids.1).await?.delivery;
+    let order = NewReplay { range: ReplayRange::only(delivery.sequence), by: None };
+    state.taxpayers.replay(session.taxpayer, order).await?;
+    let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
+    Ok(go_to(&here, "It is sent again. Reload the page in a moment to see the answer."))
+}
+
+impl From<LoggedDelivery> for DeliveryLine {
+    fn from(logged: LoggedDelivery) -> Self {
+        let last = logged.attempts.last().map(|attempt| match (attempt.status, &attempt.failure) {
+            (Some(status), _) => format!("answered {status}"),
+            (None, Some(failure)) => failure.replace('_', " "),
+            (None, None) => String::new(),
+        });
+        Self { badge: logged.delivery.state.into(), last: last.unwrap_or_default(), logged }
+    }
+}

@@ -1,0 +1,186 @@
+//! The inbox: invoices of suppliers, the document of one, and its acknowledgement.
+
+use actix_web::web;
+use askama::Template;
+use serde_json::Value;
+
+use crate::console::accounts::base;
+use crate::console::filters;
+use crate::console::form_values::FormValues;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::path_segment::path_segment;
+use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::operations::supplier_invoices;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/inbox").page(list_inbox),
+        path("/dashboard/{taxpayer}/inbox/{irn}").page(show_received),
+        path("/dashboard/{taxpayer}/inbox/{irn}/acknowledge").form(acknowledge),
+    ]
+}
+
+const PER_PAGE: u64 = 25;
+
+#[derive(Template)]
+#[template(path = "accounts/inbox.html")]
+struct InboxPage {
+    frame: Frame,
+    rows: Vec<InboxLine>,
+    pages: Pages,
+}
+
+struct InboxLine {
+    invoice: SupplierInvoice,
+    /// The address of the invoice's page.
+    page: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/received.html")]
+struct ReceivedPage {
+    frame: Frame,
+    line: InboxLine,
+    facts: Vec<(&'static str, String)>,
+    lines: Vec<ReceivedLine>,
+    document: String,
+}
+
+/// A line of a supplier's document, with its texts and numbers as the supplier wrote them.
+#[derive(Debug, PartialEq, Eq)]
+struct ReceivedLine {
+    item: String,
+    quantity: String,
+    price: String,
+    amount: String,
+}
+
+async fn list_inbox(state: web::Data<ApiState>, Reader(session): Reader, query: Query) -> Answer {
+    let page = query.page(PER_PAGE);
+    let (found, total) = supplier_invoices::page_owned_by(&state.store, session.taxpayer, page).await?;
+    let here = format!("{}/inbox", base(&session));
+    show(&InboxPage {
+        frame: Frame::account(&session, "Inbox"),
+        rows: found.into_iter().map(|invoice| InboxLine::new(&session, invoice)).collect(),
+        pages: Pages::new(page.number, total, page.per_page, here),
+    })
+}
+
+impl InboxLine {
+    fn new(session: &AccountSession, invoice: SupplierInvoice) -> Self {
+        Self { page: page_of(session, &invoice.irn), invoice }
+    }
+}
+
+fn page_of(session: &AccountSession, irn: &Irn) -> String {
+    format!("{}/inbox/{}", base(session), path_segment(irn.as_str()).unwrap_or_default())
+}
+
+/// Returns the invoice in the path, if it is in the taxpayer's inbox.
+async fn find(state: &ApiState, session: &AccountSession, text: &str) -> Result<SupplierInvoice, ApiError> {
+    let irn = path_ids::irn(text)?;
+    let found = supplier_invoices::owned_by_with_irn(&state.store, session.taxpayer, &irn).await?;
+    found.ok_or_else(ApiError::invoice_not_found)
+}
+
+async fn show_received(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    let document = supplier_invoices::document_owned_by(&state.store, session.taxpayer, &invoice.irn).await?;
+    let document = document.ok_or_else(ApiError::invoice_not_found)?;
+    show(&ReceivedPage {
+        frame: Frame::account(&session, "Supplier's invoice"),
+        line: InboxLine::new(&session, invoice),
+        facts: facts(&document),
+        lines: lines(&document),
+        document: format!("{document:#}"),
+    })
+}
+
+/// POST …/acknowledge: tells the authority that the invoice arrived, as Acknowledge Supplier Invoice does.
+async fn acknowledge(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    state.inbound.acknowledge(session.taxpayer, &invoice.irn).await?;
+    Ok(go_to(&page_of(&session, &invoice.irn), "The invoice was acknowledged."))
+}
+
+/// Returns the facts of a document that a reader looks for first. What the document does not say is left out.
+fn facts(document: &Value) -> Vec<(&'static str, String)> {
+    let places = [
+        ("Supplier", "/accounting_supplier_party/party_name"),
+        ("Supplier's TIN", "/accounting_supplier_party/tin"),
+        ("Supplier's email", "/accounting_supplier_party/email"),
+        ("Customer", "/accounting_customer_party/party_name"),
+        ("Issued", "/issue_date"),
+        ("Due", "/due_date"),
+        ("Currency", "/document_currency_code"),
+        ("Before tax", "/legal_monetary_total/tax_exclusive_amount"),
+        ("With tax", "/legal_monetary_total/tax_inclusive_amount"),
+        ("Payable", "/legal_monetary_total/payable_amount"),
+    ];
+    let fact = |(label, pointer)| {
+        let text = text(document, pointer);
+        (!text.is_empty()).then_some((label, text))
+    };
+    places.into_iter().filter_map(fact).collect()
+}
+
+fn lines(document: &Value) -> Vec<ReceivedLine> {
+    let line = |line: &Value| ReceivedLine {
+        item: text(line, "/item/name"),
+        quantity: text(line, "/invoiced_quantity"),
+        price: text(line, "/price/price_amount"),
+        amount: text(line, "/line_extension_amount"),
+    };
+    let lines = document.get("invoice_line").and_then(Value::as_array);
+    lines.map(|lines| lines.iter().map(line).collect()).unwrap_or_default()
+}
+
+/// Returns a text or a number of the document; an empty text for anything else.
+fn text(document: &Value, pointer: &str) -> String {
+    match document.pointer(pointer) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_document_does_not_say_is_left_out() {
+        let document = json!({
+            "accounting_supplier_party": { "party_name": "S", "tin": { "odd": 1 } },
+            "legal_monetary_total": { "payable_amount": 107.5 },
+            "invoice_line": [{ "item": { "name": "Paper" }, "invoiced_quantity": 2 }, "odd"],
+        });
+        assert_eq!(facts(&document), [("Supplier", "S".to_owned()), ("Payable", "107.5".to_owned())]);
+        let lines = lines(&document);
+        assert_eq!(
+            (lines[0].item.as_str(), lines[0].quantity.as_str(), lines[0].price.as_str()),
+            ("Paper", "2", "")
+        );
+        assert_eq!(lines.len(), 2);
+        assert_eq!(super::lines(&json!("odd")), []);
+    }
+}

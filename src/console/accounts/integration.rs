@@ -1,0 +1,241 @@
+//! How the taxpayer's ERP takes notifications: the system, the authentication and the format. Which fields there are
+//! follows from the chosen types. Secrets are written, never shown.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use serde_json::{Map, Value};
+
+use crate::actors::taxpayer::command::IntegrationChange;
+use crate::console::accounts::base;
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show, show_with};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::integration::{Auth, AuthType, DataFormat, Format, Integration};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::forms::reader::Reader as BodyReader;
+use crate::http::forms::{integration, report};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::webhooks::integrations;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/dashboard/{taxpayer}/integration").page(show_integration).form(save)]
+}
+
+#[derive(Template)]
+#[template(path = "accounts/integration.html")]
+struct IntegrationPage {
+    frame: Frame,
+    base: String,
+    erp_systems: Vec<String>,
+    auth_types: Vec<(&'static str, String)>,
+    data_formats: Vec<(&'static str, String)>,
+    auth_type: AuthType,
+    auth_fields: Vec<FieldLine>,
+    format_fields: Vec<FieldLine>,
+    networks: Vec<String>,
+    form: FormState,
+}
+
+/// A field of the form.
+struct FieldLine {
+    /// The name with the object that it is in, as faults name it: `auth.username`.
+    name: String,
+    label: &'static str,
+    is_secret: bool,
+    /// True if a secret is stored, so that a blank field keeps it.
+    is_stored: bool,
+}
+
+async fn show_integration(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
+    let stored = stored(&state, &session).await?;
+    let mut values = values_of(&stored);
+    if let Some(kind) = query.text("auth_type").and_then(AuthType::parse) {
+        values.push(("auth_type".to_owned(), kind.to_string()));
+    }
+    if let Some(kind) = query.text("data_format").and_then(DataFormat::parse) {
+        values.push(("data_format".to_owned(), kind.to_string()));
+    }
+    let values = values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    show(&page(&state, &session, &stored, FormState::new(values)))
+}
+
+async fn stored(state: &ApiState, session: &AccountSession) -> Result<Integration, ApiError> {
+    let found = integrations::owned_by(&state.store, state.store.reader(), session.taxpayer).await?;
+    Ok(found.unwrap_or_default())
+}
+
+/// POST of the form: sets the integration. The networks that the operator allowed stay as they are.
+async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let policy = state.urls_of(session.taxpayer).await?;
+    let read = |reader: &mut BodyReader<'_>| integration::read(reader, &policy, &state.settings.erp_systems);
+    let saved = match report::read(&body(&form.0), &state.catalog.get(), read) {
+        Ok(asked) => {
+            let integration::Integration { erp_system, auth, origin, format, .. } = asked.value;
+            let (by, reason, allowed_networks) = (session.by, None, None);
+            let change = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by, reason };
+            let saved = state.taxpayers.set_integration(session.taxpayer, change).await;
+            saved.map(drop).map_err(ApiError::from)
+        }
+        Err(faults) => Err(faults.into()),
+    };
+    match saved {
+        Ok(()) => Ok(go_to(&format!("{}/integration", base(&session)), "The integration was saved.")),
+        Err(error) if error.faults.is_empty() => Err(error),
+        Err(error) => {
+            let stored = stored(&state, &session).await?;
+            let form = FormState::refused(form.0, error.faults);
+            show_with(StatusCode::UNPROCESSABLE_ENTITY, &page(&state, &session, &stored, form))
+        }
+    }
+}
+
+fn page(
+    state: &ApiState,
+    session: &AccountSession,
+    stored: &Integration,
+    form: FormState,
+) -> IntegrationPage {
+    let auth_type = AuthType::parse(form.value("auth_type")).unwrap_or(AuthType::None);
+    let data_format = DataFormat::parse(form.value("data_format")).unwrap_or(DataFormat::Rest);
+    let kept: Vec<_> = if stored.auth.kind() == auth_type {
+        stored.auth.secrets().into_iter().map(|(name, _)| name).collect()
+    } else {
+        Vec::new()
+    };
+    let auth_field = |name: &&str| FieldLine::new("auth", name, kept.contains(name));
+    let format_field = |name: &&str| FieldLine::new("format", name, false);
+    IntegrationPage {
+        frame: Frame::account(session, "Integration"),
+        base: base(session),
+        erp_systems: state.settings.erp_systems.clone(),
+        auth_types: AuthType::ALL.iter().map(|kind| (kind.as_str(), words(kind.as_str()))).collect(),
+        data_formats: DataFormat::ALL.iter().map(|kind| (kind.as_str(), words(kind.as_str()))).collect(),
+        auth_fields: integration::fields_of(auth_type).iter().map(auth_field).collect(),
+        format_fields: integration::settings_of(data_format).iter().map(format_field).collect(),
+        networks: stored.allowed_networks.iter().map(ToString::to_string).collect(),
+        auth_type,
+        form,
+    }
+}
+
+/// Returns the label of an option, as the option lists of the API write it.
+fn words(value: &str) -> String {
+    value.to_ascii_uppercase().replace('_', " ")
+}
+
+impl FieldLine {
+    fn new(object: &str, name: &str, is_stored: bool) -> Self {
+        let (label, is_secret) = match name {
+            "username" => ("User name", false),
+            "password" => ("Password", true),
+            "domain" => ("Domain", false),
+            "header" => ("Name of the header", false),
+            "value" => ("Value of the header", true),
+            "token_url" => ("Address that gives tokens", false),
+            "client_id" => ("Client id", false),
+            "client_secret" => ("Client secret", true),
+            "refresh_token" => ("Refresh token", true),
+            "scope" => ("Scope", false),
+            "client_authentication" => ("How the client proves itself: basic or body", false),
+            "action" => ("SOAP action", false),
+            "namespace" => ("Namespace", false),
+            "mutation" => ("Mutation", false),
+            _ => ("Method", false),
+        };
+        Self { name: format!("{object}.{name}"), label, is_secret, is_stored }
+    }
+}
+
+/// Returns the body of the form: the fields of the chosen types, without blank ones.
+fn body(values: &FormValues) -> Map<String, Value> {
+    let mut body = values.object(&["erp_system", "auth_type", "data_format", "origin"]);
+    let auth = AuthType::parse(values.text("auth_type")).map(integration::fields_of).unwrap_or_default();
+    let format =
+        DataFormat::parse(values.text("data_format")).map(integration::settings_of).unwrap_or_default();
+    for (object, fields) in [("auth", auth), ("format", format)] {
+        let filled = fields.iter().filter_map(|field| {
+            let text = values.text(&format!("{object}.{field}"));
+            (!text.is_empty()).then(|| ((*field).to_owned(), Value::from(text)))
+        });
+        if !fields.is_empty() {
+            body.insert(object.to_owned(), Value::Object(filled.collect()));
+        }
+    }
+    body
+}
+
+/// Returns the stored settings as the fields of the form, without secrets.
+fn values_of(stored: &Integration) -> Vec<(String, String)> {
+    let mut values = vec![
+        ("erp_system".to_owned(), stored.erp_system.clone().unwrap_or_default()),
+        ("auth_type".to_owned(), stored.auth.kind().to_string()),
+        ("data_format".to_owned(), stored.format.kind().to_string()),
+        ("origin".to_owned(), stored.origin.as_ref().map(ToString::to_string).unwrap_or_default()),
+    ];
+    let mut add = |name: &str, value: &str| values.push((name.to_owned(), value.to_owned()));
+    match &stored.auth {
+        Auth::None => {}
+        Auth::Basic { username, .. } => add("auth.username", username),
+        Auth::ApiKey { header, .. } => add("auth.header", header),
+        Auth::Ntlm { username, domain, .. } => {
+            add("auth.username", username);
+            add("auth.domain", domain.as_deref().unwrap_or_default());
+        }
+        Auth::OAuth2 { client, .. } | Auth::ClientCredentials { client } => {
+            add("auth.token_url", &client.token_url);
+            add("auth.client_id", &client.client_id);
+            add("auth.scope", client.scope.as_deref().unwrap_or_default());
+            add("auth.client_authentication", client.authentication.as_str());
+        }
+    }
+    match &stored.format {
+        Format::Rest | Format::OData => {}
+        Format::Soap { action, namespace, method } => {
+            add("format.action", action);
+            add("format.namespace", namespace);
+            add("format.method", method);
+        }
+        Format::GraphQl { mutation } => add("format.mutation", mutation),
+        Format::JsonRpc { method } => add("format.method", method),
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_body_has_the_fields_of_the_chosen_types_only() {
+        let values = FormValues::from([
+            ("erp_system", ""),
+            ("auth_type", "basic"),
+            ("data_format", "soap"),
+            ("auth.username", "u"),
+            ("auth.password", ""),
+            ("auth.client_id", "left over"),
+            ("format.method", "Notify"),
+            ("allowed_networks", "10.0.0.0/8"),
+        ]);
+        let expected = json!({
+            "auth_type": "basic", "data_format": "soap",
+            "auth": { "username": "u" }, "format": { "method": "Notify" },
+        });
+        assert_eq!(Value::Object(body(&values)), expected);
+    }
+
+    #[test]
+    fn no_secret_is_among_the_values() {
+        let auth = Auth::Basic { username: "u".into(), password: "hidden".to_owned().into() };
+        let values = values_of(&Integration { auth, ..Integration::default() });
+        assert!(values.contains(&("auth.username".to_owned(), "u".to_owned())));
+        assert!(!values.iter().any(|(_, value)| value == "hidden"));
+    }
+}

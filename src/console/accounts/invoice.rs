@@ -1,0 +1,285 @@
+//! The page of one invoice: the document, what the authority and the webhook did with it, its payments, and what an
+//! accountant may do with it.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use askama::Template;
+use serde_json::{Map, Value, json};
+use url::form_urlencoded::Serializer;
+
+use crate::console::accounts::base;
+use crate::console::accounts::correction::{self, RefusedRun};
+use crate::console::accounts::timeline::{Happening, operation_name};
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show_with};
+use crate::console::session::accounts::{AccountSession, Accountant, Reader};
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::breakdown::Breakdown;
+use crate::domain::invoice::qr_picture::QrPicture;
+use crate::domain::kernel::codes::{SettableStatus, UniqueNoType};
+use crate::domain::kernel::fault::Fault;
+use crate::domain::money::Amount;
+use crate::domain::party::Taxpayer;
+use crate::domain::payment::LedgerEntry;
+use crate::domain::pipeline::{Run, RunState, WaitReason};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::{payment_update, report, update_status};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::db::page::Page;
+use crate::store::invoices::{self, payments, timeline};
+use crate::store::runs;
+use crate::store::webhooks::delivery_log::{self, DeliveryFilter, LoggedDelivery};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
+        path("/dashboard/{taxpayer}/invoices/{id}/status").form(set_status),
+        path("/dashboard/{taxpayer}/invoices/{id}/payment").form(set_payment),
+        path("/dashboard/{taxpayer}/invoices/{id}/correction").form(correction::suggest),
+    ]
+}
+
+/// The number of deliveries that the page shows. The log of deliveries shows all.
+const DELIVERIES: Page = Page { number: 1, per_page: 10 };
+
+#[derive(Template)]
+#[template(path = "accounts/invoice.html")]
+struct InvoicePageOfOne {
+    frame: Frame,
+    base: String,
+    invoice: Invoice,
+    seller: Taxpayer,
+    /// The list of the customer's invoices.
+    of_customer: String,
+    breakdown: Breakdown,
+    qr: Option<QrPicture>,
+    status: Badge,
+    authority: Badge,
+    payment: Badge,
+    paid: Amount,
+    left: Option<Amount>,
+    ledger: Vec<Payment>,
+    runs: Vec<RunLine>,
+    refused: Vec<RefusedRun>,
+    deliveries: Vec<DeliveryLine>,
+    happenings: Vec<Happening>,
+    is_cut: bool,
+    statuses: Vec<(&'static str, &'static str)>,
+    status_form: FormState,
+    payment_form: FormState,
+}
+
+struct Payment {
+    entry: LedgerEntry,
+    badge: Badge,
+}
+
+struct RunLine {
+    run: Run,
+    name: &'static str,
+    badge: Badge,
+    why: String,
+}
+
+struct DeliveryLine {
+    logged: LoggedDelivery,
+    badge: Badge,
+}
+
+/// What the forms of the page show: empty, or the values and faults of a refused attempt.
+#[derive(Default)]
+struct Forms {
+    status: FormState,
+    payment: FormState,
+}
+
+async fn show_invoice(
+    state: web::Data<ApiState>,
+    Reader(session): Reader,
+    ids: web::Path<(String, String)>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    render(&state, &session, invoice, Forms::default()).await
+}
+
+/// Returns the invoice in the path, if it is the taxpayer's.
+pub(super) async fn find(state: &ApiState, session: &AccountSession, id: &str) -> Result<Invoice, ApiError> {
+    let id = path_ids::invoice_id(id)?;
+    let found = invoices::owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    found.ok_or_else(ApiError::invoice_not_found)
+}
+
+async fn render(state: &ApiState, session: &AccountSession, invoice: Invoice, forms: Forms) -> Answer {
+    let (store, id) = (&state.store, session.taxpayer);
+    let seller = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+    let entries = payments::owned_by_of_invoice(store, id, invoice.id).await?;
+    let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;
+    let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
+    let filter = DeliveryFilter { irn: Some(invoice.irn.to_string()), ..DeliveryFilter::default() };
+    let (deliveries, _) = delivery_log::page_owned_by(store, id, filter, DELIVERIES).await?;
+    let catalog = state.catalog.get();
+    let digits = catalog.currency_digits(&invoice.currency);
+    let is_refused = forms.status.is_refused() || forms.payment.is_refused();
+    let page = InvoicePageOfOne {
+        frame: Frame::account(session, &invoice.invoice_no),
+        base: base(session),
+        breakdown: Breakdown::of(&invoice, &catalog),
+        of_customer: of_customer(session, &invoice),
+        qr: QrPicture::of(&invoice.authority.qr_code),
+        status: invoice.status.into(),
+        authority: invoice.authority.status.into(),
+        payment: invoice.payment.status.into(),
+        paid: invoice.payment.paid.with_digits(digits),
+        left: invoice.payment.payable.minus(invoice.payment.paid).map(|left| left.with_digits(digits)),
+        ledger: entries.into_iter().map(Payment::from).collect(),
+        refused: runs.iter().filter_map(RefusedRun::of).collect(),
+        runs: runs.into_iter().map(RunLine::from).collect(),
+        deliveries: deliveries.into_iter().map(DeliveryLine::from).collect(),
+        happenings: timeline.entries.iter().rev().map(Happening::from).collect(),
+        is_cut: timeline.is_cut,
+        statuses: settable(&invoice),
+        status_form: forms.status,
+        payment_form: forms.payment,
+        invoice,
+        seller,
+    };
+    let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    show_with(status, &page)
+}
+
+fn of_customer(session: &AccountSession, invoice: &Invoice) -> String {
+    let no = &invoice.customer.external_customer_no;
+    let query = Serializer::new(String::new()).append_pair("customer_no", no).finish();
+    format!("{}/invoices?{query}", base(session))
+}
+
+/// Returns the statuses that the invoice may get from here. None for an invoice that is paid or with the authority.
+fn settable(invoice: &Invoice) -> Vec<(&'static str, &'static str)> {
+    let present = SettableStatus::parse(invoice.status.as_str());
+    let others = SettableStatus::ALL.iter().filter(|status| Some(**status) != present);
+    let words = |status: &SettableStatus| match status {
+        SettableStatus::Draft => (status.as_str(), "Back to draft"),
+        SettableStatus::Approved => (status.as_str(), "Approve"),
+        SettableStatus::Cancelled => (status.as_str(), "Cancel the invoice"),
+    };
+    if present.is_some() { others.map(words).collect() } else { Vec::new() }
+}
+
+/// POST of the status form: sets the workflow status, as Update Invoice Status does.
+async fn set_status(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    let body = about(&invoice, form.0.object(&["status", "remark"]));
+    let done = match report::read(&body, &state.catalog.get(), update_status::read) {
+        Ok(read) => {
+            let change = read.value;
+            let (which, status, remark) = (change.which, change.status, change.remark);
+            state.taxpayers.set_status(session.taxpayer, which, status, remark).await.map_err(ApiError::from)
+        }
+        Err(faults) => Err(ApiError::from(faults)),
+    };
+    match done {
+        Ok(changed) => Ok(changed_to(&session, &changed, "The status was changed.")),
+        Err(error) => {
+            let status = refused(error, form.0)?;
+            render(&state, &session, invoice, Forms { status, ..Forms::default() }).await
+        }
+    }
+}
+
+/// POST of the payment form: records a payment, as Update Payment Status does.
+async fn set_payment(
+    state: web::Data<ApiState>,
+    Accountant(session): Accountant,
+    ids: web::Path<(String, String)>,
+    form: Form<FormValues>,
+) -> Answer {
+    let invoice = find(&state, &session, &ids.1).await?;
+    let mut body = about(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
+    if let Ok(amount) = Amount::parse(form.0.text("amount")) {
+        body.insert("amount".to_owned(), json!(amount));
+    } else if !form.0.text("amount").is_empty() {
+        body.insert("amount".to_owned(), form.0.text("amount").into());
+    }
+    let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
+        Ok(read) => state.taxpayers.pay(session.taxpayer, read.value).await.map_err(ApiError::from),
+        Err(faults) => Err(ApiError::from(faults)),
+    };
+    match done {
+        Ok(changed) => Ok(changed_to(&session, &changed, "The payment was recorded.")),
+        Err(error) => {
+            let payment = refused(error, form.0)?;
+            render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
+        }
+    }
+}
+
+/// Adds to a body which invoice it is about.
+fn about(invoice: &Invoice, mut body: Map<String, Value>) -> Map<String, Value> {
+    body.insert("unique_no".to_owned(), invoice.id.to_string().into());
+    body.insert("unique_no_type".to_owned(), UniqueNoType::PortalId.as_str().into());
+    body
+}
+
+fn changed_to(session: &AccountSession, invoice: &Invoice, notice: &str) -> HttpResponse {
+    go_to(&format!("{}/invoices/{}", base(session), invoice.id), notice)
+}
+
+/// Returns the form with the reasons of a refusal. Any other failure is not about the form.
+fn refused(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
+    if !error.faults.is_empty() {
+        return Ok(FormState::refused(values, error.faults));
+    }
+    if error.status != StatusCode::CONFLICT {
+        return Err(error);
+    }
+    let whole = Fault::new("", error.code.as_str(), error.message);
+    Ok(FormState::refused(values, whole.into()))
+}
+
+impl From<LedgerEntry> for Payment {
+    fn from(entry: LedgerEntry) -> Self {
+        Self { badge: entry.posting.status.into(), entry }
+    }
+}
+
+impl From<Run> for RunLine {
+    fn from(run: Run) -> Self {
+        Self { name: operation_name(run.operation), badge: run.state.into(), why: why(&run), run }
+    }
+}
+
+impl From<LoggedDelivery> for DeliveryLine {
+    fn from(logged: LoggedDelivery) -> Self {
+        Self { badge: logged.delivery.state.into(), logged }
+    }
+}
+
+/// Says what a run waits for, or what its end means.
+fn why(run: &Run) -> String {
+    let text = match (run.state, run.wait_reason) {
+        (RunState::Running, _) => "It is being carried out now.",
+        (RunState::Waiting, Some(WaitReason::HealthCheckDown)) => {
+            "The authority says that it is not well. It is asked again by itself."
+        }
+        (RunState::Waiting, Some(WaitReason::AccessPointOffline)) => {
+            "The access point of the customer or of this service is offline. It goes on by itself."
+        }
+        (RunState::Waiting, _) => "The authority does not answer at present. It goes on by itself.",
+        (RunState::Paused, _) => "It failed for too long. An operator of this service has to let it go on.",
+        (RunState::Succeeded, _) => "It is done.",
+        (RunState::Refused, _) => "The document has to be corrected and sent again.",
+        (RunState::Cancelled, _) => "It was cancelled. The document may be sent again.",
+    };
+    text.to_owned()
+}

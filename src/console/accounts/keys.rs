@@ -1,0 +1,166 @@
+//! The API keys of a taxpayer: a list, a new key, which is shown once, and the revocation of one.
+
+use actix_web::web;
+use askama::Template;
+use jiff::{SignedDuration, Timestamp};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value};
+
+use crate::console::accounts::base;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::form_values::FormValues;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::{key_terms, report};
+use crate::http::key_generation;
+use crate::http::limits::{self, SensitiveOp};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::keys;
+use crate::store::db::error::StoreError;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/keys").page(show_keys),
+        path("/dashboard/{taxpayer}/keys/rotate").form(rotate),
+        path("/dashboard/{taxpayer}/keys/{key}/revoke").form(revoke),
+    ]
+}
+
+const SECONDS_OF_DAY: i64 = 86_400;
+
+#[derive(Template)]
+#[template(path = "accounts/keys.html")]
+struct KeysPage {
+    frame: Frame,
+    base: String,
+    keys: Vec<KeyLine>,
+    /// True if a new key replaces one that is in use.
+    replaces: bool,
+}
+
+struct KeyLine {
+    key: ApiKey,
+    scope: &'static str,
+    badge: Badge,
+    is_valid: bool,
+}
+
+impl KeyLine {
+    fn new(key: ApiKey, now: Timestamp) -> Self {
+        let scope = match key.scope {
+            KeyScope::Full => "Everything",
+            KeyScope::ReadOnly => "Reading only",
+        };
+        let (class, text) = match key.expires_at {
+            None => ("ok", "Valid"),
+            Some(end) if end > now => ("wait", "Valid until its end"),
+            Some(_) => ("idle", "Ended"),
+        };
+        let is_valid = key.expires_at.is_none_or(|end| end > now);
+        Self { key, scope, badge: Badge { class, text }, is_valid }
+    }
+}
+
+/// The only page that shows a new key.
+#[derive(Template)]
+#[template(path = "accounts/new_key.html")]
+struct NewKeyPage {
+    frame: Frame,
+    base: String,
+    key: String,
+}
+
+async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer {
+    let now = state.now();
+    let keys = keys_of(&state, session.taxpayer).await?;
+    let keys: Vec<_> = keys.into_iter().map(|key| KeyLine::new(key, now)).collect();
+    let replaces = keys.iter().any(|line| line.is_valid);
+    show(&KeysPage { frame: Frame::account(&session, "API keys"), base: base(&session), keys, replaces })
+}
+
+/// Returns the keys of a taxpayer, newest first.
+pub(super) async fn keys_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<ApiKey>, StoreError> {
+    let mut found = keys::of_accounts(&state.store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
+    Ok(found.remove(&taxpayer.0).unwrap_or_default())
+}
+
+/// POST of the form for a new key: creates it, as Rotate Taxpayer API Key does, and shows it.
+async fn rotate(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let (now, taxpayer) = (state.now(), session.taxpayer);
+    let asked = report::read(&terms(&form.0, now), &state.catalog.get(), key_terms::read)?;
+    let terms = asked.value.terms;
+    key_terms::check_end(&terms, now)?;
+    let owner = KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 };
+    state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::refused)?;
+    let text = key_generation::key(KeyKind::Taxpayer)?;
+    let new = NewKey { text: text.clone(), terms };
+    state.taxpayers.rotate_key(taxpayer, new, session.by).await?;
+    show(&new_key_page(&session, &text))
+}
+
+fn new_key_page(session: &AccountSession, key: &SecretString) -> NewKeyPage {
+    NewKeyPage {
+        frame: Frame::account(session, "Your new API key"),
+        base: base(session),
+        key: key.expose_secret().to_owned(),
+    }
+}
+
+/// Returns the body of a rotation: the form counts the life of the new key in days, the API names its end.
+fn terms(values: &FormValues, now: Timestamp) -> Map<String, Value> {
+    let mut body = values.object(&["scope"]);
+    let number = |name: &str| match values.text(name).parse::<i64>() {
+        Ok(number) => Some(Value::from(number)),
+        Err(_) => Some(values.text(name)).filter(|text| !text.is_empty()).map(Value::from),
+    };
+    if let Some(overlap) = number("overlap_s") {
+        body.insert("overlap_s".to_owned(), overlap);
+    }
+    if let Some(days) = number("expires_in_days") {
+        let seconds = days.as_i64().map(|days| days.saturating_mul(SECONDS_OF_DAY));
+        let end = seconds.and_then(|seconds| now.checked_add(SignedDuration::from_secs(seconds)).ok());
+        body.insert("expires_at".to_owned(), end.map_or(days, |end| end.to_string().into()));
+    }
+    body
+}
+
+/// POST …/revoke: ends one key at once.
+async fn revoke(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let keys = keys_of(&state, session.taxpayer).await?;
+    let key = keys.into_iter().find(|key| key.id == ids.1).ok_or_else(ApiError::route_not_found)?;
+    state.taxpayers.revoke_key(session.taxpayer, key.id, session.by).await?;
+    Ok(go_to(&format!("{}/keys", base(&session)), "The key was revoked. It is refused from now on."))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_form_says_what_the_api_asks_for() {
+        let body = |fields: [(&str, &str); 3]| {
+            Value::Object(terms(&FormValues::from(fields), Timestamp::UNIX_EPOCH))
+        };
+        let all = body([("scope", "read_only"), ("overlap_s", "3600"), ("expires_in_days", "30")]);
+        let expected =
+            json!({ "scope": "read_only", "overlap_s": 3_600, "expires_at": "1970-01-31T00:00:00Z" });
+        assert_eq!(all, expected);
+        assert_eq!(body([("scope", ""), ("overlap_s", ""), ("expires_in_days", "")]), json!({}));
+        let odd = body([("scope", ""), ("overlap_s", "x"), ("expires_in_days", "soon")]);
+        assert_eq!(odd, json!({ "overlap_s": "x", "expires_at": "soon" }), "the form of the API refuses it");
+    }
+}

@@ -1,0 +1,160 @@
+//! The business profile: what the service and the authority know of the taxpayer, what is missing, and a form for the
+//! fields that its owner may change.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+
+use crate::console::accounts::base;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show, show_with};
+use crate::console::session::accounts::{AccountSession, Owner, Reader};
+use crate::domain::party::Taxpayer;
+use crate::domain::party::verification::{UnverifiedReason, Verification};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::{profile, report};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/dashboard/{taxpayer}/profile").page(show_profile).form(save)]
+}
+
+/// The fields of the form, with the names of the API.
+const FIELDS: [&str; 8] =
+    ["name", "business_email", "phone", "nature_of_business", "address", "city", "state", "country"];
+
+#[derive(Template)]
+#[template(path = "accounts/profile.html")]
+struct ProfilePage {
+    frame: Frame,
+    base: String,
+    taxpayer: Taxpayer,
+    completeness: Completeness,
+    subscription: Badge,
+    verification: Badge,
+    verification_note: &'static str,
+    form: FormState,
+}
+
+/// How much of a complete profile there is.
+pub(super) struct Completeness {
+    pub(super) filled: usize,
+    pub(super) wanted: usize,
+    pub(super) missing: Vec<MissingField>,
+}
+
+pub(super) struct MissingField {
+    pub(super) label: &'static str,
+    pub(super) reason: &'static str,
+}
+
+/// The number of fields that a complete profile has (spec.md, "Taxpayer API").
+const WANTED: usize = 6;
+
+impl Completeness {
+    pub(super) fn of(taxpayer: &Taxpayer) -> Self {
+        let missing: Vec<_> = taxpayer.missing_profile_fields().into_iter().map(MissingField::of).collect();
+        Self { filled: WANTED.saturating_sub(missing.len()), wanted: WANTED, missing }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.missing.is_empty()
+    }
+}
+
+impl MissingField {
+    fn of(field: &str) -> Self {
+        let (label, reason) = match field {
+            "city" => ("City", "The authority wants the seller's whole address on each invoice."),
+            "state" => ("State", "The authority wants the seller's whole address on each invoice."),
+            "country" => ("Country", "The authority wants the seller's whole address on each invoice."),
+            "business_email" => ("Business email", "The authority writes to it, and customers see it."),
+            "authority_business_id" => ("Business id", "The authority knows the business by it."),
+            _ => ("Service id", "It is a part of each invoice's IRN."),
+        };
+        Self { label, reason }
+    }
+}
+
+async fn show_profile(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
+    let taxpayer = taxpayer(&state, &session).await?;
+    let form = FormState::new(values_of(&taxpayer));
+    show(&page(&session, taxpayer, form))
+}
+
+/// POST of the form: changes the profile, as PATCH …/profile does.
+async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let body = form.0.object(&FIELDS);
+    let changed = match report::read(&body, &state.catalog.get(), profile::read) {
+        Ok(read) => {
+            let change = state.taxpayers.change_profile(session.taxpayer, read.value, session.by);
+            change.await.map_err(ApiError::from)
+        }
+        Err(faults) => Err(faults.into()),
+    };
+    match changed {
+        Ok(_) => Ok(go_to(&format!("{}/profile", base(&session)), "The profile was changed.")),
+        Err(error) if error.faults.is_empty() => Err(error),
+        Err(error) => {
+            let taxpayer = taxpayer(&state, &session).await?;
+            let form = FormState::refused(form.0, error.faults);
+            show_with(StatusCode::UNPROCESSABLE_ENTITY, &page(&session, taxpayer, form))
+        }
+    }
+}
+
+/// Loads the taxpayer of the session.
+pub(super) async fn taxpayer(state: &ApiState, session: &AccountSession) -> Result<Taxpayer, ApiError> {
+    let found = taxpayers::with_id(state.store.reader(), session.taxpayer).await?;
+    found.ok_or_else(ApiError::taxpayer_not_found)
+}
+
+fn page(session: &AccountSession, taxpayer: Taxpayer, form: FormState) -> ProfilePage {
+    ProfilePage {
+        frame: Frame::account(session, "Profile"),
+        base: base(session),
+        completeness: Completeness::of(&taxpayer),
+        subscription: taxpayer.subscription.into(),
+        verification: taxpayer.verification.status().into(),
+        verification_note: verification_note(taxpayer.verification),
+        taxpayer,
+        form,
+    }
+}
+
+fn values_of(taxpayer: &Taxpayer) -> FormValues {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let place = &taxpayer.place;
+    FormValues::from([
+        ("name", taxpayer.name.as_str()),
+        ("business_email", &taxpayer.email),
+        ("phone", &text(&taxpayer.phone)),
+        ("nature_of_business", &text(&taxpayer.nature_of_business)),
+        ("address", &taxpayer.address),
+        ("city", &text(&place.city)),
+        ("state", &text(&place.state)),
+        ("country", &text(&place.country)),
+    ])
+}
+
+/// Says what the verification means for the owner of the account.
+pub(super) fn verification_note(verification: Verification) -> &'static str {
+    match verification {
+        Verification::Pending => "The authority is being asked whether it knows this business.",
+        Verification::Verified(_) => "The business id and the TIN belong together.",
+        Verification::Unverified(UnverifiedReason::TinMismatch) => {
+            "The authority knows the business id with another TIN. Ask the operator of this service."
+        }
+        Verification::Unverified(UnverifiedReason::BusinessUnknown) => {
+            "The authority does not know the business id. Register with the authority, or ask the operator."
+        }
+        Verification::Unverified(UnverifiedReason::NoAnswer) => {
+            "The authority did not answer yet. It is asked again by itself."
+        }
+    }
+}

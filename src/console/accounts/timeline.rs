@@ -1,0 +1,187 @@
+//! What happened to an invoice, in words: the entries of its timeline as a page shows them.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
+use crate::domain::pipeline::{Operation, Step};
+
+/// One entry of the timeline. `class` gives the colour; `note` adds what the title does not say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Happening {
+    pub(super) at: Timestamp,
+    pub(super) class: &'static str,
+    pub(super) title: String,
+    pub(super) note: String,
+}
+
+impl From<&TimelineEntry> for Happening {
+    fn from(entry: &TimelineEntry) -> Self {
+        match entry.kind {
+            EntryKind::Event => of_event(entry),
+            EntryKind::Step => of_step(entry),
+            EntryKind::Delivery => of_delivery(entry),
+        }
+    }
+}
+
+fn of_event(entry: &TimelineEntry) -> Happening {
+    let detail = |name: &str| text(&entry.detail, name);
+    let (class, title) = match entry.name.as_str() {
+        "invoice.created" => ("", "The invoice was created".to_owned()),
+        "invoice.updated" => ("", "The invoice was changed".to_owned()),
+        "invoice.status-updated" => ("", status_change(&detail("previous_status"), &detail("status"))),
+        "invoice.validated" => ("ok", "The authority found the data valid".to_owned()),
+        "invoice.submitted" => ("ok", "The authority signed the invoice".to_owned()),
+        "invoice.transmitted" => ("ok", "The invoice was transmitted to the customer".to_owned()),
+        "invoice.acknowledged" => ("ok", "The customer's system confirmed the receipt".to_owned()),
+        "invoice.reported" => ("ok", "The invoice was reported for VAT".to_owned()),
+        "invoice.rejected" => ("bad", "The authority refused the invoice".to_owned()),
+        "invoice.failed" => ("bad", "The service stopped trying; an operator has to look at it".to_owned()),
+        "payment.status-updated" => ("", payment(&detail("amount"))),
+        other => ("", other.to_owned()),
+    };
+    let notes = [detail("remark"), detail("reference")];
+    Happening { at: entry.at, class, title, note: joined(&notes) }
+}
+
+fn status_change(from: &str, to: &str) -> String {
+    match (from, to) {
+        (_, "") => "The status was set".to_owned(),
+        ("", to) => format!("The status is {to}"),
+        (from, to) if from == to => format!("The status stayed {to}"),
+        (from, to) => format!("The status went from {from} to {to}"),
+    }
+}
+
+fn payment(amount: &str) -> String {
+    match amount {
+        "" | "0" => "The payment status was set".to_owned(),
+        amount => format!("A payment of {amount} was recorded"),
+    }
+}
+
+fn of_step(entry: &TimelineEntry) -> Happening {
+    let outcome = entry.outcome.as_deref().unwrap_or_default();
+    let (class, words) = match outcome {
+        "done" => ("ok", "done"),
+        "unchanged" => ("ok", "was done before"),
+        "refused" => ("bad", "refused by the authority"),
+        "retry" => ("wait", "failed; it is tried again"),
+        "held" => ("wait", "not called, because the authority fails at present"),
+        "paused" => ("warn", "given up until an operator acts"),
+        "" => ("info", "under way"),
+        other => ("", other),
+    };
+    let step = Step::parse(&entry.name).map_or(&*entry.name, |step| step_name(step));
+    let attempt = entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}"));
+    let notes = [attempt.unwrap_or_default(), duration(entry.duration_ms), text(&entry.detail, "error")];
+    Happening { at: entry.at, class, title: format!("{step}: {words}"), note: joined(&notes) }
+}
+
+fn of_delivery(entry: &TimelineEntry) -> Happening {
+    let is_delivered = entry.outcome.as_deref() == Some("delivered");
+    let answer = match (is_delivered, text(&entry.detail, "status")) {
+        (true, status) => format!("delivered, answered {status}"),
+        (false, status) if status.is_empty() => "no answer".to_owned(),
+        (false, status) => format!("refused with {status}"),
+    };
+    let attempt = entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}"));
+    Happening {
+        at: entry.at,
+        class: if is_delivered { "ok" } else { "warn" },
+        title: format!("Your webhook was told of {}: {answer}", entry.name),
+        note: joined(&[attempt.unwrap_or_default(), duration(entry.duration_ms)]),
+    }
+}
+
+/// Returns the name of an operation as an account owner knows it.
+pub(super) fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Submit => "Submission",
+        Operation::Transmit => "Transmission",
+        Operation::Report => "VAT report",
+        Operation::Payment => "Payment status",
+    }
+}
+
+fn step_name(step: Step) -> &'static str {
+    match step {
+        Step::IrnCheck => "Check of the IRN",
+        Step::DataCheck => "Check of the data",
+        Step::Sign => "Signature",
+        Step::Confirm => "Confirmation of the signature",
+        Step::Health => "Check that the authority is well",
+        Step::AccessPoints => "Check of both access points",
+        Step::Send => "Transmission to the customer",
+        Step::Receipt => "Receipt by the customer",
+        Step::Report => "VAT report",
+        Step::Payment => "Payment status at the authority",
+    }
+}
+
+/// Returns a member of the detail as text: a word without its quotes, a number with all its digits.
+fn text(detail: &Map<String, Value>, name: &str) -> String {
+    match detail.get(name) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+fn duration(ms: Option<i64>) -> String {
+    ms.map(|ms| format!("{ms} ms")).unwrap_or_default()
+}
+
+fn joined(notes: &[String]) -> String {
+    let said = notes.iter().filter(|note| !note.is_empty()).map(String::as_str);
+    said.collect::<Vec<_>>().join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(kind: EntryKind, name: &str, outcome: Option<&str>, detail: &Value) -> (&'static str, String) {
+        let entry = TimelineEntry {
+            at: Timestamp::UNIX_EPOCH,
+            kind,
+            name: name.into(),
+            outcome: outcome.map(str::to_owned),
+            attempt: Some(2),
+            duration_ms: Some(53),
+            detail: detail.as_object().cloned().unwrap_or_default(),
+        };
+        let happening = Happening::from(&entry);
+        (happening.class, format!("{} ({})", happening.title, happening.note))
+    }
+
+    #[test]
+    fn each_kind_of_entry_has_its_words() {
+        let status = json!({ "previous_status": "draft", "status": "approved", "remark": "fine" });
+        let cases = [
+            (EntryKind::Event, "invoice.status-updated", None, status),
+            (EntryKind::Event, "payment.status-updated", None, json!({ "amount": 10.50, "reference": "R1" })),
+            (EntryKind::Step, "sign", Some("done"), json!({})),
+            (EntryKind::Step, "data-check", Some("refused"), json!({ "error": "tin is odd" })),
+            (EntryKind::Step, "send", None, json!({})),
+            (EntryKind::Delivery, "invoice.created", Some("delivered"), json!({ "status": 200 })),
+            (EntryKind::Delivery, "invoice.created", Some("failed"), json!({ "failure": "timed_out" })),
+        ];
+        let lines = cases.map(|(kind, name, outcome, detail)| {
+            let (class, text) = told(kind, name, outcome, &detail);
+            format!("{class}: {text}")
+        });
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        : The status went from draft to approved (fine)
+        : A payment of 10.5 was recorded (R1)
+        ok: Signature: done (attempt 2 · 53 ms)
+        bad: Check of the data: refused by the authority (attempt 2 · 53 ms · tin is odd)
+        info: Transmission to the customer: under way (attempt 2 · 53 ms)
+        ok: Your webhook was told of invoice.created: delivered, answered 200 (attempt 2 · 53 ms)
+        warn: Your webhook was told of invoice.created: no answer (attempt 2 · 53 ms)
+        ");
+    }
+}

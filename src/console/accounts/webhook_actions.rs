@@ -1,0 +1,171 @@
+//! What an owner does with the webhook: a new signing secret, a test, a grade, back into service, and replays.
+
+use actix_web::web;
+use askama::Template;
+use secrecy::ExposeSecret;
+
+use crate::actors::delivery::GradingOutcome;
+use crate::actors::taxpayer::command::NewReplay;
+use crate::console::accounts::base;
+use crate::console::filters;
+use crate::console::form_values::FormValues;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::accounts::{AccountSession, Owner};
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
+use crate::domain::events::replay::{ReplayRange, ReplayState};
+use crate::domain::kernel::refusal::Refusal;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::{replay, report, webhook};
+use crate::http::key_generation;
+use crate::http::limits::{self, SensitiveOp};
+use crate::http::respond::error::{ApiError, sentence};
+use crate::http::state::ApiState;
+use crate::store::events;
+use crate::store::webhooks::replays;
+use crate::webhook::{AttemptResult, GradeReport, Guidance};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/webhooks/secret").form(rotate_secret),
+        path("/dashboard/{taxpayer}/webhooks/test").form(test),
+        path("/dashboard/{taxpayer}/webhooks/grade").form(grade),
+        path("/dashboard/{taxpayer}/webhooks/enable").form(enable),
+        path("/dashboard/{taxpayer}/webhooks/replay").form(start_replay),
+        path("/dashboard/{taxpayer}/webhooks/replays/{replay}/cancel").form(cancel_replay),
+    ]
+}
+
+/// The only page that shows a new signing secret.
+#[derive(Template)]
+#[template(path = "accounts/new_secret.html")]
+struct NewSecretPage {
+    frame: Frame,
+    base: String,
+    text: String,
+    /// True if the text is the public key of a pair, which is no secret.
+    is_public: bool,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/webhook_test.html")]
+struct TestPage {
+    frame: Frame,
+    base: String,
+    is_delivered: bool,
+    status: Option<u16>,
+    duration_ms: u128,
+    /// Why the message did not arrive, and what to do; empty if it arrived.
+    why: String,
+    what_to_do: &'static str,
+    response: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/webhook_grade.html")]
+struct GradePage {
+    frame: Frame,
+    base: String,
+    graded: GradeReport,
+}
+
+fn webhooks_path(session: &AccountSession) -> String {
+    format!("{}/webhooks", base(session))
+}
+
+async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let body = form.0.object(&["type"]);
+    let kind = report::read(&body, &state.catalog.get(), webhook::read_secret)?.value;
+    let secret = key_generation::webhook_secret(kind);
+    state.taxpayers.rotate_secret(session.taxpayer, secret.clone(), session.by).await?;
+    let public_key = secret.public_key();
+    show(&NewSecretPage {
+        frame: Frame::account(&session, "Your new signing secret"),
+        base: base(&session),
+        is_public: public_key.is_some(),
+        text: public_key.unwrap_or_else(|| secret.text().expose_secret().to_owned()),
+    })
+}
+
+/// Counts a test, as the API does. Each costs the endpoint a request.
+fn count_test(state: &ApiState, session: &AccountSession) -> Result<(), ApiError> {
+    let id = session.taxpayer.0;
+    let owner = KeyOwner { kind: KeyKind::Taxpayer, id };
+    let counted = state.limits.sensitive(SensitiveOp::WebhookTest, owner, id, state.now());
+    counted.map(drop).map_err(limits::refused)
+}
+
+async fn test(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormValues>) -> Answer {
+    count_test(&state, &session)?;
+    let attempt = state.delivery.send_test_delivery(session.taxpayer).await?;
+    show(&test_page(&session, attempt))
+}
+
+fn test_page(session: &AccountSession, attempt: AttemptResult) -> TestPage {
+    let is_delivered = attempt.is_delivered();
+    let failure = attempt.outcome.failure().map(|failure| sentence(&failure));
+    let guidance = Guidance::for_failure(Some(attempt.outcome.name()), attempt.status);
+    TestPage {
+        frame: Frame::account(session, "Test of the webhook"),
+        base: base(session),
+        is_delivered,
+        status: attempt.status,
+        duration_ms: attempt.duration.as_millis(),
+        why: failure.unwrap_or_default(),
+        what_to_do: if is_delivered { "" } else { guidance.what_to_do },
+        response: attempt.response_head,
+    }
+}
+
+async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormValues>) -> Answer {
+    count_test(&state, &session)?;
+    match state.delivery.grade(session.taxpayer).await? {
+        GradingOutcome::Unanswered(attempt) => show(&test_page(&session, attempt)),
+        GradingOutcome::Graded(graded) => show(&GradePage {
+            frame: Frame::account(&session, "Grade of the webhook"),
+            base: base(&session),
+            graded,
+        }),
+    }
+}
+
+async fn enable(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let body = form.0.object(&["replay"]);
+    let wanted = report::read(&body, &state.catalog.get(), replay::read_enable)?.value;
+    state.taxpayers.enable_endpoint(session.taxpayer, wanted.scope()).await?;
+    Ok(go_to(&webhooks_path(&session), "The webhook is in service again."))
+}
+
+async fn start_replay(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+    let mut body = form.0.object(&["since", "only"]);
+    if form.0.text("since").parse::<jiff::civil::Date>().is_ok() {
+        body.insert("since".to_owned(), format!("{}T00:00:00Z", form.0.text("since")).into());
+    }
+    let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
+    let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
+    let range = ReplayRange::since(wanted.only, first);
+    let replay = state.taxpayers.replay(session.taxpayer, NewReplay { range, by: None }).await?;
+    let notice = if replay.is_empty() {
+        "There is nothing to deliver again from there on."
+    } else {
+        "The replay began. It shows below how far it is."
+    };
+    Ok(go_to(&webhooks_path(&session), notice))
+}
+
+async fn cancel_replay(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let id = path_ids::uuid(&ids.1).ok_or(Refusal::ReplayNotFound)?;
+    let found = replays::owned_by_with_id(&state.store, session.taxpayer, id).await?;
+    let replay = found.ok_or(Refusal::ReplayNotFound)?;
+    if replay.state != ReplayState::Cancelled {
+        state.taxpayers.cancel_replay(session.taxpayer, replay.id).await?;
+    }
+    Ok(go_to(&webhooks_path(&session), "The replay was ended. What it had queued is still delivered."))
+}

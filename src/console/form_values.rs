@@ -1,0 +1,132 @@
+//! The fields of a submitted HTML form. A page passes them to the form of the API as a JSON body, so that pages and API
+//! check alike, and shows the form again with the values and the faults.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::domain::kernel::fault::Faults;
+use crate::http::forms::query::Query;
+
+/// The fields in the order in which the browser sent them. A group of checkboxes has one entry for each checked box.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct FormValues(Vec<(String, String)>);
+
+impl FormValues {
+    /// Returns the trimmed value of a field; an empty text if the field was not sent.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.iter().rev().find(|(key, _)| key == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// Returns the value of each checked box of a group.
+    pub(crate) fn checked<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns these fields as a JSON object. Blank fields are left out.
+    pub(crate) fn object(&self, names: &[&str]) -> Map<String, Value> {
+        let filled = names.iter().map(|name| (*name, self.text(name))).filter(|(_, text)| !text.is_empty());
+        filled.map(|(name, text)| (name.to_owned(), Value::from(text))).collect()
+    }
+}
+
+impl From<&Query> for FormValues {
+    fn from(query: &Query) -> Self {
+        query.pairs().collect()
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a str)> for FormValues {
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(fields: I) -> Self {
+        Self(fields.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for FormValues {
+    fn from(fields: [(&str, &str); N]) -> Self {
+        fields.into_iter().collect()
+    }
+}
+
+/// A form as a page shows it: the value of each field, and the faults of the last attempt.
+#[derive(Debug, Default)]
+pub(crate) struct FormState {
+    values: FormValues,
+    faults: Faults,
+}
+
+impl FormState {
+    pub(crate) fn new(values: FormValues) -> Self {
+        Self { values, faults: Faults::default() }
+    }
+
+    pub(crate) fn refused(values: FormValues, faults: Faults) -> Self {
+        Self { values, faults }
+    }
+
+    pub(crate) fn value(&self, name: &str) -> &str {
+        self.values.text(name)
+    }
+
+    /// True if this option of a list is chosen, or this box of a group is checked.
+    pub(crate) fn has(&self, name: &str, value: &str) -> bool {
+        self.values.checked(name).any(|checked| checked == value)
+    }
+
+    pub(crate) fn is_refused(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
+    /// Returns the messages about a field and about the items of its list; `None` if there are none.
+    pub(crate) fn fault(&self, name: &str) -> Option<String> {
+        let is_about =
+            |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let messages = self.faults.iter().filter(|fault| is_about(&fault.path)).map(ToString::to_string);
+        let text = messages.collect::<Vec<_>>().join(" ");
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Returns the messages about fields that the page does not show.
+    pub(crate) fn other_faults(&self, shown: &[&str]) -> Vec<String> {
+        let root = |path: &str| path.split('.').next().unwrap_or_default().to_owned();
+        let is_shown = |path: &str| shown.contains(&path) || shown.contains(&root(path).as_str());
+        self.faults.iter().filter(|fault| !is_shown(&fault.path)).map(ToString::to_string).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::kernel::fault::Fault;
+
+    fn fields() -> FormValues {
+        FormValues::from([("city", " Lagos "), ("state", " "), ("event", "a"), ("event", "b")])
+    }
+
+    #[test]
+    fn a_body_has_the_filled_fields_only() {
+        let body = fields().object(&["city", "state", "country"]);
+        assert_eq!(Value::Object(body), json!({ "city": "Lagos" }));
+    }
+
+    #[test]
+    fn a_group_of_boxes_has_each_checked_one() {
+        assert_eq!(fields().checked("event").collect::<Vec<_>>(), ["a", "b"]);
+        let form = FormState::new(fields());
+        assert!(form.has("event", "b") && !form.has("event", "c"));
+    }
+
+    #[test]
+    fn a_fault_stands_beside_its_field() {
+        let faults = [("events.1", "Odd."), ("city", "Long."), ("other", "Missing.")];
+        let faults: Faults =
+            faults.map(|(path, text)| Fault::new(path, "format", text)).into_iter().collect();
+        let form = FormState::refused(fields(), faults);
+        assert_eq!(form.fault("events").as_deref(), Some("Odd."));
+        assert_eq!(form.fault("city").as_deref(), Some("Long."));
+        assert_eq!(form.fault("event"), None);
+        assert_eq!(form.other_faults(&["events", "city"]), ["Missing."]);
+    }
+}

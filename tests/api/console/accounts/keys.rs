@@ -1,0 +1,49 @@
+//! API keys: a new one is shown once and works, a revoked one is refused at once.
+
+use testkit::each_database;
+
+use super::{Account, assert_shows};
+use crate::support::world::World;
+
+/// Returns the secret that a page shows.
+fn secret(page: &str) -> String {
+    let text = page.split(r#"id="secret">"#).nth(1).unwrap();
+    text.split('<').next().unwrap().to_owned()
+}
+
+#[each_database]
+async fn a_new_key_is_shown_once_and_the_old_one_ends_when_it_was_said(world: &World) {
+    let account = Account::new(world).await;
+    assert_shows(&account.page("/keys").await, &["Valid", "Everything", "Never"]);
+    let fields = [("overlap_s", "3600"), ("scope", "read_only"), ("expires_in_days", "30")];
+    let page = account.post("/keys/rotate", &fields).await.expect(200);
+    let key = secret(&page.html);
+    assert!(key.starts_with("tpk_"), "{key}");
+    let by_key = account.taxpayer.with_key(&key);
+    by_key.get("/v1/tax-payers/invoices").await.expect_status(200);
+    account.taxpayer.list_invoices("").await.expect_status(200);
+    let list = account.page("/keys").await;
+    assert!(!list.contains(&key), "{list}");
+    assert_shows(&list, &["Reading only", "Valid until its end"]);
+    account.post("/keys/rotate", &[("overlap_s", "x")]).await.expect(422);
+    account.post("/keys/rotate", &[("expires_in_days", "-1")]).await.expect(422);
+}
+
+#[each_database]
+async fn a_revoked_key_is_refused_at_once_and_the_others_stay(world: &World) {
+    let account = Account::new(world).await;
+    let kept = [("overlap_s", "3600"), ("scope", ""), ("expires_in_days", "")];
+    let page = account.post("/keys/rotate", &kept).await.expect(200).html;
+    let newest = account.taxpayer.with_key(&secret(&page));
+    newest.get("/v1/tax-payers/invoices").await.expect_status(200);
+    let list = account.page("/keys").await;
+    let actions: Vec<_> = list.split("/keys/").filter_map(|part| part.split_once("/revoke")).collect();
+    let ids: Vec<_> = actions.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids.len(), 2, "{list}");
+    let gone = account.post(&format!("/keys/{}/revoke", ids[0]), &[]).await.expect(303);
+    assert_eq!(gone.location, account.path("/keys"));
+    newest.get("/v1/tax-payers/invoices").await.expect_status(401);
+    account.taxpayer.list_invoices("").await.expect_status(200);
+    account.post(&format!("/keys/{}/revoke", ids[0]), &[]).await.expect(404);
+    account.post("/keys/%25/revoke", &[]).await.expect(404);
+}

@@ -1,0 +1,138 @@
+//! Who may see and do what: another account's pages do not exist, a role that only looks may not act, and a form counts
+//! only from a page of the same session.
+
+use testkit::documents;
+use testkit::each_database;
+use testkit::receiver::Receiver;
+use uuid::Uuid;
+
+use super::{Account, PASSWORD, signed_in};
+use crate::support::supplies;
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+/// The pages that everybody of the account may see.
+fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
+    let fixed = ["", "/invoices", "/batches", "/inbox", "/webhooks", "/webhooks/deliveries", "/profile"];
+    let own = [format!("/invoices/{invoice}"), format!("/inbox/{irn}"), format!("/batches/{batch}")];
+    fixed.map(str::to_owned).into_iter().chain(own).collect()
+}
+
+const OWNERS_PAGES: [&str; 3] = ["/keys", "/integration", "/contacts"];
+
+/// The forms of owners, and those of accountants.
+fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
+    let id = Uuid::nil();
+    let owners = [
+        "/profile".to_owned(),
+        "/keys/rotate".to_owned(),
+        "/keys/0123456789ab/revoke".to_owned(),
+        "/integration".to_owned(),
+        "/webhooks".to_owned(),
+        "/webhooks/secret".to_owned(),
+        "/webhooks/test".to_owned(),
+        "/webhooks/grade".to_owned(),
+        "/webhooks/enable".to_owned(),
+        "/webhooks/replay".to_owned(),
+        format!("/webhooks/replays/{id}/cancel"),
+        "/contacts".to_owned(),
+        "/contacts/1/role".to_owned(),
+        "/contacts/1/remove".to_owned(),
+    ];
+    let accountants = [
+        format!("/invoices/{invoice}/status"),
+        format!("/invoices/{invoice}/payment"),
+        format!("/invoices/{invoice}/correction"),
+        format!("/inbox/{irn}/acknowledge"),
+        format!("/webhooks/deliveries/{id}/resend"),
+    ];
+    (owners.into(), accountants.into())
+}
+
+#[each_database]
+async fn another_accounts_pages_and_forms_do_not_exist(world: &World) {
+    let (account, other) = (Account::new(world).await, Account::new(world).await);
+    let (invoice, irn, batch) = things_of(world, &account).await;
+    let (owners, accountants) = forms(invoice, &irn);
+    for page in pages(invoice, &irn, &batch).iter().map(String::as_str).chain(OWNERS_PAGES) {
+        account.owner.get(&account.path(page)).await.expect(200);
+        other.owner.get(&account.path(page)).await.expect(404);
+    }
+    for form in owners.iter().chain(&accountants) {
+        other.owner.submit(&account.path(form), &[]).await.expect(404);
+    }
+    // What belongs to another account is not found on one's own pages either.
+    for page in [format!("/invoices/{invoice}"), format!("/inbox/{irn}"), format!("/batches/{batch}")] {
+        other.owner.get(&other.path(&page)).await.expect(404);
+    }
+    for form in &accountants {
+        other.owner.submit(&other.path(form), &[]).await.expect(404);
+    }
+}
+
+/// An invoice, a supplier's invoice and a batch of an account.
+async fn things_of(world: &World, account: &Account) -> (i64, String, String) {
+    let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+    let irn = supplies::received(world, &account.taxpayer).await;
+    let batch = account.taxpayer.create_batch(&[documents::invoice()]).await.expect_status(201);
+    let batch = batch.data()["batch_no"].as_str().unwrap().to_owned();
+    (invoice["id"].as_i64().unwrap(), irn, batch)
+}
+
+#[each_database]
+async fn who_only_looks_may_not_act_and_an_accountant_may_not_own(world: &World) {
+    let account = Account::new(world).await;
+    let (invoice, irn, batch) = things_of(world, &account).await;
+    let (owners, accountants) = forms(invoice, &irn);
+    account.set_role(world, "read_only").await;
+    for page in pages(invoice, &irn, &batch) {
+        let page = account.owner.get(&account.path(&page)).await.expect(200).html;
+        assert_eq!(page.matches("method=\"post\"").count(), 1, "only the sign-out: {page}");
+    }
+    for page in OWNERS_PAGES {
+        account.owner.get(&account.path(page)).await.expect(403);
+    }
+    for form in owners.iter().chain(&accountants) {
+        account.post(form, &[]).await.expect(403);
+    }
+    account.set_role(world, "accountant").await;
+    for form in &owners {
+        account.post(form, &[]).await.expect(403);
+    }
+    let fields = [("status", "approved"), ("remark", "as agreed")];
+    account.post(&format!("/invoices/{invoice}/status"), &fields).await.expect(303);
+}
+
+#[each_database]
+async fn a_form_without_its_token_and_a_stranger_are_refused(world: &World) {
+    let account = Account::new(world).await;
+    let (invoice, irn, _) = things_of(world, &account).await;
+    let (owners, accountants) = forms(invoice, &irn);
+    for form in owners.iter().chain(&accountants) {
+        let path = account.path(form);
+        account.owner.send(&path, &[]).await.expect(403);
+        account.owner.send(&path, &[("csrf", "odd")]).await.expect(403);
+        account.owner.get(&path).await;
+    }
+    let stranger = Visitor::new(world);
+    for page in ["", "/invoices", "/keys"] {
+        let answer = stranger.get(&account.path(page)).await.expect(303);
+        assert!(answer.location.starts_with("/sign-in"), "{}", answer.location);
+    }
+}
+
+#[each_database]
+async fn an_integrator_sees_its_taxpayers_and_no_others(world: &World) {
+    let receiver = Receiver::start();
+    let account = Account::new(world).await;
+    world.integrator().set_webhook(account.taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
+    let (_, email, password) = world.new_integrator_person().await;
+    let integrator = signed_in(world, &email, &password).await;
+    integrator.get(&account.path("/invoices")).await.expect(404);
+    let none = integrator.get("/dashboard/taxpayers").await.expect(200).html;
+    assert!(none.contains("No taxpayer matches."), "{none}");
+    account.owner.get("/dashboard/taxpayers").await.expect(404);
+    assert_eq!(account.owner.get("/dashboard").await.location, account.path(""));
+    let again = signed_in(world, &account.email, PASSWORD).await;
+    again.get(&account.path("")).await.expect(200);
+}
