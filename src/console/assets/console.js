@@ -2,6 +2,10 @@
 (() => {
   "use strict";
   let streams = [];
+  // A table that is wider than the screen can be scrolled with the keyboard.
+  const reach = () => document.querySelectorAll(".wide").forEach((box) => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  });
   const stop = () => { streams.forEach((stream) => stream.close()); streams = []; };
   const start = () => {
     stop();
@@ -10,6 +14,7 @@
       stream.onmessage = (message) => {
         if (part.contains(document.activeElement) && document.activeElement !== document.body) return;
         part.innerHTML = message.data;
+        reach();
       };
       streams.push(stream);
     });
@@ -27,5 +32,6 @@
     const question = event.submitter?.dataset.confirm;
     if (question && !window.confirm(question)) event.preventDefault();
   });
+  reach();
   if (!document.hidden) start();
 })();

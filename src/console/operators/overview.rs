@@ -11,12 +11,13 @@ use crate::console::frame::Frame;
 use crate::console::live::LiveParts;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::pipeline::RunState;
 use crate::http::endpoint::{Path, path};
+use crate::http::metrics::database_counts::DatabaseCounts;
 use crate::http::metrics::history::SecondOfRequests;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::lanes::LaneKind;
-use crate::store::lanes::leases::LaneCount;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![path("/console").page(overview), path("/console/live/overview").page(live_overview)]
@@ -47,7 +48,7 @@ struct Alert {
 
 struct Card {
     title: &'static str,
-    figure: String,
+    figure: i64,
     note: String,
     path: &'static str,
 }
@@ -109,50 +110,75 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
     let seconds = state.traffic.history().seconds();
     let part = OverviewPart {
         alerts,
-        cards: cards(&counts.lanes, counts.deliveries_pending, &tree),
+        cards: cards(&counts, &tree),
         charts: charts(&seconds),
         breakers: breakers(state),
     };
     part.render().map_err(ApiError::internal)
 }
 
-fn cards(lanes: &[LaneCount], deliveries_pending: i64, tree: &TreeSnapshot) -> Vec<Card> {
+fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
+    let runs = |state| {
+        let groups = counts.runs.iter().filter(move |group| group.state == state);
+        groups.map(|group| group.runs).sum::<i64>()
+    };
+    let endpoints = |healths: &[EndpointHealth]| {
+        let groups = counts.endpoints.iter().filter(|(health, _)| healths.contains(health));
+        groups.map(|(_, count)| count).sum::<i64>()
+    };
     let actors: usize = tree.groups.iter().flat_map(|group| group.states.values()).sum();
-    let restarts = tree.counters.restarts;
-    let mut cards = vec![
-        Card {
-            title: "Actors",
-            figure: actors.to_string(),
-            note: format!("{restarts} restarts since the start"),
-            path: "/console/supervision",
-        },
-        Card {
-            title: "Deliveries to send",
-            figure: deliveries_pending.to_string(),
-            note: "webhook notifications that are not yet taken".to_owned(),
-            path: "/console/deliveries",
-        },
-    ];
-    cards.extend(lanes.iter().map(|lane| Card {
-        title: title_of(lane.kind),
-        figure: lane.due.to_string(),
-        note: format!("due; {} being worked on, {} held back", lane.leased, lane.held_back),
-        path: "/console/lanes",
-    }));
-    cards
-}
-
-/// Returns what the lanes of a kind are for operators.
-fn title_of(kind: LaneKind) -> &'static str {
-    match kind {
-        LaneKind::Taxpayer => "Taxpayers",
-        LaneKind::Run => "Runs",
-        LaneKind::Endpoint => "Webhook endpoints",
-        LaneKind::Pull => "Readings of the authority's list",
-        LaneKind::Outage => "Outage notices",
-        LaneKind::Reconciliation => "Reconciliations",
-        LaneKind::Verification => "Verifications",
-    }
+    let card = |title, figure: i64, note: &str, path| Card { title, figure, note: note.to_owned(), path };
+    vec![
+        card(
+            "Runs waiting",
+            runs(RunState::Waiting),
+            "They go on by themselves.",
+            "/console/runs?state=waiting",
+        ),
+        card(
+            "Runs paused",
+            runs(RunState::Paused),
+            "An operator has to move them.",
+            "/console/runs?state=paused",
+        ),
+        card(
+            "Runs at work",
+            runs(RunState::Running),
+            "Steps with the authority.",
+            "/console/runs?state=running",
+        ),
+        card(
+            "Deadlines missed",
+            counts.overdue(),
+            "Runs that the law wanted earlier.",
+            "/console/runs?deadline=overdue",
+        ),
+        card(
+            "Deadlines within an hour",
+            counts.due_soon(),
+            "Runs that have not ended.",
+            "/console/runs?deadline=soon",
+        ),
+        card(
+            "Deliveries to send",
+            counts.deliveries_pending,
+            "Notifications not yet taken.",
+            "/console/deliveries",
+        ),
+        card("Dead letters", counts.deliveries_dead, "No attempt is left.", "/console/dead-letters"),
+        card(
+            "Endpoints in trouble",
+            endpoints(&[EndpointHealth::Failing, EndpointHealth::Parked, EndpointHealth::Disabled]),
+            "Failing, parked or disabled.",
+            "/console/deliveries",
+        ),
+        card(
+            "Actors",
+            i64::try_from(actors).unwrap_or(i64::MAX),
+            &format!("{} restarts since the start.", tree.counters.restarts),
+            "/console/supervision",
+        ),
+    ]
 }
 
 fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
