@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["telemetry"],
     &["store", "authority", "webhook"],
     &["actors::supervision", "actors::keyed_notify"],
-    &["actors::dispatch", "actors::incidents"],
+    &["actors::dispatch", "actors::incidents", "actors::durations"],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
     &["actors::taxpayer::command"],

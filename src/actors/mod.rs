@@ -16,6 +16,7 @@
 //! | `key_leases` | holds the lease of cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
 //! | `sweeper` | deletes expired idempotency keys |
+//! | `durations` | how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
 //! | `dispatch` | claims due lanes and hands them to their actors |
 //! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
@@ -24,6 +25,7 @@ pub mod checkpoint;
 pub mod clock_watch;
 pub mod delivery;
 pub mod dispatch;
+pub mod durations;
 pub mod inbound;
 pub mod incidents;
 pub mod key_leases;

@@ -210,6 +210,7 @@ impl BuildContext<'_> {
             clock: self.clock.clone(),
             throughput: Arc::clone(&pipeline.backlog.throughput),
             incidents: Arc::clone(&delivery.incidents),
+            durations: Arc::clone(&delivery.durations),
         }
     }
 
@@ -264,6 +265,7 @@ impl BuildContext<'_> {
             is_closing: AtomicBool::new(false),
             clock: self.clock.clone(),
             incidents: Arc::default(),
+            durations: Arc::default(),
         })
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::authority::admission::breaker::BreakerView;
 use crate::authority::admission::call_limits::LimitView;
 use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
-use crate::authority::admission::call_stats::{CallCounters, CallOutcome, CallStats};
+use crate::authority::admission::call_stats::{CallCounters, CallLabels, CallOutcome, CallStats};
 use crate::authority::admission::permit::CallAdmission;
 use crate::authority::crypto::download::EncryptedDocument;
 use crate::authority::crypto::keys::CryptoError;
@@ -25,6 +25,7 @@ use crate::authority::transport::failure::{AuthorityFailure, Cause};
 use crate::authority::transport::request::AuthorityRequest;
 use crate::config::AuthoritySettings;
 use crate::domain::kernel::clock::SharedClock;
+use crate::telemetry::histograms::Histograms;
 
 /// The longest wait for a connection. A call that fails to connect in this time has sent nothing.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -111,6 +112,11 @@ impl Authority {
         self.inner.call_counters.all()
     }
 
+    /// Returns the durations of the calls that were made, by operation and outcome.
+    pub fn call_durations(&self) -> Histograms<CallLabels> {
+        self.inner.call_counters.durations.clone()
+    }
+
     /// Decrypts a download with this client's API key. Fails if the document has another IRN than `irn`.
     pub fn decrypt(&self, irn: &str, document: &EncryptedDocument) -> Result<Value, CryptoError> {
         let document = document.decrypt(&self.inner.api_key)?;
@@ -159,7 +165,7 @@ impl Authority {
         let result = read_response(operation, response, read);
         let (outcome, duration) = (CallOutcome::of(&result), started.elapsed());
         permit.settle(&result, duration);
-        self.inner.call_counters.count(operation, outcome, duration);
+        self.inner.call_counters.observe(operation, outcome, duration);
         tracing::debug!(
             operation = operation.name(),
             irn,

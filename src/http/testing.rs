@@ -149,7 +149,10 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         schedule: RetrySchedule::default(),
         clock: clock.clone(),
         incidents: Arc::default(),
+        durations: Arc::default(),
     });
+    let mode = VerificationPolicy::Warn;
+    let inbound = Arc::new(Inbound::new(store.clone(), Arc::clone(&taxpayers), authority.clone(), mode));
     let state = ApiState {
         pipeline: Arc::new(PipelineHandle {
             taxpayers: Arc::clone(&taxpayers),
@@ -158,12 +161,7 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
             waiters: notifiers.run_changes,
             backlog: QueueEstimator::new(store.clone(), authority.clone(), clock.clone()),
         }),
-        inbound: Arc::new(Inbound::new(
-            store.clone(),
-            Arc::clone(&taxpayers),
-            authority.clone(),
-            VerificationPolicy::Warn,
-        )),
+        inbound,
         reconciliations: reconciliations(&store, &clock),
         store,
         taxpayers,

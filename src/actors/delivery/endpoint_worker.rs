@@ -20,6 +20,7 @@ use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_held};
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::delivery::token_cache::TokenCache;
 use crate::actors::dispatch::WorkStatus;
+use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
@@ -65,6 +66,7 @@ pub struct DeliveryDeps {
     pub is_closing: AtomicBool,
     pub clock: SharedClock,
     pub incidents: Arc<Incidents>,
+    pub durations: Arc<WorkDurations>,
 }
 
 impl DeliveryDeps {
@@ -264,6 +266,7 @@ impl EndpointWorker {
             self.in_flight.start(delivery.id, delivery.sequence, async move {
                 let at = deps.clock.now();
                 let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG).await;
+                deps.durations.attempted(attempt.outcome.name(), attempt.duration);
                 let as_of = to.endpoint.updated_at;
                 CompletedAttempt { delivery, kind: event.kind, attempt, at, as_of }
             });

@@ -277,6 +277,7 @@ mod tests {
                 is_closing: AtomicBool::new(false),
                 clock,
                 incidents: Arc::default(),
+                durations: Arc::default(),
             };
             let fixture = Self { deps, arbiters, test };
             fixture.set(&format!("http://{server}/token"), Some("refresh-0")).await;

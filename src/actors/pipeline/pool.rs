@@ -163,6 +163,7 @@ mod tests {
                 clock: Arc::new(PanickingClock(AtomicUsize::new(2))),
                 throughput: Arc::default(),
                 incidents: Arc::default(),
+                durations: Arc::default(),
             };
             let tree = Tree::new(clock);
             let pool = RunPool::new(deps, &tree, &arbiters);

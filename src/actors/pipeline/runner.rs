@@ -9,6 +9,7 @@ use rand::RngExt;
 use uuid::Uuid;
 
 use crate::actors::dispatch::WorkStatus;
+use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::next_action::next_action;
@@ -37,6 +38,7 @@ pub struct PipelineDeps {
     pub clock: SharedClock,
     pub throughput: Arc<Throughput>,
     pub incidents: Arc<Incidents>,
+    pub durations: Arc<WorkDurations>,
 }
 
 /// Why a step could not be run. The lane is released and the run continues later.
@@ -175,6 +177,10 @@ impl PipelineDeps {
     /// run does not go on now, the same transaction releases its lane.
     async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
         let RunSession { lease, node, run: before, steps, .. } = session;
+        let is_signed = |outcome: &StepOutcome| {
+            outcome.step == Step::Sign && matches!(outcome.verdict, StepResult::Done { .. })
+        };
+        let has_signed = steps.iter().any(is_signed);
         let gives_up = steps.iter().any(|outcome| matches!(outcome.verdict, StepResult::Pause { .. }));
         let attempt_id = clock::new_id();
         let progress = RunProgress {
@@ -186,6 +192,9 @@ impl PipelineDeps {
             next_attempt: attempt_id,
         };
         let run = self.taxpayers.record_steps(before.taxpayer_id, progress).await?;
+        if has_signed {
+            self.durations.signed(run.created_at, self.clock.now());
+        }
         if gives_up && run.state == RunState::Paused {
             self.incidents.run_paused(&run);
         }

@@ -4,12 +4,15 @@
 //! the worker is dropped and the next batch gets a new worker from `make`. The actor itself keeps the queue, the
 //! heartbeat and the restarts.
 
+use std::collections::HashMap;
 use std::future::Future;
+use std::time::Instant;
 
 use actix::fut::ActorFutureExt;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, WrapFuture};
 
 use super::guard::supervise;
+use super::node::Node;
 use super::queue::{CommandBatch, WorkQueue};
 use super::registry::{Mailbox, Passivate, StartContext};
 use super::reply::Envelope;
@@ -25,6 +28,11 @@ pub trait Worker: Sized + 'static {
 
     /// The name under which the command is quarantined.
     fn name(command: &Self::Command) -> &'static str;
+
+    /// The word for a reply in the metrics.
+    fn outcome(_: &Self::Reply) -> &'static str {
+        "done"
+    }
 
     /// Returns true if the command must be processed in a batch of its own.
     fn is_large(_: &Self::Command) -> bool {
@@ -57,6 +65,34 @@ pub fn start<W: Worker>(
     address.into()
 }
 
+/// The commands of a batch in progress, to measure how long they took.
+struct StartedBatch {
+    node: Node,
+    at: Instant,
+    commands: HashMap<CommandId, &'static str>,
+}
+
+impl StartedBatch {
+    fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
+        let metrics = &node.tree().counters().by_kind;
+        let commands = batch.tasks().iter().map(|task| {
+            let command = name(&task.command);
+            metrics.waited(node.kind(), command, task.waited);
+            (task.id, command)
+        });
+        Self { commands: commands.collect(), node: node.clone(), at: Instant::now() }
+    }
+
+    fn finished<R>(&self, replies: &[(CommandId, R)], outcome: fn(&R) -> &'static str) {
+        let (metrics, took) = (&self.node.tree().counters().by_kind, self.at.elapsed());
+        for (id, reply) in replies {
+            if let Some(command) = self.commands.get(id) {
+                metrics.took(self.node.kind(), command, outcome(reply), took);
+            }
+        }
+    }
+}
+
 pub struct BatchActor<W: Worker> {
     context: StartContext,
     batch_max: usize,
@@ -87,9 +123,11 @@ impl<W: Worker> BatchActor<W> {
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
         let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
         self.context.node.batch_started();
+        let started = StartedBatch::new(&batch, W::name, &self.context.node);
         let work = worker.work(batch).into_actor(self);
-        ctx.spawn(work.map(|(worker, replies), actor, ctx| {
+        ctx.spawn(work.map(move |(worker, replies), actor, ctx| {
             actor.worker = Some(worker);
+            started.finished(&replies, W::outcome);
             actor.finish(replies, ctx);
         }));
     }

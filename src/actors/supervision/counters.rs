@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use super::metrics::ActorMetrics;
+
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -48,6 +50,7 @@ pub struct Counters {
     pub commands_stopped: Counter,
     /// Commands that were admitted and whose permit is not yet returned.
     pub queue_depth: Counter,
+    pub by_kind: ActorMetrics,
 }
 
 /// The values of all counters at one moment.

@@ -18,13 +18,14 @@
 //! | `watchdog` | reports actors that spend too long on one batch |
 //! | `quarantine` | quarantined commands |
 //! | `periodic` | calls a function again and again |
-//! | `counters` | counters for metrics and tests |
+//! | `counters`, `metrics` | counters for metrics and tests; how long commands wait and take |
 
 pub mod admission;
 pub mod arbiters;
 pub mod batch_actor;
 pub mod counters;
 pub mod guard;
+pub mod metrics;
 pub mod node;
 pub mod panics;
 pub mod periodic;

@@ -106,6 +106,10 @@ impl Node {
         &self.inner.name
     }
 
+    pub(super) fn kind(&self) -> NodeKind {
+        self.inner.kind
+    }
+
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -177,6 +181,7 @@ impl Node {
         condition.restarts = condition.restarts.saturating_add(1);
         drop(condition);
         self.tree.counters().restarts.up();
+        self.tree.counters().by_kind.restarted(self.inner.kind);
     }
 
     pub(super) fn fails(&self, reason: &str) {

@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::reply::Envelope;
 use crate::domain::kernel::ids::CommandId;
@@ -17,6 +18,8 @@ use crate::domain::kernel::ids::CommandId;
 pub struct Task<C> {
     pub id: CommandId,
     pub command: Arc<C>,
+    /// How long the command waited for its batch.
+    pub waited: Duration,
 }
 
 impl<C> Deref for Task<C> {
@@ -155,7 +158,7 @@ impl<C, R> WorkQueue<C, R> {
 fn start<C, R>(envelope: &mut Envelope<C, R>) -> Option<Task<C>> {
     let command = envelope.command()?;
     envelope.mark_started();
-    Some(Task { id: envelope.id(), command })
+    Some(Task { id: envelope.id(), command, waited: envelope.waited() })
 }
 
 #[cfg(test)]

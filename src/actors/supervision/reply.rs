@@ -4,6 +4,7 @@
 //! again. If it is dropped later, the command is *interrupted*: the sender must look up its effect first.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use actix::Message;
 use tokio::sync::oneshot;
@@ -34,6 +35,7 @@ pub type OutcomeReceiver<C, R> = oneshot::Receiver<CommandOutcome<C, R>>;
 #[derive(Debug)]
 pub struct Envelope<C, R> {
     id: CommandId,
+    sent_at: Instant,
     /// `None` after the outcome was sent.
     contents: Option<Contents<C, R>>,
     is_started: bool,
@@ -58,7 +60,12 @@ impl<C, R> Envelope<C, R> {
     pub fn new(id: CommandId, command: C, permit: Permit) -> (Self, OutcomeReceiver<C, R>) {
         let (outcome, answer) = oneshot::channel();
         let contents = Some(Contents { command: Arc::new(command), permit, outcome });
-        (Self { id, contents, is_started: false }, answer)
+        (Self { id, sent_at: Instant::now(), contents, is_started: false }, answer)
+    }
+
+    /// Returns how long the command has waited since it was sent.
+    pub fn waited(&self) -> Duration {
+        self.sent_at.elapsed()
     }
 
     pub fn id(&self) -> CommandId {

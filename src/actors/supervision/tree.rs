@@ -31,6 +31,9 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
+    pub const ALL: [Self; 6] =
+        [Self::Taxpayer, Self::Pipeline, Self::Webhook, Self::Reference, Self::Inbound, Self::Janitor];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Taxpayer => "taxpayer",

@@ -66,6 +66,14 @@ impl Worker for TaxpayerActor {
         envelope.command.name()
     }
 
+    fn outcome(result: &CommandResult) -> &'static str {
+        match result {
+            Ok(_) => "done",
+            Err(CommandError::Refused(_)) => "refused",
+            Err(_) => "failed",
+        }
+    }
+
     /// A large command is a batch of its own, which bounds the size of a transaction.
     fn is_large(envelope: &CommandEnvelope) -> bool {
         matches!(envelope.command, TaxpayerCommand::CreateBatch(_))

@@ -98,6 +98,8 @@ async fn commit_groups(deps: Arc<TaxpayerDeps>, mut queue: mpsc::UnboundedReceiv
 }
 
 async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
+    let commands: usize = group.iter().map(|queued| queued.ready.batch.tasks().len()).sum();
+    deps.store.metrics().transaction_commands.observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
     let members = group.iter_mut().map(|Queued { ready, .. }| Member {
         id: ready.id,
         cached: ready.cached.take(),

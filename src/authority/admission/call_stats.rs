@@ -3,8 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use prometheus_client::encoding::EncodeLabelSet;
+
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::AuthorityFailure;
+use crate::telemetry::histograms::{self, Histograms};
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,12 +83,36 @@ struct Cell {
     micros: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct CallCounters([[Cell; CallOutcome::ALL.len()]; Operation::ALL.len()]);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CallLabels {
+    operation: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug)]
+pub(crate) struct CallCounters {
+    cells: [[Cell; CallOutcome::ALL.len()]; Operation::ALL.len()],
+    /// The durations of the calls that were made.
+    pub(crate) durations: Histograms<CallLabels>,
+}
+
+impl Default for CallCounters {
+    fn default() -> Self {
+        let durations = Histograms::new_with_constructor(histograms::of_calls);
+        Self { cells: Default::default(), durations }
+    }
+}
 
 impl CallCounters {
+    /// Counts a call that was made.
+    pub(crate) fn observe(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
+        self.count(operation, outcome, duration);
+        let labels = CallLabels { operation: operation.name(), outcome: outcome.name() };
+        self.durations.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
     pub(crate) fn count(&self, operation: Operation, outcome: CallOutcome, duration: Duration) {
-        let cell = &self.0[operation as usize][outcome as usize];
+        let cell = &self.cells[operation as usize][outcome as usize];
         cell.calls.fetch_add(1, Ordering::Relaxed);
         cell.micros.fetch_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -93,7 +120,7 @@ impl CallCounters {
     pub(crate) fn all(&self) -> Vec<CallStats> {
         let of = |operation: Operation| {
             CallOutcome::ALL.into_iter().map(move |outcome| {
-                let cell = &self.0[operation as usize][outcome as usize];
+                let cell = &self.cells[operation as usize][outcome as usize];
                 let duration = Duration::from_micros(cell.micros.load(Ordering::Relaxed));
                 CallStats { operation, outcome, calls: cell.calls.load(Ordering::Relaxed), duration }
             })

@@ -1,21 +1,22 @@
 //! The metrics page. All values are current, except counts from the database, which are cached for a few seconds.
 
-use std::sync::atomic::AtomicU64;
-
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use crate::actors::durations::WorkDurations;
 use crate::actors::inbound::Inbound;
 use crate::actors::incidents::Incidents;
 use crate::actors::supervision::Tree;
 use crate::actors::supervision::counters::{Counter as Count, CounterValues};
 use crate::authority::Authority;
-use crate::http::metrics::database_page;
+use crate::http::metrics::{database_page, process};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::db::metrics::StoreMetrics;
 
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -24,11 +25,14 @@ pub(super) type Pairs = Vec<(&'static str, String)>;
 /// Returns the metrics page with the current values.
 pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
+    registry.register("build", "The version and the commit of this program", build());
     state.traffic.register(&mut registry);
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
     inbound(&mut registry, &state.inbound);
     incidents(&mut registry, &state.delivery.incidents);
+    work(&mut registry, &state.delivery.durations);
+    store(&mut registry, state.store.metrics());
     let counted = state.database_counts.counted(&state.store, state.now()).await;
     let help = "Whether the database answered when it was last asked";
     registry.register("database_up", help, gauge(counted.is_some().into()));
@@ -36,7 +40,11 @@ pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
         database_page::register(&mut registry, &counted, state.now());
     }
     let mut text = String::new();
-    encode(&mut text, &registry).map_err(ApiError::internal)?;
+    encode_registry(&mut text, &registry).map_err(ApiError::internal)?;
+    let mut unprefixed = Registry::default();
+    process::register(&mut unprefixed);
+    encode_registry(&mut text, &unprefixed).map_err(ApiError::internal)?;
+    encode_eof(&mut text).map_err(ApiError::internal)?;
     Ok(text)
 }
 
@@ -54,17 +62,22 @@ fn actors(registry: &mut Registry, tree: &Tree) {
     for (name, help, value) in supervision(&counters) {
         registry.register(name, help, counter(value));
     }
+    let by_kind = &tree.counters().by_kind;
+    registry.register("actor_restarts", "Restarts after a panic", by_kind.restarts.clone());
+    let help = "Time from the admission of a command to the start of its batch";
+    registry.register("command_wait_seconds", help, by_kind.waits.clone());
+    let help = "Time that the batch of a command took";
+    registry.register("command_duration_seconds", help, by_kind.durations.clone());
     let depth = Gauge::<i64>::default();
     depth.set(i64::try_from(counters.queue_depth).unwrap_or(i64::MAX));
     registry.register("commands_in_flight", "Commands admitted and not yet answered", depth);
 }
 
-fn supervision(counters: &CounterValues) -> [(&'static str, &'static str, u64); 14] {
+fn supervision(counters: &CounterValues) -> [(&'static str, &'static str, u64); 13] {
     [
         ("actors_started", "Actors started", counters.actors_started),
         ("actors_passivated", "Idle actors put to rest", counters.actors_passivated),
         ("actor_panics", "Panics of actors", counters.panics),
-        ("actor_restarts", "Restarts after a panic", counters.restarts),
         ("actor_escalations", "Actors that gave up", counters.escalations),
         ("actors_stuck", "Batches found running for too long", counters.stuck),
         ("commands_admitted", "Commands admitted", counters.commands_admitted),
@@ -105,17 +118,16 @@ fn incidents(registry: &mut Registry, incidents: &Incidents) {
 
 fn authority(registry: &mut Registry, authority: &Authority) {
     let calls = Family::<Pairs, Counter>::default();
-    let seconds = Family::<Pairs, Counter<f64, AtomicU64>>::default();
     for stats in authority.call_stats() {
         let labels = vec![
             ("operation", stats.operation.name().to_owned()),
             ("outcome", stats.outcome.name().to_owned()),
         ];
         calls.get_or_create(&labels).inc_by(stats.calls);
-        seconds.get_or_create(&labels).inc_by(stats.duration.as_secs_f64());
     }
     registry.register("authority_calls", "Calls to the authority", calls);
-    registry.register("authority_call_seconds", "Time spent in calls to the authority", seconds);
+    let help = "Duration of the calls to the authority that were made";
+    registry.register("authority_call_duration_seconds", help, authority.call_durations());
     let states = Family::<Pairs, Gauge>::default();
     let openings = Family::<Pairs, Counter>::default();
     for breaker in authority.breakers() {
@@ -141,6 +153,29 @@ fn limits(registry: &mut Registry, authority: &Authority) {
     registry.register("authority_call_limit", "Calls that may be under way at a time", limit);
     registry.register("authority_calls_in_flight", "Calls that are under way", in_flight);
     registry.register("authority_calls_waiting", "Calls that wait for their turn", waiting);
+}
+
+/// The commit is known if the build names it in `EINVOICE_COMMIT`.
+fn build() -> Info<Vec<(&'static str, &'static str)>> {
+    let commit = option_env!("EINVOICE_COMMIT").unwrap_or("unknown");
+    Info::new(vec![("version", env!("CARGO_PKG_VERSION")), ("commit", commit)])
+}
+
+fn work(registry: &mut Registry, durations: &WorkDurations) {
+    let help = "Duration of attempts at deliveries, by outcome";
+    registry.register("webhook_attempt_duration_seconds", help, durations.attempts.clone());
+    let help = "Time from the submission of an invoice to its signature";
+    registry.register("signature_seconds", help, durations.signatures.clone());
+}
+
+fn store(registry: &mut Registry, metrics: &StoreMetrics) {
+    let StoreMetrics { read_waits, write_waits, group_sizes, transaction_commands } = metrics.clone();
+    registry.register("database_read_wait_seconds", "Time that queries wait for a connection", read_waits);
+    registry.register("database_write_wait_seconds", "Time until a write transaction starts", write_waits);
+    let help = "Write transactions that share a commit, on SQLite";
+    registry.register("database_commit_group_size", help, group_sizes);
+    let help = "Commands that a transaction executes, of all taxpayers";
+    registry.register("database_transaction_commands", help, transaction_commands);
 }
 
 pub(super) fn gauge(value: i64) -> Gauge {

@@ -10,6 +10,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 use crate::store::db::ids::Ids;
 use crate::store::db::key_cache::KeyCache;
+use crate::store::db::metrics::StoreMetrics;
 use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::vault::Vault;
 
@@ -75,7 +76,8 @@ impl Store {
         is_created: bool,
     ) -> Result<Self, StoreError> {
         let (writer, reader) = Pool::open(url, settings, is_created).await?;
-        let writer = WriterPool::new(writer, settings.busy_wait);
+        let metrics = StoreMetrics { read_waits: reader.waits().clone(), ..StoreMetrics::default() };
+        let writer = WriterPool::new(writer, settings.busy_wait, metrics);
         let ids = Ids::new(writer.clone());
         let key_cache = Arc::new(KeyCache::new());
         Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache })
@@ -108,6 +110,10 @@ impl Store {
     /// connections that were opened in that runtime may have ended with it.
     pub async fn renew_writers(&self) -> Result<(), StoreError> {
         self.writer.renew().await
+    }
+
+    pub fn metrics(&self) -> &StoreMetrics {
+        self.writer.metrics()
     }
 
     pub fn reader(&self) -> &Pool {

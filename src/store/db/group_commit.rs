@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
     AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
@@ -16,6 +17,7 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
+use crate::store::db::metrics::StoreMetrics;
 use crate::store::db::pool::{CallGuard, Pool};
 use crate::store::db::pool_settings::WAIT;
 
@@ -29,6 +31,7 @@ pub(crate) struct WriterPool {
     slot: Option<Arc<GroupSlot>>,
     /// How long to wait while another process writes to the SQLite database.
     busy_wait: Duration,
+    metrics: StoreMetrics,
 }
 
 /// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
@@ -62,12 +65,23 @@ enum TransactionKind {
 }
 
 impl WriterPool {
-    pub(crate) fn new(pool: Pool, busy_wait: Duration) -> Self {
+    pub(crate) fn new(pool: Pool, busy_wait: Duration, metrics: StoreMetrics) -> Self {
         let slot = (pool.backend() == DbBackend::Sqlite).then(Arc::default);
-        Self { pool, slot, busy_wait }
+        Self { pool, slot, busy_wait, metrics }
+    }
+
+    pub(crate) fn metrics(&self) -> &StoreMetrics {
+        &self.metrics
     }
 
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+        let started = Instant::now();
+        let begun = self.begin_in_turn().await;
+        self.metrics.write_waits.observe(started.elapsed().as_secs_f64());
+        begun
+    }
+
+    async fn begin_in_turn(&self) -> Result<Transaction, StoreError> {
         let Some(slot) = &self.slot else {
             let options =
                 TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
@@ -76,13 +90,16 @@ impl WriterPool {
         };
         let mut held = timeout(WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy())?;
         if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > GROUP_OPEN_FOR) {
-            held = tokio::spawn(end(held)).await.map_err(|_| StoreError::Unsettled)?;
+            let sizes = self.metrics.group_sizes.clone();
+            let ended = tokio::spawn(async move { end(held, &sizes).await });
+            held = ended.await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
             *held = Some(CommitGroup::begin(&self.pool, self.busy_wait).await?);
             // Transactions that already wait for the lock get it before this task and can still join the group.
             let last = Arc::clone(slot).lock_owned();
-            tokio::spawn(async move { drop(end(last.await).await) });
+            let sizes = self.metrics.group_sizes.clone();
+            tokio::spawn(async move { drop(end(last.await, &sizes).await) });
         }
         let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
         group.next().await?;
@@ -118,7 +135,7 @@ impl WriterPool {
         if let Some(slot) = &self.slot
             && let Ok(held) = timeout(WAIT, Arc::clone(slot).lock_owned()).await
         {
-            drop(end(held).await);
+            drop(end(held, &self.metrics.group_sizes).await);
         }
         Ok(self.pool.close().await?)
     }
@@ -176,8 +193,12 @@ impl CommitGroup {
 }
 
 /// Commits the group. Run this in a task of its own, so that dropping a member does not cancel it.
-async fn end(mut held: OwnedMutexGuard<Option<CommitGroup>>) -> OwnedMutexGuard<Option<CommitGroup>> {
+async fn end(
+    mut held: OwnedMutexGuard<Option<CommitGroup>>,
+    sizes: &Histogram,
+) -> OwnedMutexGuard<Option<CommitGroup>> {
     if let Some(mut shared) = held.take() {
+        sizes.observe(f64::from(shared.members));
         let result = match shared.complete().await {
             Ok(()) => shared.whole.commit().await.map_err(StoreError::from),
             Err(error) => Err(error),

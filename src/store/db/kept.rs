@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::sqlx::pool::PoolConnection;
 use sea_orm::sqlx::{
     AssertSqlSafe, Connection, Database, Error as SqlxError, Executor, IntoArguments, Pool, Postgres, Sqlite,
@@ -34,6 +35,8 @@ pub(crate) enum KeptConnections {
 pub(crate) struct Kept<DB: Database> {
     pool: Pool<DB>,
     liveness: Arc<Liveness>,
+    /// The time that queries wait for a connection.
+    waits: Histogram,
     /// One permit for each connection of the pool.
     places: Semaphore,
     /// The connections that no query uses. `None` after `close`.
@@ -47,12 +50,12 @@ struct Held<DB: Database> {
 }
 
 impl KeptConnections {
-    pub(crate) fn new(connections: &DatabaseConnection, liveness: &Arc<Liveness>) -> Self {
+    pub(crate) fn new(connections: &DatabaseConnection, liveness: &Arc<Liveness>, waits: &Histogram) -> Self {
         match connections.get_database_backend() {
             DbBackend::Postgres => {
-                Self::Postgres(Kept::new(connections.get_postgres_connection_pool(), liveness))
+                Self::Postgres(Kept::new(connections.get_postgres_connection_pool(), liveness, waits))
             }
-            _ => Self::Sqlite(Kept::new(connections.get_sqlite_connection_pool(), liveness)),
+            _ => Self::Sqlite(Kept::new(connections.get_sqlite_connection_pool(), liveness, waits)),
         }
     }
 
@@ -101,13 +104,14 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     QueryResult: From<DB::Row>,
 {
-    fn new(pool: &Pool<DB>, liveness: &Arc<Liveness>) -> Self {
+    fn new(pool: &Pool<DB>, liveness: &Arc<Liveness>, waits: &Histogram) -> Self {
         Self {
             places: Semaphore::new(
                 usize::try_from(pool.options().get_max_connections()).unwrap_or(usize::MAX),
             ),
             pool: pool.clone(),
             liveness: Arc::clone(liveness),
+            waits: waits.clone(),
             free: Mutex::new(Some(Vec::new())),
         }
     }
@@ -142,6 +146,13 @@ where
     }
 
     async fn take(&self) -> Result<(Held<DB>, SemaphorePermit<'_>), DbErr> {
+        let started = Instant::now();
+        let taken = self.acquire().await;
+        self.waits.observe(started.elapsed().as_secs_f64());
+        taken
+    }
+
+    async fn acquire(&self) -> Result<(Held<DB>, SemaphorePermit<'_>), DbErr> {
         let timed_out = || DbErr::ConnectionAcquire(ConnAcquireErr::Timeout);
         let place = timeout(WAIT, self.places.acquire()).await.map_err(|_| timed_out())?;
         let place = place.map_err(|_| timed_out())?;

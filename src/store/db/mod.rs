@@ -10,6 +10,7 @@ pub(crate) mod insert;
 mod kept;
 pub mod key_cache;
 pub(crate) mod lookup;
+pub mod metrics;
 pub mod page;
 pub mod pool;
 mod pool_settings;

@@ -7,6 +7,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 use crate::store::db::deadline::{CallLimit, Deadlines, InRuntime, Liveness, is_exhausted};
 use crate::store::db::kept::KeptConnections;
 use crate::store::db::pool_settings::{PoolSettings, WAIT, postgres, sqlite};
+use crate::telemetry::histograms;
 
 const SQLITE_READERS_MAX: u32 = 4;
 /// How long closing the connections of a pool may take.
@@ -43,6 +45,8 @@ struct PoolInner {
     deadlines: Deadlines,
     runtime: Handle,
     current: RwLock<Generation>,
+    /// The time that queries wait for a connection.
+    waits: Histogram,
     /// Held while the connections are replaced, so that only one task replaces them.
     replacing: Mutex<()>,
 }
@@ -131,10 +135,17 @@ impl Pool {
         let liveness = Arc::new(Liveness::new());
         let connections = Database::connect(options(&liveness)).await?;
         let (deadlines, runtime) = (settings.deadlines(backend), Handle::current());
-        let kept = keeps.then(|| kept(&connections, &liveness, &runtime));
+        let waits = histograms::of_work();
+        let kept = keeps.then(|| kept(&connections, &liveness, &waits, &runtime));
         let current = RwLock::new(Generation { connections, kept, liveness });
         let replacing = Mutex::default();
-        Ok(Self(Arc::new(PoolInner { options, keeps, backend, deadlines, runtime, current, replacing })))
+        let inner = PoolInner { options, keeps, backend, deadlines, runtime, current, waits, replacing };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// Returns the times that queries waited for a connection.
+    pub(crate) fn waits(&self) -> &Histogram {
+        &self.0.waits
     }
 
     pub(crate) async fn begin(
@@ -190,7 +201,7 @@ impl Pool {
         let liveness = Arc::new(Liveness::new());
         let connections =
             Database::connect((self.0.options)(&liveness).connect_lazy(true).to_owned()).await?;
-        let kept = self.0.keeps.then(|| kept(&connections, &liveness, &self.0.runtime));
+        let kept = self.0.keeps.then(|| kept(&connections, &liveness, &self.0.waits, &self.0.runtime));
         let new = Generation { connections, kept, liveness };
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new.clone();
         self.0.runtime.spawn(async move { timeout(CLOSE_WAIT, old.close()).await });
@@ -269,7 +280,8 @@ impl ConnectionTrait for Pool {
 fn kept(
     connections: &DatabaseConnection,
     liveness: &Arc<Liveness>,
+    waits: &Histogram,
     runtime: &Handle,
 ) -> Arc<InRuntime<KeptConnections>> {
-    Arc::new(InRuntime::new(KeptConnections::new(connections, liveness), runtime.clone()))
+    Arc::new(InRuntime::new(KeptConnections::new(connections, liveness, waits), runtime.clone()))
 }

@@ -1,0 +1,39 @@
+//! How long deliveries and signatures take, for the metrics page.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::telemetry::histograms::{self, Histograms};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct AttemptLabels {
+    outcome: &'static str,
+}
+
+#[derive(Debug)]
+pub struct WorkDurations {
+    /// Attempts at deliveries, by outcome.
+    pub attempts: Histograms<AttemptLabels>,
+    /// The time from the submission of an invoice to its signature.
+    pub signatures: Histogram,
+}
+
+impl Default for WorkDurations {
+    fn default() -> Self {
+        let attempts = Histograms::new_with_constructor(histograms::of_calls);
+        Self { attempts, signatures: histograms::of_runs() }
+    }
+}
+
+impl WorkDurations {
+    pub fn attempted(&self, outcome: &'static str, duration: Duration) {
+        self.attempts.get_or_create(&AttemptLabels { outcome }).observe(duration.as_secs_f64());
+    }
+
+    pub fn signed(&self, submitted_at: Timestamp, now: Timestamp) {
+        self.signatures.observe(now.duration_since(submitted_at).as_secs_f64().max(0.0));
+    }
+}

@@ -1,0 +1,65 @@
+//! Metrics of the actors by their kinds: how long commands wait and take, and restarts.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+
+use super::tree::NodeKind;
+use crate::telemetry::histograms::{self, Histograms};
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CommandLabels {
+    kind: &'static str,
+    command: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OutcomeLabels {
+    kind: &'static str,
+    command: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct KindLabels {
+    kind: &'static str,
+}
+
+#[derive(Debug)]
+pub struct ActorMetrics {
+    /// The time from the admission of a command to the start of its batch.
+    pub waits: Histograms<CommandLabels>,
+    /// The time that the batch of a command took, by the outcome of the command.
+    pub durations: Histograms<OutcomeLabels>,
+    /// Restarts after a panic.
+    pub restarts: Family<KindLabels, Counter>,
+}
+
+impl Default for ActorMetrics {
+    fn default() -> Self {
+        let restarts = Family::default();
+        for kind in NodeKind::ALL {
+            drop(restarts.get_or_create(&KindLabels { kind: kind.name() }));
+        }
+        let waits = Histograms::new_with_constructor(histograms::of_work);
+        Self { waits, durations: Histograms::new_with_constructor(histograms::of_work), restarts }
+    }
+}
+
+impl ActorMetrics {
+    pub(super) fn waited(&self, kind: NodeKind, command: &'static str, waited: Duration) {
+        let labels = CommandLabels { kind: kind.name(), command };
+        self.waits.get_or_create(&labels).observe(waited.as_secs_f64());
+    }
+
+    pub(super) fn took(&self, kind: NodeKind, command: &'static str, outcome: &'static str, took: Duration) {
+        let labels = OutcomeLabels { kind: kind.name(), command, outcome };
+        self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    pub(super) fn restarted(&self, kind: NodeKind) {
+        self.restarts.get_or_create(&KindLabels { kind: kind.name() }).inc();
+    }
+}

@@ -1,0 +1,29 @@
+//! What the database costs: waits for a connection or for a turn to write, and how many writes share a commit.
+
+use prometheus_client::metrics::histogram::Histogram;
+
+use crate::telemetry::histograms;
+
+/// Clones share their values.
+#[derive(Debug, Clone)]
+pub struct StoreMetrics {
+    /// The time that a query waits for a connection.
+    pub read_waits: Histogram,
+    /// The time that a write transaction waits until it can start.
+    pub write_waits: Histogram,
+    /// The number of write transactions that share a commit. On PostgreSQL each has a commit of its own.
+    pub group_sizes: Histogram,
+    /// The number of commands of all taxpayers that a transaction executes.
+    pub transaction_commands: Histogram,
+}
+
+impl Default for StoreMetrics {
+    fn default() -> Self {
+        Self {
+            read_waits: histograms::of_work(),
+            write_waits: histograms::of_work(),
+            group_sizes: histograms::of_sizes(),
+            transaction_commands: histograms::of_sizes(),
+        }
+    }
+}
