@@ -170,6 +170,7 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
         "action",
         "actor",
         "at",
+        "contact_id",
         "from_state",
         "id",
         "integrator_id",
