@@ -123,9 +123,13 @@ pub(super) fn revoke_key(uow: &mut UnitOfWork, id: &str, by: Actor) -> Result<Co
     Ok(CommandReply::Done)
 }
 
-/// Returns an entry of the audit trail about this taxpayer.
+/// Returns an entry of the audit trail about this taxpayer. The integrator may read what the taxpayer's people change.
 pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
-    AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id)
+    let entry = AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id);
+    match (by, &uow.cached.taxpayer) {
+        (Actor::Contact(_), Some(taxpayer)) => entry.of_integrator(taxpayer.integrator_id),
+        _ => entry,
+    }
 }
 
 /// Records the result of a verification. Once the taxpayer is verified, no later result changes that.

@@ -1,5 +1,6 @@
 //! The business profile: what is missing, and the form that completes it.
 
+use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
@@ -18,8 +19,10 @@ async fn a_newcomer_completes_the_profile_and_may_create_invoices(world: &World)
     let page = account.page("/profile").await;
     assert_shows(&page, &["6 / 6", "The profile is complete", "value=\"Lagos\"", "value=\"+2348010000000\""]);
     account.taxpayer.invoice(&documents::invoice()).await;
-    let audit = world.integrator().get("/v1/system-integrators/audit").await.expect_status(200);
-    assert!(audit.text.contains("taxpayer.create"), "{}", audit.text);
+    let path = format!("/v1/system-integrators/audit?taxpayer_id={}", account.taxpayer.id);
+    let audit = world.integrator().get(&path).await.expect_status(200);
+    let newest = &audit.data()["data"][0];
+    assert_eq!((&newest["actor"], &newest["action"]), (&json!("contact"), &json!("taxpayer.update-profile")));
 }
 
 #[each_database]
