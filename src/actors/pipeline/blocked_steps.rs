@@ -1,7 +1,7 @@
 //! The steps that a breaker blocks at present, for all taxpayers or for some. The dispatcher skips runs whose next step
 //! is blocked. When a breaker is due for a probe, the next run's call is the probe.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::authority::{Authority, BreakerView, CallerAccount, HeldCallers, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -18,7 +18,8 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
-/// Returns the time from which a taxpayer may call a step: now, or the breaker's next probe if the step is blocked.
+/// Returns the time from which a taxpayer will probably call a step: now, or if the step is blocked, the breaker's next
+/// probe. A blocked step is expected to stay so for as long again as it has been, since nobody knows when an outage ends.
 pub(super) fn available_at(
     authority: &Authority,
     step: Step,
@@ -27,7 +28,10 @@ pub(super) fn available_at(
 ) -> Timestamp {
     let views = authority.breakers();
     let view = view_of(&views, step).filter(|view| holds(view, taxpayer));
-    view.and_then(|view| view.next_probe_at).map_or(now, |at| at.max(now))
+    let Some(view) = view else { return now };
+    let blocked_for = view.since.map(|since| now.duration_since(since)).unwrap_or_default();
+    let reopens = now.saturating_add(blocked_for.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
+    view.next_probe_at.map_or(reopens, |probe| probe.max(reopens))
 }
 
 fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {

@@ -22,6 +22,8 @@ use crate::store::lanes::fair_queue;
 
 /// Loaded queue counts are reused for this long.
 const FRESH: Duration = Duration::from_secs(1);
+/// A shorter time without an ended run is no standstill.
+const STANDSTILL_MIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuePosition {
@@ -56,12 +58,15 @@ impl QueueEstimator {
         let Some(step) = run.next_step().filter(|_| run.state.is_open()) else { return Ok(None) };
         let counts = self.counts().await?;
         let (taxpayer, deadline) = (run.taxpayer_id.0, run.deadline_at.as_microsecond());
-        let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline).await?;
+        let key = format!("{}/{}", run.taxpayer_id, run.id);
+        let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
         let position = position_of(&counts.due, taxpayer, own);
         let now = self.clock.now();
         let start = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now)
             .max(run.next_attempt_at.unwrap_or(now));
-        let takes = self.throughput.time_for(position, counts.processes);
+        let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
+        let takes = self.throughput.time_for(position, counts.processes)
+            + standstill(self.throughput.quiet_for(now), waited);
         let predicted_clear_at = start.saturating_add(takes).unwrap_or(Timestamp::MAX);
         Ok(Some(QueuePosition { position, predicted_clear_at }))
     }
@@ -81,6 +86,13 @@ impl QueueEstimator {
     }
 }
 
+/// Returns the delay to expect while no run ends: as long again as nothing has moved, but not longer than this run has
+/// waited, since a process without runs is quiet too.
+fn standstill(quiet_for: Option<Duration>, waited: Duration) -> Duration {
+    let standstill = quiet_for.map_or(waited, |quiet| quiet.min(waited));
+    if standstill < STANDSTILL_MIN { Duration::ZERO } else { standstill }
+}
+
 /// Returns the queue position of a run. `own` more urgent runs of the same taxpayer are claimed first, one per round,
 /// so each other taxpayer gets at most `own + 1` runs claimed before it.
 fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
@@ -91,6 +103,16 @@ fn position_of(due: &HashMap<i64, u64>, taxpayer: i64, own: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn while_nothing_moves_a_run_is_expected_to_wait_as_long_again() {
+        let seconds = Duration::from_secs;
+        assert_eq!(standstill(Some(seconds(90)), seconds(40)), seconds(40), "it came in the middle of it");
+        assert_eq!(standstill(Some(seconds(25)), seconds(300)), seconds(25));
+        assert_eq!(standstill(None, seconds(120)), seconds(120), "no run has ended yet");
+        assert_eq!(standstill(Some(seconds(86_400)), seconds(0)), Duration::ZERO, "after a quiet night");
+        assert_eq!(standstill(Some(seconds(9)), seconds(9)), Duration::ZERO);
+    }
 
     #[test]
     fn a_taxpayer_with_many_runs_delays_others_by_one_run_a_round() {

@@ -44,6 +44,13 @@ impl Throughput {
         Duration::from_millis(millis / best.saturating_mul(processes.max(1)).max(1))
     }
 
+    /// Returns how long no run has ended, to the precision of a window; `None` if none has ended yet.
+    pub fn quiet_for(&self, now: Timestamp) -> Option<Duration> {
+        let last = self.windows().back()?.number;
+        let ended = Timestamp::from_second((last + 1).saturating_mul(WINDOW_S)).ok()?;
+        Some(Duration::try_from(now.duration_since(ended)).unwrap_or_default())
+    }
+
     fn windows(&self) -> MutexGuard<'_, VecDeque<ThroughputWindow>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,6 +81,15 @@ mod tests {
             Duration::from_secs(5),
             "one in an hour is no slower throughput"
         );
+    }
+
+    #[test]
+    fn a_process_is_quiet_from_the_window_in_which_its_last_run_ended() {
+        let throughput = Throughput::default();
+        assert_eq!(throughput.quiet_for(at(0)), None);
+        throughput.ended(at(0));
+        assert_eq!(throughput.quiet_for(at(1)), Some(Duration::ZERO));
+        assert_eq!(throughput.quiet_for(at(65)), Some(Duration::from_mins(1)));
     }
 
     #[test]

@@ -334,19 +334,21 @@ pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i6
     rows.iter().map(|row| Ok((row.try_get("", "id")?, count(row.try_get("", "due")?)))).collect()
 }
 
-/// Counts the taxpayer's due lanes without a lease whose deadline is earlier than this one.
+/// Counts the taxpayer's due lanes without a lease that are more urgent than the lane with this deadline and key. Of
+/// lanes with the same deadline, the one with the lesser key counts as more urgent.
 pub async fn more_urgent(
     store: &Store,
     kind: LaneKind,
     taxpayer: i64,
     deadline: i64,
+    key: &str,
 ) -> Result<u64, StoreError> {
     let due = free(store.backend(), &[]);
     let sql = format!(
         "SELECT COUNT(*) AS due FROM lanes WHERE lanes.kind = $1 AND lanes.taxpayer_id = $2 \
-         AND lanes.deadline < $3 AND {due}"
+         AND (lanes.deadline < $3 OR (lanes.deadline = $3 AND lanes.key < $4)) AND {due}"
     );
-    let values: [Value; 3] = [kind.as_str().into(), taxpayer.into(), deadline.into()];
+    let values: [Value; 4] = [kind.as_str().into(), taxpayer.into(), deadline.into(), key.into()];
     let row = store.reader().query_one_raw(statement(store, sql, values)).await?;
     Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
 }
@@ -571,8 +573,11 @@ mod tests {
             tx.commit().await.unwrap();
             assert_eq!(taken(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
             assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
-            assert_eq!(more_urgent(store, LaneKind::Run, 1, 2).await.unwrap(), 1);
-            assert_eq!(more_urgent(store, LaneKind::Run, 1, 1).await.unwrap(), 0);
+            let ahead_of =
+                async |deadline, key| more_urgent(store, LaneKind::Run, 1, deadline, key).await.unwrap();
+            assert_eq!(ahead_of(2, "").await, 1);
+            assert_eq!(ahead_of(1, "").await, 0);
+            assert_eq!(ahead_of(1, "2").await, 1, "of equal deadlines the lesser key is first");
             assert_eq!(taken(store, 2, START, &[]).await.0, ["1/1"]);
             assert_eq!(workers(store, LaneKind::Run).await.unwrap(), 1);
         }
