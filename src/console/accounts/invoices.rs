@@ -17,6 +17,7 @@ use crate::console::session::accounts::Reader;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus};
 use crate::domain::money::Amount;
+use crate::domain::reference::catalog::Catalog;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::invoice_filters;
 use crate::http::forms::query::Query;
@@ -89,7 +90,7 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
         is_filtered: FILTERS.iter().any(|name| !values.text(name).is_empty()),
         statuses: WorkflowStatus::ALL.iter().map(|status| (status.as_str(), (*status).into())).collect(),
         payment_statuses: PaymentStatus::ALL.iter().map(|one| (one.as_str(), (*one).into())).collect(),
-        sums: sums(&found.invoices),
+        sums: sums(&found.invoices, &catalog),
         pages: Pages::new(page.number, found.total, page.per_page, here),
         rows: found.invoices.into_iter().map(row).collect(),
         filter,
@@ -108,7 +109,7 @@ fn here(base: &str, values: &FormValues) -> String {
     format!("{base}/invoices?{}", pairs.finish())
 }
 
-fn sums(invoices: &[Invoice]) -> Vec<Sum> {
+fn sums(invoices: &[Invoice], catalog: &Catalog) -> Vec<Sum> {
     let mut sums: BTreeMap<&str, Option<(Amount, Amount)>> = BTreeMap::new();
     for invoice in invoices {
         let sum = sums.entry(&invoice.currency).or_insert(Some((Amount::ZERO, Amount::ZERO)));
@@ -118,7 +119,8 @@ fn sums(invoices: &[Invoice]) -> Vec<Sum> {
     }
     let sum = |(currency, sum): (&str, Option<(Amount, Amount)>)| {
         let (payable, paid) = sum?;
-        Some(Sum { currency: currency.to_owned(), payable, paid })
+        let shown = |amount: Amount| amount.with_digits(catalog.currency_digits(currency));
+        Some(Sum { currency: currency.to_owned(), payable: shown(payable), paid: shown(paid) })
     };
     sums.into_iter().filter_map(sum).collect()
 }

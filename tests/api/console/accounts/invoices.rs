@@ -22,7 +22,7 @@ async fn the_list_is_searched_and_filtered(world: &World) {
     account.taxpayer.set_status(&other, "approved").await.expect_status(200);
     assert_shows(
         &account.page("/invoices").await,
-        &[&no, &other_no, "NGN 1,075.00", "Draft", "On this page"],
+        &[&no, &other_no, "NGN 1,075.00", "Draft", "On this page", "2,150.00"],
     );
     let approved = account.page("/invoices?status=approved").await;
     assert!(approved.contains(&other_no) && !approved.contains(&no), "{approved}");
