@@ -4,7 +4,6 @@ use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::actors::durations::WorkDurations;
@@ -25,7 +24,7 @@ pub(super) type Pairs = Vec<(&'static str, String)>;
 /// Returns the metrics page with the current values.
 pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
     let mut registry = Registry::with_prefix("einvoice");
-    registry.register("build", "The version and the commit of this program", build());
+    registry.register("build_info", "1; the version and the commit of this program", build());
     state.traffic.register(&mut registry);
     actors(&mut registry, &state.tree);
     authority(&mut registry, &state.authority);
@@ -156,9 +155,12 @@ fn limits(registry: &mut Registry, authority: &Authority) {
 }
 
 /// The commit is known if the build names it in `EINVOICE_COMMIT`.
-fn build() -> Info<Vec<(&'static str, &'static str)>> {
+fn build() -> Family<Pairs, Gauge> {
     let commit = option_env!("EINVOICE_COMMIT").unwrap_or("unknown");
-    Info::new(vec![("version", env!("CARGO_PKG_VERSION")), ("commit", commit)])
+    let family = Family::<Pairs, Gauge>::default();
+    let labels = vec![("version", env!("CARGO_PKG_VERSION").to_owned()), ("commit", commit.to_owned())];
+    family.get_or_create(&labels).set(1);
+    family
 }
 
 fn work(registry: &mut Registry, durations: &WorkDurations) {
