@@ -102,6 +102,16 @@ impl Authority {
         self.inner.admission.breaker_views()
     }
 
+    /// Stops the calls of an operation by this process, until `reset_breaker`.
+    pub fn trip_breaker(&self, operation: Operation) {
+        self.inner.admission.trip(operation);
+    }
+
+    /// Closes the breaker of an operation in this process.
+    pub fn reset_breaker(&self, operation: Operation) {
+        self.inner.admission.reset(operation);
+    }
+
     /// Returns the limit of every operation, in the order of [`Operation::ALL`].
     pub fn limits(&self) -> Vec<LimitView> {
         self.inner.admission.limit_views()

@@ -63,6 +63,8 @@ pub struct BreakerView {
     pub held: HeldCallers,
     /// True if the breaker is open for everybody, because the authority itself seems to fail.
     pub is_outage: bool,
+    /// True if an operator tripped the breaker.
+    pub is_ordered: bool,
     /// When the breaker last opened or closed; `None` if it never did.
     pub since: Option<Timestamp>,
     /// The number of calls within the last 30 s, and how many of these calls failed.
@@ -140,7 +142,9 @@ impl Breaker {
             open.probed(origin.account, decision, verdict, now);
         }
         match (verdict, decision) {
-            (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe) => {
+            (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
+                if !self.is_ordered() =>
+            {
                 self.answered_at = Some(now);
                 self.window.forget(origin);
                 self.close(now)
@@ -183,6 +187,19 @@ impl Breaker {
         true
     }
 
+    /// Opens the breaker by an operator's order: no call is made, not even a probe, until `reset`. Returns true if the
+    /// breaker was not open by an order.
+    pub(crate) fn trip(&mut self, now: Timestamp) -> bool {
+        let was_ordered = self.is_ordered();
+        self.open(OpenScope::Ordered, now);
+        !was_ordered
+    }
+
+    /// Closes the breaker and forgets the calls that opened it. Returns true if the breaker was open.
+    pub(crate) fn reset(&mut self, now: Timestamp) -> bool {
+        self.close(now)
+    }
+
     pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
         let total = self.window.total(now);
         let open = self.open.as_ref();
@@ -195,6 +212,7 @@ impl Breaker {
             },
             held: open.map_or(HeldCallers::Nobody, |open| open.holds(now)),
             is_outage: self.is_outage(),
+            is_ordered: self.is_ordered(),
             since: self.since,
             calls: total.calls(),
             failures: total.failures(),
@@ -209,6 +227,10 @@ impl Breaker {
         self.open.as_ref().is_some_and(|open| matches!(open.scope, OpenScope::Everybody(_)))
     }
 
+    fn is_ordered(&self) -> bool {
+        self.open.as_ref().is_some_and(OpenBreaker::is_ordered)
+    }
+
     fn is_in_doubt(&self, now: Timestamp) -> bool {
         match &self.open {
             None => !matches!(self.evidence(now), Evidence::None),
@@ -219,7 +241,7 @@ impl Breaker {
     /// Records a failed call. Returns true if this opened the breaker.
     fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
         self.window.record_failure(origin, now);
-        let has_changed = !self.is_outage() && self.judge(now);
+        let has_changed = !self.is_outage() && !self.is_ordered() && self.judge(now);
         if self.is_outage() {
             self.failed_at = Some(now);
         }
@@ -358,6 +380,32 @@ mod tests {
         );
         assert_eq!((view.calls, view.failures, view.openings, view.since), (20, 10, 1, Some(at(2))));
         assert_eq!(view.failed_at, Some(at(2)));
+    }
+
+    #[test]
+    fn an_order_stops_every_call_until_it_is_reset() {
+        let mut breaker = opened();
+        let probe = breaker.admit(&fresh(9), at(5));
+        assert!(matches!(probe, BreakerDecision::EarlyProbe | BreakerDecision::Probe), "{probe:?}");
+        assert!(breaker.trip(at(6)));
+        assert!(!breaker.trip(at(7)), "it is tripped already");
+        assert!(
+            !breaker.settle(&fresh(9), probe, CallVerdict::Answered, at(8)),
+            "an answer does not close it"
+        );
+        run(&mut breaker, 100, CallVerdict::Failed, at(9));
+        for second in [10, 1_000] {
+            let decision = breaker.admit(&fresh(3), at(second));
+            assert_eq!(decision, BreakerDecision::Held(Duration::from_mins(1)), "no probe is made");
+        }
+        let view = breaker.view(Operation::Sign, at(1_000));
+        assert_eq!((view.state, view.held), (BreakerState::Open, HeldCallers::Everybody));
+        assert_eq!((view.is_ordered, view.is_outage, view.next_probe_at), (true, false, None));
+        assert!(breaker.reset(at(1_001)));
+        assert!(!breaker.reset(at(1_001)), "it is closed already");
+        assert_eq!(breaker.admit(&fresh(3), at(1_001)), BreakerDecision::Call);
+        run(&mut breaker, 19, CallVerdict::Failed, at(1_002));
+        assert_eq!(state(&breaker), BreakerState::Closed, "earlier failures are forgotten");
     }
 
     #[test]

@@ -68,6 +68,16 @@ impl Breakers {
         self.announce(operation, changed);
     }
 
+    pub(crate) fn trip(&self, operation: Operation) {
+        let changed = self.lock(operation).trip(self.now());
+        self.announce(operation, changed);
+    }
+
+    pub(crate) fn reset(&self, operation: Operation) {
+        let changed = self.lock(operation).reset(self.now());
+        self.announce(operation, changed);
+    }
+
     pub(crate) fn views(&self) -> Vec<BreakerView> {
         let now = self.now();
         Operation::ALL.into_iter().map(|operation| self.lock(operation).view(operation, now)).collect()

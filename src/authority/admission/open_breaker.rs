@@ -16,6 +16,8 @@ const PROBE_EVERY: Duration = Duration::from_secs(5);
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
 /// The time between two early probes, which only accounts without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
+/// A call that an operator's order holds back is tried again after this time. A reset makes waiting runs due at once.
+const ORDER_WAIT: Duration = Duration::from_mins(1);
 /// Accounts without failures may probe early while at most this many accounts failed.
 const EARLY_PROBE_ACCOUNTS_MAX: usize = 16;
 
@@ -44,6 +46,8 @@ pub enum HeldCallers {
 pub(crate) enum OpenScope {
     Accounts(Vec<CallerAccount>),
     Everybody(Option<EarlyProbes>),
+    /// An operator tripped the breaker. It is open for everybody, without probes, until an operator resets it.
+    Ordered,
 }
 
 /// The state of the early probes, which accounts without failures make in addition to the regular probes.
@@ -79,7 +83,14 @@ impl OpenBreaker {
         }
     }
 
+    pub(crate) fn is_ordered(&self) -> bool {
+        matches!(self.scope, OpenScope::Ordered)
+    }
+
     pub(crate) fn held(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
+        if self.is_ordered() {
+            return Some(ORDER_WAIT);
+        }
         if let Some(since) = self.probing_since {
             return Some(wait(now, after(since, PROBE_EVERY), PROBE_EVERY).unwrap_or(PROBE_EVERY / 5));
         }
@@ -127,14 +138,14 @@ impl OpenBreaker {
             OpenScope::Everybody(Some(early)) if early.held(now).is_none() => {
                 HeldCallers::Accounts(early.failed.clone())
             }
-            OpenScope::Everybody(_) => HeldCallers::Everybody,
+            OpenScope::Everybody(_) | OpenScope::Ordered => HeldCallers::Everybody,
         }
     }
 
     pub(crate) fn next_probe_at(&self, now: Timestamp) -> Option<Timestamp> {
         let is_due = wait(now, self.next_probe_at, PROBE_EVERY).is_none();
         let at = if is_due { self.next_probe_at.min(now) } else { self.next_probe_at };
-        self.probing_since.is_none().then_some(at)
+        (self.probing_since.is_none() && !self.is_ordered()).then_some(at)
     }
 }
 

@@ -60,6 +60,17 @@ impl CallAdmission {
         self.limits.views()
     }
 
+    /// Stops the calls of an operation by an operator's order. Queued calls fail at once.
+    pub(crate) fn trip(&self, operation: Operation) {
+        self.breakers.trip(operation);
+        self.notify_waiters(operation);
+    }
+
+    /// Lets the calls of an operation pass again.
+    pub(crate) fn reset(&self, operation: Operation) {
+        self.breakers.reset(operation);
+    }
+
     /// Waits until the call may be made. If this fails, no call was made.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
