@@ -9,7 +9,7 @@ use sea_orm::{
 };
 
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::VerificationStatus;
 use crate::domain::party::{Contact, Taxpayer};
@@ -114,6 +114,14 @@ fn matching(search: Option<&str>) -> Condition {
     Condition::all().add_option(text.map(|text| Expr::col(Column::SearchText).like(contains(&text))))
 }
 
+fn sought(text: &str) -> Condition {
+    let (tin, id) = (normal_form::tin(text), parse_number(text));
+    Condition::any()
+        .add(matching(Some(text)))
+        .add_option(tin.map(|tin| Column::TinNormal.eq(tin)))
+        .add_option(id.map(|id| Column::Id.eq(id)))
+}
+
 pub async fn contacts_of(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact>, StoreError> {
     let rows = contact_row::Entity::find()
         .filter(contact_row::Column::TaxpayerId.eq(taxpayer.0))
@@ -206,6 +214,8 @@ pub struct TaxpayerFilter {
     pub verification: Option<VerificationStatus>,
     /// Only taxpayers with this tax number, in any spelling.
     pub tin: Option<String>,
+    /// Only taxpayers with this text in name, tax number or email, or with this id or tax number in any spelling.
+    pub search: Option<String>,
 }
 
 /// Loads one page of the matching taxpayers of all integrators, newest first, and the number of all matches.
@@ -216,7 +226,8 @@ pub async fn page(
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
     let status = filter.verification.map(|status| Column::Verification.eq(status.as_str()));
     let tin = filter.tin.map(|tin| Column::TinNormal.eq(normal_form::tin(&tin).unwrap_or(tin)));
-    let found = Entity::find().filter(Condition::all().add_option(status).add_option(tin));
+    let sought = filter.search.as_deref().map(sought);
+    let found = Entity::find().filter(Condition::all().add_option(status).add_option(tin).add_option(sought));
     page::load(store, found.order_by_desc(Column::Id), page).await
 }
 
@@ -290,6 +301,36 @@ mod tests {
             assert_eq!(with_tin("7777 7777 0001").await, Some(TaxpayerId(2)));
             for unknown in ["-", "77777777-0002"] {
                 assert_eq!(with_tin(unknown).await, None, "{unknown}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn operators_search_by_name_id_and_tax_number() {
+        for test in stores().await {
+            insert(&test, &[(1, "55555555-0001"), (2, "77777777-0001"), (30, "88888888-0001")])
+                .await
+                .unwrap();
+            for id in [1, 2, 30] {
+                let one = with_id(test.store.reader(), TaxpayerId(id)).await.unwrap().unwrap();
+                let tx = test.store.begin().await.unwrap();
+                save(&tx, &Taxpayer { name: format!("Shop {id}"), ..one }).await.unwrap();
+                tx.commit().await.unwrap();
+            }
+            for (text, ids) in [
+                ("shop", vec![30, 2, 1]),
+                ("SHOP 3", vec![30]),
+                ("30", vec![30]),
+                ("7777 7777\u{2013}0001", vec![2]),
+                ("5555", vec![1]),
+                ("nobody", vec![]),
+                ("%", vec![]),
+            ] {
+                let filter = TaxpayerFilter { search: Some(text.to_owned()), ..TaxpayerFilter::default() };
+                let (found, total) =
+                    page(&test.store, filter, Page { number: 1, per_page: 9 }).await.unwrap();
+                assert_eq!(found.iter().map(|one| one.id.0).collect::<Vec<_>>(), ids, "{text}");
+                assert_eq!(usize::try_from(total).unwrap(), ids.len());
             }
         }
     }

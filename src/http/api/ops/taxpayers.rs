@@ -72,8 +72,8 @@ async fn list_all_taxpayers(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?;
-    let (filter, page) =
-        (TaxpayerFilter { verification, tin: query.equal("tin") }, query.page(PER_PAGE_DEFAULT));
+    let filter = TaxpayerFilter { verification, tin: query.equal("tin"), search: None };
+    let page = query.page(PER_PAGE_DEFAULT);
     let (found, total) = taxpayers::page(&state.store, filter, page).await?;
     let items = found.iter().map(OperatedTaxpayer::new).collect();
     Ok(ApiResponse::ok("Taxpayers retrieved successfully", Paginator::new(page, total, items)))
