@@ -12,6 +12,7 @@
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
 //! | `frame` | what surrounds each page: title, navigation, notice |
 //! | `chart` | a small chart as SVG |
+//! | `badges` | states with their colours |
 //! | `filters`, `words` | how templates write times and amounts, and the sentences of all pages |
 //! | `assets` | style, script and icon |
 

@@ -5,6 +5,7 @@ pub mod operator_action;
 pub mod resolution;
 pub mod signed_copy;
 pub mod transit;
+pub mod waiting;
 
 mod run;
 

@@ -11,6 +11,7 @@ pub mod clock_setback;
 pub mod fair_queue;
 pub mod group;
 pub mod leases;
+pub mod owners;
 
 use std::time::Duration;
 

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::authority::{Authority, BreakerView, CallerAccount, HeldCallers, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
+use crate::domain::pipeline::waiting::StepBlock;
 use crate::store::lanes::fair_queue::BlockedStep;
 
 pub(super) fn list(authority: &Authority) -> Vec<BlockedStep> {
@@ -32,6 +33,13 @@ pub(super) fn available_at(
     let blocked_for = view.since.map(|since| now.duration_since(since)).unwrap_or_default();
     let reopens = now.saturating_add(blocked_for.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
     view.next_probe_at.map_or(reopens, |probe| probe.max(reopens))
+}
+
+/// Returns the breaker that blocks a step of a taxpayer, if one does.
+pub(super) fn block_of(authority: &Authority, step: Step, taxpayer: TaxpayerId) -> Option<StepBlock> {
+    let views = authority.breakers();
+    let view = view_of(&views, step).filter(|view| holds(view, taxpayer))?;
+    Some(StepBlock { since: view.since, next_probe_at: view.next_probe_at, is_ordered: view.is_ordered })
 }
 
 fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {

@@ -9,6 +9,7 @@
 //! | a run that was active when a process ended | `crash` |
 //! | steps that cannot be called at present | `blocked_steps` |
 //! | length and speed of the queue | `queue_position`, `throughput` |
+//! | why a run waits | `waiting` |
 //! | the outcome of a call without an answer | `resolve_unknown`, `status_probe` |
 
 mod blocked_steps;
@@ -22,6 +23,7 @@ mod runner;
 mod status_probe;
 mod step_executor;
 pub mod throughput;
+mod waiting;
 
 pub use pool::RunPool;
 pub use runner::PipelineDeps;

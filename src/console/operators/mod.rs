@@ -1,15 +1,58 @@
 //! The pages under `/console`: operators see every actor and everything that waits, and move it.
+//!
+//! | File | Page |
+//! |---|---|
+//! | `overview` | what needs an operator, and what the process does now |
+//! | `runs`, `run` | the runs of all taxpayers; one run, why it waits, and its moves |
+//! | `supervision` | the tree of actors, and the quarantine |
+//! | `lanes` | what is due and who holds it |
+//! | `breakers` | the breakers of the calls to the authority, and the outages |
+//! | `deliveries` | webhook endpoints by health, and dead letters |
+//! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
+//! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
+//! | `search` | leads to what a text names |
+//! | `list_query`, `reason`, `redaction`, `badges` | parts that several of these pages share |
 
+mod audit;
+mod badges;
+mod breakers;
+mod deliveries;
+mod invoice;
+mod lanes;
+mod list_query;
 mod overview;
+mod reason;
+mod reconciliations;
+mod redaction;
+mod run;
+mod runs;
+mod search;
+mod supervision;
+mod taxpayer;
+mod taxpayers;
 
 use crate::console::frame::NavigationEntry;
 use crate::http::endpoint::Path;
 
 /// The pages of the navigation, in its order.
-const PAGES: &[(&str, &str)] = &[("Overview", "/console")];
+const PAGES: &[(&str, &str)] = &[
+    ("Overview", "/console"),
+    ("Runs", "/console/runs"),
+    ("Supervision", "/console/supervision"),
+    ("Lanes", "/console/lanes"),
+    ("Breakers", "/console/breakers"),
+    ("Deliveries", "/console/deliveries"),
+    ("Taxpayers", "/console/taxpayers"),
+    ("Reconciliations", "/console/reconciliations"),
+    ("Audit", "/console/audit"),
+];
 
 pub(super) fn endpoints() -> Vec<Path> {
-    [overview::endpoints()].into_iter().flatten().collect()
+    let of_runs = [overview::endpoints(), runs::endpoints(), run::endpoints(), search::endpoints()];
+    let of_process = [supervision::endpoints(), lanes::endpoints(), breakers::endpoints()];
+    let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
+    let others = [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints()];
+    of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
 }
 
 pub(super) fn navigation() -> Vec<NavigationEntry> {

@@ -5,6 +5,6 @@
 pub(super) mod app;
 pub(super) mod authority;
 pub(super) mod core;
-pub(super) mod ops;
+pub(crate) mod ops;
 pub(super) mod system_integrators;
 pub(super) mod tax_payers;

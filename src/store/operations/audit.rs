@@ -32,6 +32,13 @@ pub async fn append(tx: &Transaction, entries: &[AuditEntry]) -> Result<(), Stor
     Ok(())
 }
 
+/// Appends entries about orders that change nothing in the database, such as those to a breaker.
+pub async fn record(store: &Store, entries: &[AuditEntry]) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    append(&tx, entries).await?;
+    tx.commit().await
+}
+
 /// Loads one page of the matching entries that an integrator may read, newest first, and their total number.
 pub async fn page_owned_by(
     store: &Store,

@@ -1,4 +1,8 @@
 //! The pages for people, as a browser without scripts sees them.
 
 mod accounts;
+mod breakers;
+mod rights;
+mod runs;
 mod sign_in;
+mod taxpayers;

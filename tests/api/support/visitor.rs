@@ -46,6 +46,17 @@ impl Seen {
         self
     }
 
+    /// Expects a page that shows each of these texts.
+    #[track_caller]
+    pub(crate) fn shows_all(self, texts: &[&str]) -> Self {
+        texts.iter().fold(self.expect(200), |page, text| page.shows(text))
+    }
+
+    #[track_caller]
+    pub(crate) fn hides_all(self, texts: &[&str]) -> Self {
+        texts.iter().fold(self, |page, text| page.hides(text))
+    }
+
     #[track_caller]
     pub(crate) fn leads_to(self, path: &str) -> Self {
         assert_eq!((self.status, self.location.as_str()), (303, path), "{}", self.html);
@@ -83,6 +94,15 @@ impl Visitor {
 
     pub(crate) async fn get(&self, path: &str) -> Seen {
         self.answer(self.http.get(format!("{}{path}", self.root))).await
+    }
+
+    /// Returns the first event of a stream.
+    pub(crate) async fn first_event(&self, path: &str) -> String {
+        let cookie = self.cookie.lock().unwrap().clone().unwrap_or_default();
+        let request = self.http.get(format!("{}{path}", self.root)).header(COOKIE, cookie);
+        let mut answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        String::from_utf8(answer.chunk().await.unwrap().unwrap().to_vec()).unwrap()
     }
 
     /// Sends a form as the page of the sign-in does: without a token.

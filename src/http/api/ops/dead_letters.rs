@@ -4,12 +4,15 @@ use actix_web::web;
 
 use crate::actors::taxpayer::command::NewReplay;
 use crate::domain::access::caller::OperatorCaller;
-use crate::domain::events::replay::{ReplayRange, ReplayScope};
+use crate::domain::events::log_position::LogPosition;
+use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
+use crate::http::forms::dead_letters::DeadLetters;
 use crate::http::forms::query::Query;
 use crate::http::forms::{dead_letters, reason, report};
 use crate::http::openapi::{doc, example};
@@ -72,13 +75,18 @@ async fn replay_dead_letter(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
-    let id = path_ids::uuid(&id).ok_or(Refusal::DeliveryNotFound)?;
-    let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let by = Some((OperatorRequest { operator_id, reason: form.value.0 }, Some(dead.id)));
-    let order = NewReplay { range: ReplayRange::only(dead.sequence), by };
-    let replay = state.taxpayers.replay(dead.taxpayer_id, order).await?;
+    let by = OperatorRequest { operator_id, reason: form.value.0 };
+    let replay = replay_one(&state, &id, by).await?;
     let answer = ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))
+}
+
+/// Queues the dead letter with this id for delivery again.
+pub(crate) async fn replay_one(state: &ApiState, id: &str, by: OperatorRequest) -> Result<Replay, ApiError> {
+    let id = path_ids::uuid(id).ok_or(Refusal::DeliveryNotFound)?;
+    let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
+    let order = NewReplay { range: ReplayRange::only(dead.sequence), by: Some((by, Some(dead.id))) };
+    Ok(state.taxpayers.replay(dead.taxpayer_id, order).await?)
 }
 
 /// POST /ops/webhooks/dead-letters/replay: an operator queues the dead letters of one taxpayer for delivery again.
@@ -88,16 +96,25 @@ async fn replay_dead_letters(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), dead_letters::read)?;
-    let wanted = form.value;
-    let taxpayer = taxpayers::with_id(state.store.reader(), wanted.taxpayer_id).await?;
+    let DeadLetters { taxpayer_id, since, reason } = form.value;
+    let taxpayer = taxpayers::with_id(state.store.reader(), taxpayer_id).await?;
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
-    let first = match wanted.since {
-        Some(since) => events::sequence_at(&state.store, taxpayer.id, since).await?,
-        None => 1,
-    };
-    let by = Some((OperatorRequest { operator_id, reason: wanted.reason }, None));
-    let order = NewReplay { range: ReplayRange::since(ReplayScope::Failed, first), by };
-    let replay = state.taxpayers.replay(taxpayer.id, order).await?;
+    let replay = replay_all_of(&state, taxpayer.id, since, OperatorRequest { operator_id, reason }).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     Ok(answer.warn(&form.warnings))
+}
+
+/// Queues the dead letters of a taxpayer for delivery again: all of them, or those from a position of the log on.
+pub(crate) async fn replay_all_of(
+    state: &ApiState,
+    taxpayer: TaxpayerId,
+    since: Option<LogPosition>,
+    by: OperatorRequest,
+) -> Result<Replay, ApiError> {
+    let first = match since {
+        Some(since) => events::sequence_at(&state.store, taxpayer, since).await?,
+        None => 1,
+    };
+    let range = ReplayRange::since(ReplayScope::Failed, first);
+    Ok(state.taxpayers.replay(taxpayer, NewReplay { range, by: Some((by, None)) }).await?)
 }

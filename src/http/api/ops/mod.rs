@@ -1,7 +1,7 @@
 //! Paths outside `/v1`: probes, metrics, and the reads and actions of operators.
 
 mod accounts;
-mod dead_letters;
+pub(crate) mod dead_letters;
 mod overview;
 mod probes;
 mod reconciliations;

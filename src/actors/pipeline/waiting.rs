@@ -1,0 +1,33 @@
+//! Finds out why a run waits: its place in the queue, the breaker of its next step, and the process that works on it.
+
+use jiff::Timestamp;
+
+use crate::actors::pipeline::blocked_steps;
+use crate::actors::pipeline::handle::PipelineHandle;
+use crate::domain::pipeline::Run;
+use crate::domain::pipeline::waiting::{QueuePlace, WaitContext};
+use crate::store::db::error::StoreError;
+use crate::store::lanes::LaneKind;
+use crate::store::lanes::owners;
+use crate::store::operations::audit;
+
+impl PipelineHandle {
+    /// Returns one sentence: what the run waits for, since when, until when, and what would move it.
+    pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
+        let mut context = WaitContext::default();
+        if run.state.is_open() {
+            context.worker = owners::owner_of(&self.store, LaneKind::Run, &run.id.to_string()).await?;
+            context.block = run
+                .next_step()
+                .and_then(|step| blocked_steps::block_of(&self.authority, step, run.taxpayer_id));
+            let place = self.backlog.position(run).await?;
+            context.queue = place.map(|place| QueuePlace {
+                position: place.position,
+                ends_by: Some(place.predicted_clear_at),
+            });
+        } else {
+            context.is_held = audit::held(&self.store, &[run.id]).await?.contains(&run.id);
+        }
+        Ok(run.explain_wait(&context, now))
+    }
+}

@@ -1,0 +1,100 @@
+//! The audit: who changed what, when and why. The database refuses to change or delete its entries.
+
+use std::collections::HashMap;
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::page::{Answer, Pages, show};
+use crate::console::session::operators::Viewer;
+use crate::domain::kernel::audit::{Actor, ActorKind, AuditAction, AuditEntry};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::db::page::Page;
+use crate::store::operations::audit;
+use crate::store::operations::audit::AuditFilter;
+
+/// The entries that the page of a run or a taxpayer shows.
+const NEWEST: Page = Page { number: 1, per_page: 10 };
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/console/audit").page(list)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/audit.html")]
+struct AuditPage {
+    frame: Frame,
+    list: ListQuery,
+    audit: Vec<AuditLine>,
+    pages: Pages,
+}
+
+/// An entry of the audit as pages show it.
+pub(super) struct AuditLine {
+    pub(super) entry: AuditEntry,
+    pub(super) actor: String,
+    /// The page of what the entry is about; `None` if there is none.
+    pub(super) address: Option<String>,
+}
+
+/// GET /console/audit: lists the entries that match, newest first.
+async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+    let list = ListQuery::new(&query);
+    let filter = AuditFilter {
+        integrator_id: list.0.integrator_id("integrator_id"),
+        taxpayer_id: list.0.taxpayer_id("taxpayer_id"),
+        actor: list.0.word("actor", ActorKind::parse, ActorKind::allowed)?,
+        subject: list.0.equal("subject"),
+    };
+    let (found, total) = audit::page(&state.store, filter, list.page()).await?;
+    let page = AuditPage {
+        frame: Frame::operator(&session, "Audit"),
+        pages: list.pages("/console/audit", total),
+        audit: lines(&state, found).await?,
+        list,
+    };
+    show(&page)
+}
+
+/// Returns the newest entries that match.
+pub(super) async fn newest(state: &ApiState, filter: AuditFilter) -> Result<Vec<AuditLine>, ApiError> {
+    let (found, _) = audit::page(&state.store, filter, NEWEST).await?;
+    lines(state, found).await
+}
+
+async fn lines(state: &ApiState, found: Vec<AuditEntry>) -> Result<Vec<AuditLine>, ApiError> {
+    let operators = found.iter().filter_map(|entry| entry.actor.operator_id()).collect();
+    let operators = audit::operators(&state.store, operators).await?;
+    let line = |entry: AuditEntry| AuditLine {
+        actor: actor(entry.actor, &operators),
+        address: address(&entry),
+        entry,
+    };
+    Ok(found.into_iter().map(line).collect())
+}
+
+fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {
+    match actor {
+        Actor::Operator(id) => operators.get(&id).cloned().unwrap_or_else(|| format!("operator {id}")),
+        Actor::Integrator(id) => format!("integrator {id}"),
+        Actor::Contact(id) => format!("contact person {id}"),
+        Actor::CommandLine => "command line".to_owned(),
+    }
+}
+
+fn address(entry: &AuditEntry) -> Option<String> {
+    let subject = &entry.subject;
+    match entry.action {
+        AuditAction::PauseRun | AuditAction::ResumeRun | AuditAction::RetryRun | AuditAction::CancelRun => {
+            Some(format!("/console/runs/{subject}"))
+        }
+        AuditAction::Reconcile => Some(format!("/console/reconciliations/{subject}")),
+        _ => entry.taxpayer_id.map(|taxpayer| format!("/console/taxpayers/{taxpayer}")),
+    }
+}

@@ -1,0 +1,96 @@
+//! The lanes by kind: how many are due, who holds how many, and how many are held back.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, show};
+use crate::console::session::operators::Viewer;
+use crate::http::endpoint::{Path, path};
+use crate::http::state::ApiState;
+use crate::store::lanes::leases::LaneCount;
+use crate::store::lanes::owners::OwnerCount;
+use crate::store::lanes::{LaneKind, leases, owners};
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/console/lanes").page(lanes)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/lanes.html")]
+struct LanesPage {
+    frame: Frame,
+    lanes: Vec<LaneLine>,
+    owners: Vec<OwnerCount>,
+}
+
+struct LaneLine {
+    count: LaneCount,
+    explanation: &'static str,
+    /// Why its lanes wait, in one sentence.
+    why: String,
+}
+
+/// GET /console/lanes: shows the lanes of the database, which all replicas share.
+async fn lanes(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer {
+    let counts = leases::counts(&state.store).await?;
+    let page = LanesPage {
+        frame: Frame::operator(&session, "Lanes"),
+        lanes: counts.into_iter().map(LaneLine::from).collect(),
+        owners: owners::counts(&state.store).await?,
+    };
+    show(&page)
+}
+
+impl From<LaneCount> for LaneLine {
+    fn from(count: LaneCount) -> Self {
+        Self { explanation: explanation(count.kind), why: why(&count), count }
+    }
+}
+
+fn explanation(kind: LaneKind) -> &'static str {
+    match kind {
+        LaneKind::Taxpayer => "The writer of a taxpayer's data.",
+        LaneKind::Run => "A run at the authority.",
+        LaneKind::Endpoint => "The deliveries to a webhook endpoint.",
+        LaneKind::Pull => "The reading of the authority's list of invoices in transit.",
+        LaneKind::Outage => "The notice of an outage to a taxpayer.",
+        LaneKind::Reconciliation => "The comparison of a taxpayer's days with the authority's ledger.",
+        LaneKind::Verification => "The check of a taxpayer's number with the authority.",
+    }
+}
+
+fn why(count: &LaneCount) -> String {
+    let LaneCount { due, leased, held_back, .. } = *count;
+    let mut sentences = Vec::new();
+    if due > leased {
+        sentences.push(format!("{} are due and wait for a free worker.", due - leased));
+    }
+    if held_back > 0 {
+        sentences.push(format!(
+            "{held_back} ended the process twice and wait until an operator retries the work that they hold."
+        ));
+    }
+    if sentences.is_empty() {
+        return "Nothing waits.".to_owned();
+    }
+    sentences.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_lanes_says_why_it_waits() {
+        let why = |due, leased, held_back| why(&LaneCount { kind: LaneKind::Run, due, leased, held_back });
+        assert_eq!(why(0, 0, 0), "Nothing waits.");
+        assert_eq!(why(2, 2, 0), "Nothing waits.");
+        assert_eq!(
+            why(5, 2, 1),
+            "3 are due and wait for a free worker. \
+             1 ended the process twice and wait until an operator retries the work that they hold."
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! The filters of a list, as they stand in its address: shown in the form above the list and kept by its page links.
+
+use url::form_urlencoded::Serializer;
+
+use crate::console::page::Pages;
+use crate::http::forms::query::Query;
+use crate::store::db::page::Page;
+
+/// The rows on one page of a list.
+const PER_PAGE: u64 = 50;
+
+#[derive(Debug)]
+pub(crate) struct ListQuery(pub(crate) Query);
+
+impl ListQuery {
+    /// Leaves out the filters that the form sent blank.
+    pub(crate) fn new(query: &Query) -> Self {
+        let mut filled = Serializer::new(String::new());
+        for (name, value) in query.pairs().filter(|(_, value)| !value.trim().is_empty()) {
+            filled.append_pair(name, value);
+        }
+        Self(Query::of(&filled.finish()))
+    }
+
+    /// Returns the value of a filter; an empty text without it.
+    pub(crate) fn value(&self, name: &str) -> &str {
+        self.0.text(name).unwrap_or_default().trim()
+    }
+
+    /// True if this is the chosen word of a filter.
+    pub(crate) fn is(&self, name: &str, word: &str) -> bool {
+        self.value(name).eq_ignore_ascii_case(word)
+    }
+
+    pub(crate) fn page(&self) -> Page {
+        self.0.page(PER_PAGE)
+    }
+
+    /// Returns the links to the pages of the list at `path`, which keep the filters.
+    pub(crate) fn pages(&self, path: &str, total: u64) -> Pages {
+        let page = self.page();
+        Pages::new(page.number, total, page.per_page, self.address(path))
+    }
+
+    fn address(&self, path: &str) -> String {
+        let mut filters = Serializer::new(String::new());
+        for (name, value) in self.0.pairs().filter(|(name, _)| *name != "page") {
+            filters.append_pair(name, value);
+        }
+        let filters = filters.finish();
+        if filters.is_empty() { path.to_owned() } else { format!("{path}?{filters}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_to_other_pages_keep_the_filters() {
+        let list = ListQuery::new(&Query::of("state=paused&irn=a%26b&operation=&page=2"));
+        assert!(list.is("state", "Paused") && !list.is("state", "running"));
+        assert_eq!((list.value("irn"), list.value("step")), ("a&b", ""));
+        let pages = list.pages("/console/runs", 120);
+        assert_eq!((pages.number, pages.last), (2, 3));
+        assert_eq!(pages.address(3), "/console/runs?state=paused&irn=a%26b&page=3");
+        assert_eq!(ListQuery::new(&Query::of("page=2")).address("/console/runs"), "/console/runs");
+    }
+}

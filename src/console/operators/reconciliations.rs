@@ -1,0 +1,137 @@
+//! Reconciliations: a taxpayer's day compared with the authority's ledger, what was found, and the order to compare.
+
+use actix_web::web;
+use askama::Template;
+use serde::Deserialize;
+
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::invoice::address_of_irn;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::session::operators::{Operator, Viewer};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::fault::Fault;
+use crate::domain::reconciliation::day::{Finding, FindingAction, Reconciliation};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::forms::text_checks;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::operations::reconciliations;
+use crate::store::operations::reconciliations::ReconciliationFilter;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/console/reconciliations").page(list).form(start),
+        path("/console/reconciliations/{id}").page(show_one),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "operators/reconciliations.html")]
+struct ReconciliationsPage {
+    frame: Frame,
+    list: ListQuery,
+    rows: Vec<ReconciliationLine>,
+    pages: Pages,
+    today: String,
+}
+
+struct ReconciliationLine {
+    one: Reconciliation,
+    badge: Badge,
+}
+
+#[derive(Template)]
+#[template(path = "operators/reconciliation.html")]
+struct ReconciliationPage {
+    frame: Frame,
+    one: Reconciliation,
+    badge: Badge,
+    findings: Vec<FindingLine>,
+    pages: Pages,
+}
+
+struct FindingLine {
+    /// The page of the IRN; `None` if the authority's list names no readable one.
+    address: Option<String>,
+    badge: Badge,
+    advice: &'static str,
+    finding: Finding,
+}
+
+#[derive(Debug, Deserialize)]
+struct StartForm {
+    taxpayer_id: String,
+    day: String,
+    reason: String,
+}
+
+/// GET /console/reconciliations: lists the reconciliations that match, newest first.
+async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+    let list = ListQuery::new(&query);
+    let (taxpayer_id, day) = (list.0.taxpayer_id("taxpayer_id"), list.0.date("day")?);
+    let filter = ReconciliationFilter { taxpayer_id, day };
+    let (found, total) = reconciliations::page(&state.store, filter, list.page()).await?;
+    let page = ReconciliationsPage {
+        frame: Frame::operator(&session, "Reconciliations"),
+        pages: list.pages("/console/reconciliations", total),
+        rows: found.into_iter().map(|one| ReconciliationLine { badge: one.state.into(), one }).collect(),
+        today: state.today().to_string(),
+        list,
+    };
+    show(&page)
+}
+
+/// POST /console/reconciliations: compares a day of a taxpayer.
+async fn start(state: web::Data<ApiState>, Operator(session): Operator, form: Form<StartForm>) -> Answer {
+    let StartForm { taxpayer_id, day, reason } = form.0;
+    let by = ReasonForm { reason }.request(&state, &session)?;
+    let taxpayer = path_ids::any_taxpayer(&state, taxpayer_id.trim()).await?;
+    let day = text_checks::date(day.trim()).map_err(|rule| Fault::field("day", rule))?;
+    let one = state.reconciliations.request(taxpayer, day, Some(by)).await?;
+    Ok(go_to(&format!("/console/reconciliations/{}", one.id), "The comparison is queued."))
+}
+
+/// GET /console/reconciliations/{id}: shows a reconciliation with its findings.
+async fn show_one(
+    state: web::Data<ApiState>,
+    Viewer(session): Viewer,
+    id: web::Path<String>,
+    query: Query,
+) -> Answer {
+    let not_found = || ApiError::new(ErrorCode::ReconciliationNotFound, "Reconciliation not found");
+    let id = path_ids::uuid(&id).ok_or_else(not_found)?;
+    let one = reconciliations::with_id(&state.store, id).await?.ok_or_else(not_found)?;
+    let list = ListQuery::new(&query);
+    let findings = reconciliations::findings(&state.store, &one, list.page()).await?;
+    let total = u64::from(one.counts.repaired) + u64::from(one.counts.listed);
+    let page = ReconciliationPage {
+        frame: Frame::operator(&session, "Reconciliation"),
+        badge: one.state.into(),
+        findings: findings.into_iter().map(|finding| FindingLine::new(&one, finding)).collect(),
+        pages: list.pages(&format!("/console/reconciliations/{id}"), total),
+        one,
+    };
+    show(&page)
+}
+
+impl FindingLine {
+    fn new(one: &Reconciliation, finding: Finding) -> Self {
+        let (class, text) = match finding.action {
+            FindingAction::Repaired => ("ok", "Repaired"),
+            FindingAction::Listed => ("warn", "For you to decide"),
+        };
+        Self {
+            address: Irn::parse(&finding.irn).ok().map(|irn| address_of_irn(one.taxpayer_id, &irn)),
+            badge: Badge { class, text },
+            advice: finding.kind.advice(),
+            finding,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One run: why it waits, its steps as a timeline, what was sent, who moved it, and its moves.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::actors::taxpayer::command::OperatorActionRequest;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::audit::{self, AuditLine};
+use crate::console::operators::invoice::address_of_irn;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::operators::redaction;
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::operators::{Operator, Viewer};
+use crate::domain::pipeline::operator_action::OperatorAction;
+use crate::domain::pipeline::{Run, StepRecord};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::operations::audit::AuditFilter;
+use crate::store::runs;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/console/runs/{id}").page(show_run), path("/console/runs/{id}/{move}").form(move_run)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/run.html")]
+struct RunPage {
+    frame: Frame,
+    run: Run,
+    badge: Badge,
+    taxpayer: String,
+    irn_address: String,
+    is_overdue: bool,
+    why: String,
+    moves: Vec<Move>,
+    steps: Vec<StepEntry>,
+    /// What is sent to the authority, with contact data hidden.
+    document: String,
+    audit: Vec<AuditLine>,
+}
+
+/// A button of the page.
+struct Move {
+    word: &'static str,
+    label: &'static str,
+    class: &'static str,
+    hint: &'static str,
+}
+
+struct StepEntry {
+    record: StepRecord,
+    class: &'static str,
+    outcome: &'static str,
+}
+
+/// GET /console/runs/{id}: shows a run.
+async fn show_run(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
+    let (run, now) = (path_ids::run(&state, &id).await?, state.now());
+    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
+    let filter = AuditFilter { subject: Some(run.id.to_string()), ..AuditFilter::default() };
+    let page = RunPage {
+        frame: Frame::operator(&session, "Run"),
+        why: state.pipeline.explain_wait(&run, now).await?,
+        audit: audit::newest(&state, filter).await?,
+        badge: run.state.into(),
+        taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
+        irn_address: address_of_irn(run.taxpayer_id, &run.irn),
+        is_overdue: run.is_overdue(now),
+        moves: run.moves().into_iter().map(Move::from).collect(),
+        steps: steps.into_iter().map(StepEntry::from).collect(),
+        document: redaction::shown(&run.document),
+        run,
+    };
+    show(&page)
+}
+
+/// POST /console/runs/{id}/{move}: pauses, resumes, retries or cancels a run.
+async fn move_run(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    names: web::Path<(String, String)>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let (id, word) = names.into_inner();
+    let to = OperatorAction::parse(&word).ok_or_else(ApiError::route_not_found)?;
+    let by = form.0.request(&state, &session)?;
+    let run = path_ids::run(&state, &id).await?;
+    let order = OperatorActionRequest { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.apply_operator_action(run.taxpayer_id, order).await?;
+    let notice = match to {
+        OperatorAction::Pause => "The run is paused.",
+        OperatorAction::Resume => "The run goes on.",
+        OperatorAction::Retry => "The run is tried again now.",
+        OperatorAction::Cancel => "The run is cancelled.",
+    };
+    Ok(go_to(&format!("/console/runs/{}", run.id), notice))
+}
+
+impl From<OperatorAction> for Move {
+    fn from(action: OperatorAction) -> Self {
+        let (label, class, hint) = match action {
+            OperatorAction::Pause => ("Pause", "", "It stops before its next step."),
+            OperatorAction::Resume => ("Resume", "primary", "It goes on where it stopped."),
+            OperatorAction::Retry => {
+                ("Retry now", "primary", "It goes on at once, and its time for retries begins again.")
+            }
+            OperatorAction::Cancel => {
+                ("Cancel", "danger", "It ends, and the taxpayer may change or send the invoice again.")
+            }
+        };
+        Self { word: action.as_str(), label, class, hint }
+    }
+}
+
+impl From<StepRecord> for StepEntry {
+    fn from(record: StepRecord) -> Self {
+        let (class, outcome) = match record.outcome.as_deref() {
+            None => ("wait", "No answer is recorded yet"),
+            Some("done") => ("ok", "Done"),
+            Some("unchanged") => ("ok", "The authority had it already"),
+            Some("refused") => ("bad", "Refused"),
+            Some("retry") => ("warn", "Failed; to be tried again"),
+            Some("held") => ("wait", "Not called: calls are held back"),
+            Some("paused") => ("bad", "Given up"),
+            Some(_) => ("", "Ended"),
+        };
+        Self { record, class, outcome }
+    }
+}

@@ -1,0 +1,114 @@
+//! The runs of all taxpayers, with filters in the address.
+
+use actix_web::http::StatusCode;
+use actix_web::web;
+use askama::Template;
+use jiff::Timestamp;
+
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::invoice::address_of_irn;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::page::{Answer, Pages, show_with};
+use crate::console::session::operators::Viewer;
+use crate::domain::kernel::fault::Faults;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::forms::run_filter;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::runs::run_list;
+use crate::store::runs::run_list::{DeadlineState, RunFilter, RunOrder};
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/console/runs").page(list)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/runs.html")]
+struct RunsPage {
+    frame: Frame,
+    list: ListQuery,
+    /// Why the filters cannot be read, if they cannot.
+    faults: Vec<String>,
+    rows: Vec<RunRow>,
+    pages: Pages,
+}
+
+/// A run in a list.
+pub(super) struct RunRow {
+    pub(super) run: Run,
+    pub(super) taxpayer: String,
+    pub(super) badge: Badge,
+    pub(super) why: &'static str,
+    pub(super) is_overdue: bool,
+    pub(super) irn_address: String,
+}
+
+/// GET /console/runs: lists the runs that match, newest first.
+async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+    let list = ListQuery::new(&query);
+    let (status, faults, found, total) = match run_filter::of_query(&list.0) {
+        Ok((filter, order)) => {
+            let (found, total) =
+                run_list::page(&state.store, &filter, order, state.now(), list.page()).await?;
+            (StatusCode::OK, Faults::default(), found, total)
+        }
+        Err(faults) => (StatusCode::UNPROCESSABLE_ENTITY, faults, Vec::new(), 0),
+    };
+    let page = RunsPage {
+        frame: Frame::operator(&session, "Runs"),
+        pages: list.pages("/console/runs", total),
+        faults: faults.iter().map(ToString::to_string).collect(),
+        rows: rows(&state, found).await?,
+        list,
+    };
+    show_with(status, &page)
+}
+
+/// Returns the newest runs of a taxpayer.
+pub(super) async fn newest_of(
+    state: &ApiState,
+    filter: &RunFilter,
+    list: &ListQuery,
+) -> Result<Vec<RunRow>, ApiError> {
+    let (found, _) = run_list::page(&state.store, filter, RunOrder::Newest, state.now(), list.page()).await?;
+    rows(state, found).await
+}
+
+/// Adds the names of the taxpayers.
+pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow>, ApiError> {
+    let owners: Vec<TaxpayerId> = found.iter().map(|run| run.taxpayer_id).collect();
+    let owners = taxpayers::with_ids(state.store.reader(), &owners).await?;
+    let now = state.now();
+    let row = |run: Run| RunRow {
+        taxpayer: owners
+            .get(&run.taxpayer_id)
+            .map_or_else(|| run.taxpayer_id.to_string(), |owner| owner.name.clone()),
+        badge: run.state.into(),
+        why: why(&run, now),
+        is_overdue: run.is_overdue(now),
+        irn_address: address_of_irn(run.taxpayer_id, &run.irn),
+        run,
+    };
+    Ok(found.into_iter().map(row).collect())
+}
+
+/// Says in a few words what a run waits for. The page of the run says it in full.
+fn why(run: &Run, now: Timestamp) -> &'static str {
+    let is_due = run.next_attempt_at.is_some_and(|at| at <= now);
+    match (run.state, run.wait_reason) {
+        (RunState::Paused, _) if run.is_quarantined() => "An operator, in quarantine",
+        (RunState::Paused, _) => "An operator",
+        (RunState::Running | RunState::Waiting, _) if is_due => "Its turn",
+        (RunState::Waiting, Some(WaitReason::AuthorityUnavailable)) => "The authority",
+        (RunState::Waiting, Some(WaitReason::HealthCheckDown)) => "The exchange, which is down",
+        (RunState::Waiting, Some(WaitReason::AccessPointOffline)) => "An access point that is offline",
+        (RunState::Running, _) => "An answer",
+        _ => "",
+    }
+}

@@ -1,0 +1,143 @@
+//! One taxpayer: who it is, its webhook and ERP, its newest invoices and runs, and its audit. An admin may verify it and
+//! end its subscription.
+
+use actix_web::web;
+use askama::Template;
+use serde::Deserialize;
+
+use crate::actors::taxpayer::command::VerificationResult;
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::audit::{self, AuditLine};
+use crate::console::operators::deliveries::shown_url;
+use crate::console::operators::invoice::InvoiceLine;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::operators::runs::{self, RunRow};
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::operators::{Admin, Viewer};
+use crate::domain::events::endpoint_health::EndpointHealth;
+use crate::domain::integration::IntegrationSummary;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::Subscription;
+use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::party::verification::{ConfirmedBy, Verification};
+use crate::domain::party::{Contact, Taxpayer};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::invoices::list::{self, InvoiceFilter, PageStart};
+use crate::store::operations::audit::AuditFilter;
+use crate::store::runs::run_list::RunFilter;
+use crate::store::webhooks;
+use crate::store::webhooks::integrations;
+
+/// The newest invoices and runs that the page lists.
+const NEWEST: u64 = 10;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/console/taxpayers/{id}").page(show_taxpayer),
+        path("/console/taxpayers/{id}/verify").form(verify),
+        path("/console/taxpayers/{id}/subscription").form(set_subscription),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "operators/taxpayer.html")]
+struct TaxpayerPage {
+    frame: Frame,
+    taxpayer: Taxpayer,
+    verification: Badge,
+    subscription: Badge,
+    missing: String,
+    contacts: Vec<Contact>,
+    endpoint: Option<EndpointFacts>,
+    integration: IntegrationSummary,
+    invoices: Vec<InvoiceLine>,
+    invoices_total: u64,
+    rows: Vec<RunRow>,
+    audit: Vec<AuditLine>,
+}
+
+struct EndpointFacts {
+    disabled_reason: Option<String>,
+    url: String,
+    badge: Badge,
+}
+
+/// GET /console/taxpayers/{id}: shows a taxpayer.
+async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
+    let taxpayer = of_path(&state, &id).await?;
+    let (store, id) = (&state.store, taxpayer.id);
+    let endpoint = webhooks::with_failing(store.reader(), id).await?;
+    let invoices = list::owned_by(store, id, &InvoiceFilter::default(), PageStart::At(0), NEWEST).await?;
+    let runs_of = RunFilter { taxpayer_id: Some(id), ..RunFilter::default() };
+    let newest = ListQuery(Query::of(&format!("per_page={NEWEST}")));
+    let audit_of = AuditFilter { taxpayer_id: Some(id), ..AuditFilter::default() };
+    let page = TaxpayerPage {
+        frame: Frame::operator(&session, "Taxpayer"),
+        verification: taxpayer.verification.status().into(),
+        subscription: taxpayer.subscription.into(),
+        missing: taxpayer.missing_profile_fields().join(", "),
+        contacts: taxpayers::contacts_of(store, id).await?,
+        endpoint: endpoint.map(|(endpoint, streak)| EndpointFacts {
+            badge: EndpointHealth::new(endpoint.is_active, streak.as_ref()).into(),
+            url: shown_url(&endpoint.url),
+            disabled_reason: endpoint.disabled_reason,
+        }),
+        integration: integrations::kinds_owned_by(store.reader(), id).await?,
+        invoices_total: invoices.total,
+        invoices: invoices.invoices.into_iter().map(InvoiceLine::from).collect(),
+        rows: runs::newest_of(&state, &runs_of, &newest).await?,
+        audit: audit::newest(&state, audit_of).await?,
+        taxpayer,
+    };
+    show(&page)
+}
+
+/// Returns the taxpayer with the id in the path.
+pub(super) async fn of_path(state: &ApiState, text: &str) -> Result<Taxpayer, ApiError> {
+    let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
+    let found = taxpayers::with_id(state.store.reader(), id).await?;
+    found.ok_or_else(ApiError::taxpayer_not_found)
+}
+
+/// POST /console/taxpayers/{id}/verify: confirms who a taxpayer is, in the authority's place.
+async fn verify(
+    state: web::Data<ApiState>,
+    Admin(session): Admin,
+    id: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let reason = form.0.read_required(&state)?;
+    let id = of_path(&state, &id).await?.id;
+    let found = Verification::Verified(ConfirmedBy::Operator);
+    let result = VerificationResult { found, by: Some(Actor::Operator(session.id)), reason: Some(reason) };
+    state.taxpayers.record_verification(id, result).await?;
+    Ok(go_to(&format!("/console/taxpayers/{id}"), "The taxpayer is verified."))
+}
+
+#[derive(Debug, Deserialize)]
+struct SubscriptionForm {
+    subscription: Subscription,
+}
+
+/// POST /console/taxpayers/{id}/subscription: allows or stops new invoices of a taxpayer.
+async fn set_subscription(
+    state: web::Data<ApiState>,
+    Admin(session): Admin,
+    id: web::Path<String>,
+    form: Form<SubscriptionForm>,
+) -> Answer {
+    let (id, to) = (of_path(&state, &id).await?.id, form.0.subscription);
+    state.taxpayers.set_subscription(id, to, Actor::Operator(session.id)).await?;
+    let notice = match to {
+        Subscription::Active => "The subscription is active: the taxpayer may create invoices.",
+        Subscription::Inactive => "The subscription has ended: the taxpayer may create no invoices.",
+    };
+    Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
+}

@@ -1,0 +1,62 @@
+//! The taxpayers of all integrators: a list with a search.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::page::{Answer, Pages, show};
+use crate::console::session::operators::Viewer;
+use crate::domain::party::Taxpayer;
+use crate::domain::party::verification::VerificationStatus;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+use crate::store::accounts::taxpayers::TaxpayerFilter;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/console/taxpayers").page(list)]
+}
+
+#[derive(Template)]
+#[template(path = "operators/taxpayers.html")]
+struct TaxpayersPage {
+    frame: Frame,
+    list: ListQuery,
+    rows: Vec<TaxpayerLine>,
+    pages: Pages,
+}
+
+struct TaxpayerLine {
+    verification: Badge,
+    subscription: Badge,
+    taxpayer: Taxpayer,
+}
+
+/// GET /console/taxpayers: lists the taxpayers that match, newest first.
+async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+    let list = ListQuery::new(&query);
+    let filter = TaxpayerFilter {
+        verification: list.0.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?,
+        search: list.0.equal("q"),
+        ..TaxpayerFilter::default()
+    };
+    let (found, total) = taxpayers::page(&state.store, filter, list.page()).await?;
+    let page = TaxpayersPage {
+        frame: Frame::operator(&session, "Taxpayers"),
+        pages: list.pages("/console/taxpayers", total),
+        rows: found.into_iter().map(TaxpayerLine::from).collect(),
+        list,
+    };
+    show(&page)
+}
+
+impl From<Taxpayer> for TaxpayerLine {
+    fn from(taxpayer: Taxpayer) -> Self {
+        let (status, subscription) = (taxpayer.verification.status(), taxpayer.subscription);
+        Self { verification: status.into(), subscription: subscription.into(), taxpayer }
+    }
+}

@@ -1,0 +1,256 @@
+//! Explains in one sentence why a run does not go on: what it waits for, since when, until when, and what would move it.
+
+use jiff::Timestamp;
+
+use crate::domain::pipeline::{Run, RunState, Step, WaitReason};
+
+/// What a run's record does not say about its wait.
+#[derive(Debug, Clone, Default)]
+pub struct WaitContext {
+    /// The breaker that blocks the run's next step, if one does.
+    pub block: Option<StepBlock>,
+    /// The process that works on the run now.
+    pub worker: Option<String>,
+    pub queue: Option<QueuePlace>,
+    /// True if an operator paused the run.
+    pub is_held: bool,
+}
+
+/// An open breaker, as it concerns one step of one taxpayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepBlock {
+    pub since: Option<Timestamp>,
+    /// `None` while a probe is in flight, and if there are no probes.
+    pub next_probe_at: Option<Timestamp>,
+    /// True if an operator tripped the breaker. Then it is not probed.
+    pub is_ordered: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePlace {
+    pub position: u64,
+    /// When the run is expected to end; `None` if nothing can be predicted.
+    pub ends_by: Option<Timestamp>,
+}
+
+impl Run {
+    /// Returns the step that was called last without a known outcome, else the next step.
+    pub fn current_step(&self) -> Option<Step> {
+        self.intent.or_else(|| self.next_step())
+    }
+
+    /// True if the run has not ended and its legal deadline has passed.
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        let has_ended = !self.state.is_open() && self.state != RunState::Paused;
+        !has_ended && self.deadline_at <= now
+    }
+
+    /// Says in one sentence what the run waits for, since when, until when, and what would move it.
+    pub fn explain_wait(&self, context: &WaitContext, now: Timestamp) -> String {
+        let since = at(self.updated_at);
+        match self.state {
+            RunState::Succeeded => format!("It waits for nothing: it succeeded at {since}."),
+            RunState::Refused => format!(
+                "It waits for nothing: the authority refused the document at {since}. The taxpayer corrects it and sends \
+                 it again; a retry sends the same document."
+            ),
+            RunState::Cancelled => format!(
+                "It waits for nothing: it was cancelled at {since}. A new request of the taxpayer or a retry starts it again."
+            ),
+            RunState::Paused => self.explain_pause(context),
+            RunState::Running | RunState::Waiting => self.explain_open(context, now),
+        }
+    }
+
+    fn explain_pause(&self, context: &WaitContext) -> String {
+        let since = at(self.updated_at);
+        if self.is_quarantined() {
+            return format!(
+                "It has been in quarantine since {since}, because the process crashed {} times while it worked on {}. It stays \
+                 there until an operator retries or cancels it.",
+                self.crashes,
+                self.step_in_words()
+            );
+        }
+        if context.is_held {
+            return format!(
+                "An operator paused it at {since}. It stays paused until an operator resumes it."
+            );
+        }
+        let failing =
+            self.failing_since.map_or_else(String::new, |from| format!(", failing since {}", at(from)));
+        format!(
+            "It was given up at {since} at {}{failing}. It stays paused until an operator retries it.",
+            self.step_in_words()
+        )
+    }
+
+    fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
+        if let Some(worker) = &context.worker {
+            let (step, since) = (self.step_in_words(), at(self.updated_at));
+            return format!("It does not wait: {worker} has worked on {step} since {since}.");
+        }
+        if let Some(block) = &context.block {
+            return self.explain_block(block, context.queue.as_ref());
+        }
+        match (self.wait_reason, self.next_attempt_at.filter(|next| *next > now)) {
+            (Some(reason), Some(next)) => self.explain_retry(reason, next),
+            _ => self.explain_queue(context.queue.as_ref()),
+        }
+    }
+
+    fn explain_block(&self, block: &StepBlock, queue: Option<&QueuePlace>) -> String {
+        let since = block.since.map_or_else(String::new, |since| format!(" since {}", at(since)));
+        if block.is_ordered {
+            let since = block.since.map_or_else(String::new, |since| format!(" at {}", at(since)));
+            return format!(
+                "An operator stopped the calls of {}{since}. The run goes on when the breaker is reset.",
+                self.step_in_words()
+            );
+        }
+        let probe = match block.next_probe_at {
+            Some(next) => format!("The authority is probed again at {}", at(next)),
+            None => "The authority is being probed now".to_owned(),
+        };
+        let place = queue
+            .map_or_else(String::new, |queue| format!("; then it is number {} in the queue", queue.position));
+        format!(
+            "The breaker holds back the calls of {}{since}. {probe}, and the run goes on after the first answer{place}.",
+            self.step_in_words()
+        )
+    }
+
+    fn explain_retry(&self, reason: WaitReason, next: Timestamp) -> String {
+        let cause = match reason {
+            WaitReason::AuthorityUnavailable => {
+                format!("The authority did not answer {}", self.step_in_words())
+            }
+            WaitReason::HealthCheckDown => "The authority says that its exchange is down".to_owned(),
+            WaitReason::AccessPointOffline => {
+                "The access point of a party of this invoice is offline".to_owned()
+            }
+        };
+        let since = self.failing_since.unwrap_or(self.updated_at);
+        format!(
+            "{cause}, since {}. It is tried again at {}, or at once if an operator retries it.",
+            at(since),
+            at(next)
+        )
+    }
+
+    fn explain_queue(&self, queue: Option<&QueuePlace>) -> String {
+        let since = at(self.next_attempt_at.unwrap_or(self.updated_at));
+        let (place, end) = match queue {
+            None => (String::new(), String::new()),
+            Some(queue) => (
+                format!(" as number {} in the queue", queue.position),
+                queue.ends_by.map_or_else(String::new, |end| format!(" It should end by {}.", at(end))),
+            ),
+        };
+        format!("It has been due since {since} and waits for a free worker{place}.{end}")
+    }
+
+    fn step_in_words(&self) -> String {
+        self.current_step().map_or_else(|| "its end".to_owned(), |step| format!("the step {step}"))
+    }
+}
+
+/// Writes a time for people.
+fn at(moment: Timestamp) -> String {
+    moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::pipeline::{Operation, RunRequest, StepResult};
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).unwrap()
+    }
+
+    fn run() -> Run {
+        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
+        let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
+        Run::open(RunId::nil(), TaxpayerId(7), request, second(0)).attempting(Step::IrnCheck, second(0))
+    }
+
+    fn waiting(reason: WaitReason) -> Run {
+        let result = StepResult::Wait { reason, error: "down".into(), until: second(60) };
+        run().after(Step::IrnCheck, &result, second(1))
+    }
+
+    fn given_up() -> Run {
+        run().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, second(9))
+    }
+
+    #[test]
+    fn a_run_is_overdue_from_its_deadline_until_it_ends() {
+        let due = run().due_by(second(5));
+        assert!(!due.is_overdue(second(4)) && due.is_overdue(second(5)));
+        assert!(due.clone().held(second(5)).is_overdue(second(6)), "an operator paused it");
+        assert!(!due.cancelled(second(5)).is_overdue(second(6)));
+    }
+
+    #[test]
+    fn every_state_says_what_would_move_the_run() {
+        let alone = WaitContext::default();
+        let queued = WaitContext {
+            queue: Some(QueuePlace { position: 3, ends_by: Some(second(70)) }),
+            ..WaitContext::default()
+        };
+        let block = StepBlock { since: Some(second(2)), next_probe_at: Some(second(65)), is_ordered: false };
+        let blocked = WaitContext { block: Some(block), ..queued.clone() };
+        let probing =
+            WaitContext { block: Some(StepBlock { next_probe_at: None, ..block }), ..alone.clone() };
+        let ordered = WaitContext { block: Some(StepBlock { is_ordered: true, ..block }), ..alone.clone() };
+        let worked_on = WaitContext { worker: Some("replica-1".into()), ..queued.clone() };
+        let held = WaitContext { is_held: true, ..alone.clone() };
+        let refused = StepResult::Refused { error: "odd".into() };
+        let unavailable = waiting(WaitReason::AuthorityUnavailable);
+        let sentences = [
+            (run(), &queued),
+            (run(), &worked_on),
+            (run(), &alone),
+            (unavailable.clone(), &alone),
+            (waiting(WaitReason::HealthCheckDown), &alone),
+            (waiting(WaitReason::AccessPointOffline), &alone),
+            (unavailable.clone(), &blocked),
+            (unavailable.clone(), &probing),
+            (unavailable.clone(), &ordered),
+            (run().held(second(5)), &held),
+            (given_up(), &alone),
+            (given_up().crashed().crashed(), &alone),
+            (run().after(Step::IrnCheck, &refused, second(5)), &alone),
+            (run().cancelled(second(5)), &alone),
+            (run().found_transmitted(second(5)), &alone),
+        ]
+        .map(|(run, context)| run.explain_wait(context, second(10)));
+        insta::assert_snapshot!(sentences.join("\n"), @r#"
+            It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker as number 3 in the queue. It should end by 2027-01-15 08:01:10 UTC.
+            It does not wait: replica-1 has worked on the step irn-check since 2027-01-15 08:00:00 UTC.
+            It has been due since 2027-01-15 08:00:00 UTC and waits for a free worker.
+            The authority did not answer the step irn-check, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            The authority says that its exchange is down, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            The access point of a party of this invoice is offline, since 2027-01-15 08:00:01 UTC. It is tried again at 2027-01-15 08:01:00 UTC, or at once if an operator retries it.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is probed again at 2027-01-15 08:01:05 UTC, and the run goes on after the first answer; then it is number 3 in the queue.
+            The breaker holds back the calls of the step irn-check since 2027-01-15 08:00:02 UTC. The authority is being probed now, and the run goes on after the first answer.
+            An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.
+            An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.
+            It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. It stays paused until an operator retries it.
+            It has been in quarantine since 2027-01-15 08:00:09 UTC, because the process crashed 2 times while it worked on the step irn-check. It stays there until an operator retries or cancels it.
+            It waits for nothing: the authority refused the document at 2027-01-15 08:00:05 UTC. The taxpayer corrects it and sends it again; a retry sends the same document.
+            It waits for nothing: it was cancelled at 2027-01-15 08:00:05 UTC. A new request of the taxpayer or a retry starts it again.
+            It waits for nothing: it succeeded at 2027-01-15 08:00:05 UTC.
+        "#);
+        let due = unavailable.explain_wait(&queued, second(61));
+        assert!(
+            due.starts_with("It has been due since 2027-01-15 08:01:00 UTC and waits for a free worker"),
+            "{due}"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Who may see and do what under /console, and forms of other sites.
+
+use einvoice::internals::OperatorRole;
+use testkit::each_database;
+
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+const ID: &str = "00000000-0000-7000-8000-000000000000";
+
+const PAGES: [&str; 10] = [
+    "/console/runs",
+    "/console/supervision",
+    "/console/lanes",
+    "/console/breakers",
+    "/console/deliveries",
+    "/console/deliveries/dead-letters",
+    "/console/taxpayers",
+    "/console/reconciliations",
+    "/console/audit",
+    "/console/search?q=nobody",
+];
+
+/// What all forms ask for.
+const FIELDS: [(&str, &str); 4] =
+    [("taxpayer_id", "1"), ("day", "2026-01-15"), ("reason", "x"), ("subscription", "active")];
+
+/// The forms that an operator may send, and those for admins alone.
+fn forms() -> Vec<(OperatorRole, String)> {
+    let acts = ["pause", "resume", "retry", "cancel"].map(|to| format!("/console/runs/{ID}/{to}"));
+    let others = [
+        "/console/breakers/sign/trip".to_owned(),
+        "/console/breakers/sign/reset".to_owned(),
+        format!("/console/deliveries/dead-letters/{ID}/replay"),
+        "/console/deliveries/dead-letters/replay".to_owned(),
+        "/console/reconciliations".to_owned(),
+    ];
+    let admin = ["/console/taxpayers/1/verify", "/console/taxpayers/1/subscription"];
+    let acts = acts.into_iter().chain(others).map(|path| (OperatorRole::Operator, path));
+    acts.chain(admin.map(|path| (OperatorRole::Admin, path.to_owned()))).collect()
+}
+
+#[each_database]
+async fn every_page_is_for_operators_who_signed_in(world: &World) {
+    let (nobody, viewer) = (Visitor::new(world), Visitor::operator(world, OperatorRole::Viewer).await);
+    for path in PAGES {
+        let refused = nobody.get(path).await;
+        assert_eq!((refused.status, refused.location.starts_with("/sign-in")), (303, true), "{path}");
+        let shown = viewer.get(path).await;
+        assert!([200, 303].contains(&shown.status), "{path}: {}", shown.html);
+        assert!(
+            !shown.html.contains("<form method=\"post\" action=\"/console"),
+            "{path} has no button to act"
+        );
+    }
+    for path in ["/console/live/supervision", "/console/runs/x", "/console/taxpayers/1"] {
+        let refused = nobody.get(path).await;
+        assert_eq!((refused.status, refused.location.starts_with("/sign-in")), (303, true), "{path}");
+    }
+}
+
+#[each_database]
+async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let operator = Visitor::operator(world, OperatorRole::Operator).await;
+    let admin = Visitor::operator(world, OperatorRole::Admin).await;
+    for (least, path) in forms() {
+        viewer.submit(&path, &FIELDS).await.expect(403);
+        if least == OperatorRole::Admin {
+            operator.submit(&path, &FIELDS).await.expect(403);
+        }
+        admin.send(&path, &FIELDS).await.expect(403);
+        assert_eq!(admin.get(&path).await.status == 405, path != "/console/reconciliations", "{path}");
+    }
+    let gone = [format!("/console/runs/{ID}/retry"), format!("/console/deliveries/dead-letters/{ID}/replay")];
+    for path in gone {
+        admin.submit(&path, &[]).await.expect(404);
+    }
+    for path in ["/console/breakers/nothing/trip", "/console/runs/1/explode", "/console/taxpayers/0/verify"] {
+        admin.submit(path, &[("reason", "x")]).await.expect(404);
+    }
+}
+
+#[each_database]
+async fn what_does_not_exist_is_a_page_that_says_so(world: &World) {
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    for path in [
+        format!("/console/runs/{ID}"),
+        "/console/runs/%3Cb%3E".to_owned(),
+        "/console/taxpayers/999999999".to_owned(),
+        "/console/taxpayers/x".to_owned(),
+        "/console/taxpayers/999999999/invoices/1".to_owned(),
+        "/console/taxpayers/999999999/irn?irn=INV1-94AD90FB-20261121".to_owned(),
+        format!("/console/reconciliations/{ID}"),
+    ] {
+        let page = viewer.get(&path).await.expect(404);
+        assert!(page.html.contains("<!doctype html>"), "{path}");
+        assert!(!page.html.contains("<b>"), "{path}");
+    }
+}
+
+#[each_database]
+async fn the_pages_of_this_process_show_its_actors_and_lanes(world: &World) {
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let supervision = ["Actors that need attention", "The quarantine is empty", "data-live"];
+    viewer.get("/console/supervision").await.shows_all(&supervision);
+    let event = viewer.first_event("/console/live/supervision").await;
+    assert!(event.starts_with("data: ") && event.contains("Restarts"), "{event}");
+    viewer.get("/console/lanes").await.shows_all(&["A run at the authority.", "Why is it waiting?"]);
+    viewer.get("/console/breakers").await.shows_all(&["validate_irn", "Calls pass.", "Outages"]);
+}

@@ -1,0 +1,127 @@
+//! /console/taxpayers and what belongs to one: its invoices, dead letters, reconciliations, and the search.
+
+use einvoice::internals::OperatorRole;
+use serde_json::json;
+use testkit::documents::{self, irn, submission};
+use testkit::each_database;
+use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
+
+use crate::support::visitor::Visitor;
+use crate::support::world::World;
+
+#[each_database]
+async fn a_taxpayer_is_found_and_shown_with_its_invoices_and_runs(world: &World) {
+    let (taxpayer, viewer) = (world.taxpayer().await, Visitor::operator(world, OperatorRole::Viewer).await);
+    let (id, hostile) = (taxpayer.id, "<img src=x onerror=alert(1)>");
+    world.integrator().change_profile(id, &json!({ "name": hostile })).await.expect_status(200);
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    taxpayer.app().submit(&submission(&taxpayer, no)).await.expect_status(200);
+    let found = viewer.get(&format!("/console/taxpayers?q={id}")).await.hides_all(&[hostile]);
+    found.shows_all(&[&format!("href=\"/console/taxpayers/{id}\"")]);
+    let page = viewer.get(&format!("/console/taxpayers/{id}")).await.hides_all(&[hostile]);
+    page.shows_all(&[no, "onerror", "Newest runs", "taxpayer.update-profile"]);
+    let path = format!("/console/taxpayers/{id}/invoices/{}", invoice["id"]);
+    let page = viewer.get(&path).await.shows_all(&[no, "invoice.created", "data-check", "Lines"]);
+    page.hides_all(&[hostile]);
+    let other = world.taxpayer().await;
+    viewer.get(&format!("/console/taxpayers/{}/invoices/{}", other.id, invoice["id"])).await.expect(404);
+}
+
+#[each_database]
+async fn an_irn_that_was_only_submitted_has_a_page(world: &World) {
+    let (taxpayer, viewer) = (world.taxpayer().await, Visitor::operator(world, OperatorRole::Viewer).await);
+    let no = documents::invoice_no();
+    taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
+    let irn = irn(&taxpayer, &no);
+    let address = format!("/console/taxpayers/{}/irn?irn={irn}", taxpayer.id);
+    viewer.get(&format!("/console/search?q={irn}")).await.leads_to(&address);
+    viewer.get(&address).await.shows_all(&[&irn, "No invoice with this IRN is stored here"]);
+}
+
+#[each_database]
+async fn the_search_leads_to_what_the_text_names(world: &World) {
+    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
+    let run = operator.run_of(&taxpayer).await["id"].as_str().unwrap().to_owned();
+    let page = format!("/console/taxpayers/{}", taxpayer.id);
+    let found = operator.get("/ops/taxpayers?per_page=100").await.expect_status(200);
+    let found = found.data()["data"].as_array().unwrap().clone();
+    let own = found.iter().find(|one| one["id"] == json!(taxpayer.id)).unwrap();
+    for (text, expected) in [
+        (run.clone(), format!("/console/runs/{run}")),
+        (taxpayer.id.to_string(), page.clone()),
+        (own["tin"].as_str().unwrap().to_owned(), page),
+        ("no such thing".to_owned(), "/console/taxpayers?q=no+such+thing".to_owned()),
+    ] {
+        let text = text.replace(' ', "%20");
+        viewer.get(&format!("/console/search?q={text}")).await.leads_to(&expected);
+    }
+}
+
+#[each_database]
+async fn an_admin_verifies_a_taxpayer_and_ends_its_subscription(world: &World) {
+    let admin = Visitor::operator(world, OperatorRole::Admin).await;
+    let body = documents::taxpayer();
+    let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+    world.settled(&made.data()["id"]).await;
+    let page = format!("/console/taxpayers/{}", made.data()["id"]);
+    admin.get(&page).await.shows_all(&["Verify in the authority", "End the subscription"]);
+    admin.submit(&format!("{page}/verify"), &[("reason", " ")]).await.expect(422);
+    admin.submit(&format!("{page}/verify"), &[("reason", "papers")]).await.leads_to(&page);
+    let shown = ["confirmed_by_operator", "taxpayer.verify", "papers"];
+    admin.get(&page).await.shows_all(&shown).hides_all(&["Verify in the authority"]);
+    admin.submit(&format!("{page}/subscription"), &[("subscription", "inactive")]).await.leads_to(&page);
+    admin.get(&page).await.shows_all(&["Activate the subscription", "taxpayer.set-subscription"]);
+    admin.submit(&format!("{page}/subscription"), &[("subscription", "x")]).await.expect(422);
+}
+
+#[each_database]
+async fn dead_letters_are_explained_and_sent_again(world: &World) {
+    let (taxpayer, receiver) = (world.taxpayer().await, Receiver::start());
+    let operator = Visitor::operator(world, OperatorRole::Operator).await;
+    world
+        .integrator()
+        .set_webhook(taxpayer.id, &receiver.url(), &["invoice.created"])
+        .await
+        .expect_status(200);
+    receiver.answer_next(&[Reply::Status(503); 4]);
+    taxpayer.invoice(&documents::invoice()).await;
+    let id = taxpayer.id.to_string();
+    let list = format!("/console/deliveries/dead-letters?taxpayer_id={id}");
+    let dead = async || {
+        let page = operator.get(&list).await;
+        page.html.contains("The endpoint answered 503").then_some(page)
+    };
+    eventually("a dead letter", dead).await.shows_all(&["Replay all of this taxpayer", "What to do"]);
+    let fields = [("taxpayer_id", id.as_str()), ("reason", "it was repaired")];
+    let replayed = operator.submit("/console/deliveries/dead-letters/replay", &fields).await;
+    replayed.leads_to("/console/deliveries/dead-letters");
+    receiver.wait_for(5).await;
+    let none = async || operator.get(&list).await.html.contains("There is no dead letter.").then_some(());
+    eventually("no dead letter", none).await;
+    let audit = operator.get(&format!("/console/audit?taxpayer_id={id}")).await;
+    audit.shows_all(&["dead-letters.replay", "it was repaired"]);
+}
+
+#[each_database]
+async fn a_day_is_compared_on_request(world: &World) {
+    let (taxpayer, operator) =
+        (world.taxpayer().await, Visitor::operator(world, OperatorRole::Operator).await);
+    let id = taxpayer.id.to_string();
+    let start = async |day: &str| {
+        let fields = [("taxpayer_id", id.as_str()), ("day", day), ("reason", "a complaint")];
+        operator.submit("/console/reconciliations", &fields).await
+    };
+    start("yesterday").await.expect(422);
+    start("2999-01-01").await.expect(422);
+    let queued = start("2026-01-15").await.expect(303);
+    assert!(queued.location.starts_with("/console/reconciliations/"), "{}", queued.location);
+    let done = async || operator.get(&queued.location).await.html.contains("Done").then_some(());
+    eventually("a day that is compared", done).await;
+    operator.get(&queued.location).await.shows_all(&["2026-01-15", "No difference was found."]);
+    let list = format!("/console/reconciliations?taxpayer_id={id}&day=");
+    operator.get(&list).await.shows_all(&["2026-01-15", "Done", "operator"]);
+}
