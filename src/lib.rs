@@ -9,7 +9,6 @@ pub mod app;
 mod authority;
 pub mod cli;
 pub mod config;
-#[expect(dead_code, reason = "the pages that use the rest follow")]
 mod console;
 mod domain;
 mod http;

@@ -93,24 +93,7 @@ impl Pages {
 
 /// The fields of a posted form. The form must have come from a page of the same session.
 #[derive(Debug)]
-pub(crate) struct Form<T>(pub(crate) T, Fields);
-
-/// The fields of a form by name; a name may occur several times.
-#[derive(Debug)]
-pub(crate) struct Fields(Vec<(String, String)>);
-
-impl<T> Form<T> {
-    /// Returns all values of a field that may occur several times, such as a row of checkboxes.
-    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
-        self.1.all(name)
-    }
-}
-
-impl Fields {
-    fn all(&self, name: &str) -> Vec<&str> {
-        self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
-    }
-}
+pub(crate) struct Form<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = Refusal;
@@ -121,9 +104,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
         let request = request.clone();
         Box::pin(async move {
             let body = body.await?;
-            let fields = Fields(url::form_urlencoded::parse(&body).into_owned().collect());
-            session::check_csrf(&request, &fields.all("csrf"))?;
-            Ok(Self(parse(&body)?, fields))
+            let fields = url::form_urlencoded::parse(&body);
+            let tokens: Vec<_> = fields.filter(|(name, _)| name == "csrf").map(|(_, value)| value).collect();
+            session::check_csrf(&request, &tokens)?;
+            Ok(Self(parse(&body)?))
         })
     }
 }

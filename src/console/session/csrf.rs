@@ -1,6 +1,8 @@
 //! Forms of other sites are refused: a form carries a token that only pages of the same session show, and a browser
 //! that names the origin of a form must name this service.
 
+use std::borrow::Cow;
+
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, ORIGIN};
 use base64::Engine as _;
@@ -21,7 +23,7 @@ pub(crate) fn csrf_token(session: &SecretString) -> String {
 }
 
 /// Refuses a form whose token is not the one of the session.
-pub(crate) fn check_csrf(request: &HttpRequest, sent: &[&str]) -> Result<(), Refusal> {
+pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result<(), Refusal> {
     check_origin(request)?;
     let session = token(request).ok_or(Refusal::NotSignedIn)?;
     match sent {
