@@ -149,7 +149,8 @@ fn parse<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
 }
 
 fn malformed(error: &impl std::fmt::Display) -> ApiError {
-    ApiError::new(ErrorCode::ValidationFailed, format!("The form cannot be read: {error}"))
+    let message = "The form cannot be read. Go back, reload the page and send it again.";
+    ApiError::new(ErrorCode::ValidationFailed, message).because(error)
 }
 
 /// The page of a failure.
@@ -194,7 +195,9 @@ pub(crate) async fn error_pages(
 }
 
 fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
-    if let Some(cause) = &error.cause {
+    if let Some(cause) = &error.cause
+        && error.status.is_server_error()
+    {
         tracing::error!(code = error.code.as_str(), cause = %cause, "a page could not be shown");
     }
     let faults = error.faults.iter().map(ToString::to_string).collect();

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{HOST, ORIGIN};
+use actix_web::http::header::{HOST, HeaderName, ORIGIN};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret, SecretString};
@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq;
 
 use crate::console::session::{Refusal, token};
 
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FOREIGN: &str =
     "This form was not sent from a page of this service. Go back, reload the page and send it again.";
 
@@ -32,11 +33,16 @@ pub(crate) fn check_csrf(request: &HttpRequest, sent: &[Cow<'_, str>]) -> Result
     }
 }
 
-/// Refuses a form that the browser says comes from another site.
+/// Refuses a form that the browser says comes from another site. Browsers say so in `Sec-Fetch-Site` (W3C Fetch
+/// Metadata), over plain HTTP only in `Origin`, which is compared with the host that was asked.
 pub(crate) fn check_origin(request: &HttpRequest) -> Result<(), Refusal> {
-    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
-    let Some(origin) = header(ORIGIN) else { return Ok(()) };
-    let is_ours = origin.split_once("://").is_some_and(|(_, host)| Some(host) == header(HOST));
+    let header =
+        |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let is_ours = match (header(FETCH_SITE), header(ORIGIN)) {
+        (Some(site), _) => ["same-origin", "none"].contains(&site),
+        (None, Some(origin)) => origin.split_once("://").is_some_and(|(_, host)| Some(host) == header(HOST)),
+        (None, None) => true,
+    };
     if is_ours { Ok(()) } else { Err(Refusal::NotAllowed(FOREIGN)) }
 }
 
@@ -57,5 +63,18 @@ mod tests {
             assert!(check(origin).is_err(), "{origin}");
         }
         assert!(check_origin(&TestRequest::default().to_http_request()).is_ok(), "an old browser sends none");
+    }
+
+    #[test]
+    fn behind_a_proxy_that_asks_for_another_host_the_browser_is_believed() {
+        let check = |site: &str| {
+            let request = TestRequest::default().insert_header((HOST, "10.0.0.7:8080"));
+            let request = request.insert_header((ORIGIN, "https://einvoice.example"));
+            check_origin(&request.insert_header((FETCH_SITE, site)).to_http_request())
+        };
+        assert!(check("same-origin").is_ok());
+        for site in ["cross-site", "same-site", ""] {
+            assert!(check(site).is_err(), "{site}");
+        }
     }
 }
