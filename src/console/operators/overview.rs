@@ -165,7 +165,12 @@ fn cards(counts: &DatabaseCounts, tree: &TreeSnapshot) -> Vec<Card> {
             "Notifications not yet taken.",
             "/console/deliveries",
         ),
-        card("Dead letters", counts.deliveries_dead, "No attempt is left.", "/console/dead-letters"),
+        card(
+            "Dead letters",
+            counts.deliveries_dead,
+            "No attempt is left.",
+            "/console/deliveries/dead-letters",
+        ),
         card(
             "Endpoints in trouble",
             endpoints(&[EndpointHealth::Failing, EndpointHealth::Parked, EndpointHealth::Disabled]),

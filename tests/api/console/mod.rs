@@ -2,6 +2,7 @@
 
 mod accounts;
 mod breakers;
+mod overview;
 mod rights;
 mod runs;
 mod sign_in;

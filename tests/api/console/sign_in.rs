@@ -33,6 +33,7 @@ async fn the_default_password_opens_nothing_but_the_change_of_it(world: &World) 
     let visitor = Visitor::new(world);
     let home = format!("/dashboard/{id}");
     visitor.sign_in(&email, &world.contact_password()).await.leads_to(&home);
+    visitor.get(&home).await.leads_to("/account/password");
     let change = |new| [("present", world.contact_password()), ("new", new), ("again", OWN.to_owned())];
     let send = async |fields: [(&str, String); 3]| {
         let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
