@@ -154,7 +154,7 @@ pub enum OperatorCall {
     Create {
         #[arg(long)]
         email: String,
-        /// What the operator may do in the console: a viewer looks, an operator acts, an admin also changes accounts.
+        /// The operator's role in the console: a viewer looks, an operator acts, an admin also changes accounts.
         #[arg(long, value_name = "ROLE", default_value_t = OperatorRole::Admin)]
         role: OperatorRole,
         #[command(flatten)]

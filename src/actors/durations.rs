@@ -1,4 +1,4 @@
-//! How long deliveries and signatures take, for the metrics page.
+//! Measures how long deliveries and signatures take, for the metrics page.
 
 use std::time::Duration;
 

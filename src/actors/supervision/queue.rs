@@ -18,7 +18,7 @@ use crate::domain::kernel::ids::CommandId;
 pub struct Task<C> {
     pub id: CommandId,
     pub command: Arc<C>,
-    /// How long the command waited for its batch.
+    /// The time that the command waited for its batch.
     pub waited: Duration,
 }
 

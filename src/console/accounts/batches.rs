@@ -57,7 +57,7 @@ struct ItemLine {
 }
 
 impl ItemLine {
-    fn new((index, item): (usize, BatchItem)) -> Self {
+    fn new(index: usize, item: BatchItem) -> Self {
         let messages = item.errors.iter().flatten();
         let errors =
             messages.flat_map(|(field, texts)| texts.iter().map(|text| (field.clone(), text.clone())));
@@ -88,7 +88,7 @@ async fn show_batch(
     let [created, duplicates, failed] =
         [ItemOutcome::Created, ItemOutcome::Duplicate, ItemOutcome::Failed].map(|one| batch.count(one));
     let mut items: Vec<_> =
-        std::mem::take(&mut batch.items).into_iter().enumerate().map(ItemLine::new).collect();
+        (0..).zip(std::mem::take(&mut batch.items)).map(|(index, item)| ItemLine::new(index, item)).collect();
     // The failed ones come first: they are what a reader of this page has to do something about.
     items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
     let (frame, base) = (Frame::account(&session, "Batch"), base(&session));

@@ -95,7 +95,7 @@ struct CorrectionPage {
     invoice: String,
     number: String,
     changes: Vec<Change>,
-    /// Whether the corrected document is valid; `None` if the authority could not be asked.
+    /// True if the corrected document is valid; `None` if the authority could not be asked.
     suffices: Option<bool>,
     patch: String,
 }

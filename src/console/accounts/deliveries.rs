@@ -52,7 +52,7 @@ struct DeliveriesPage {
 struct DeliveryLine {
     logged: LoggedDelivery,
     badge: Badge,
-    /// What the last attempt came to; empty before the first one.
+    /// The result of the last attempt; empty before the first one.
     last: String,
 }
 

@@ -1,5 +1,5 @@
-//! How the taxpayer's ERP takes notifications: the system, the authentication and the format. Which fields there are
-//! follows from the chosen types. Secrets are written, never shown.
+//! Shows and changes how the taxpayer's ERP takes notifications: the system, the authentication and the format. The
+//! chosen types decide which fields the form has. Secrets are written, never shown.
 
 use actix_web::http::StatusCode;
 use actix_web::web;

@@ -92,7 +92,7 @@ struct DeliveryLine {
     badge: Badge,
 }
 
-/// What the forms of the page show: empty, or the values and faults of a refused attempt.
+/// The forms of the page: empty, or with the values and faults of a refused attempt.
 #[derive(Default)]
 struct Forms {
     status: FormState,

@@ -56,7 +56,7 @@ struct Row {
     is_overdue: bool,
 }
 
-/// What the invoices of one currency on this page come to.
+/// The total of the invoices of one currency on this page.
 struct Sum {
     currency: String,
     payable: Amount,

@@ -108,7 +108,7 @@ async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer
         is_new: steps.iter().any(|step| !step.is_done),
         steps,
         has_invoices,
-        counts: counts.into_iter().map(StatusCount::from).collect(),
+        counts: counts.into_iter().map(|(status, count)| StatusCount::new(status, count)).collect(),
         runs: runs.into_iter().map(RunLine::from).collect(),
         health: Health::of(endpoint.as_ref(), failing.flatten().as_ref()),
         open,
@@ -131,8 +131,8 @@ fn obstacles(state: &ApiState, taxpayer: &Taxpayer) -> Vec<&'static str> {
     .collect()
 }
 
-impl From<(WorkflowStatus, u64)> for StatusCount {
-    fn from((status, count): (WorkflowStatus, u64)) -> Self {
+impl StatusCount {
+    fn new(status: WorkflowStatus, count: u64) -> Self {
         let is_more = count > COUNTED_MAX;
         Self { status: status.as_str(), badge: status.into(), count: count.min(COUNTED_MAX), is_more }
     }

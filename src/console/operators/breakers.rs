@@ -63,7 +63,7 @@ async fn breakers(state: web::Data<ApiState>, Viewer(session): Viewer, query: Qu
     let (views, limits) = (state.authority.breakers(), state.authority.limits());
     let page = BreakersPage {
         frame: Frame::operator(&session, "Breakers"),
-        breakers: views.into_iter().zip(limits).map(BreakerLine::from).collect(),
+        breakers: views.into_iter().zip(limits).map(|(view, limit)| BreakerLine::new(view, limit)).collect(),
         outages: found.into_iter().map(|outage| OutageLine::new(outage, &notified, now)).collect(),
         pages: list.pages("/console/breakers", total),
     };
@@ -105,8 +105,8 @@ fn operation(name: &str) -> Result<Operation, ApiError> {
     found.ok_or_else(ApiError::route_not_found)
 }
 
-impl From<(BreakerView, LimitView)> for BreakerLine {
-    fn from((view, limit): (BreakerView, LimitView)) -> Self {
+impl BreakerLine {
+    fn new(view: BreakerView, limit: LimitView) -> Self {
         Self {
             badge: view.state.into(),
             why: why(&view, &limit),
