@@ -15,7 +15,7 @@
 //! | `key_usage` | stores when API keys were last used |
 //! | `key_leases` | holds the lease of cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
-//! | `sweeper` | deletes expired idempotency keys |
+//! | `sweeper` | deletes expired idempotency keys and old quarantined commands |
 //! | `durations` | how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
 //! | `dispatch` | claims due lanes and hands them to their actors |

@@ -1,20 +1,28 @@
-//! Deletes expired idempotency keys in small batches. Replicas may do this at once: each skips locked rows.
+//! Deletes expired idempotency keys and old quarantined commands in small batches. Replicas may do this at once: each
+//! skips locked rows.
 
 use std::time::Duration;
+
+use jiff::SignedDuration;
 
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::idempotency;
+use crate::store::operations::quarantine;
 
 pub const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// The maximum number of rows deleted in one transaction. It is small, so that other writers do not wait long.
 const ROWS_MAX: u64 = 500;
 /// The pause between two batches of a round.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long a quarantined command stays after it was replayed or dropped.
+const QUARANTINE_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Deletes one batch of expired keys. Returns the wait before the next batch if there may be more.
+/// Deletes one batch. Returns the wait before the next batch if there may be more.
 pub async fn sweep(store: &Store, clock: &SharedClock) -> Result<Option<Duration>, StoreError> {
-    let is_more = idempotency::sweep(store, clock.now(), ROWS_MAX).await?;
-    Ok(is_more.then_some(PAUSE))
+    let now = clock.now();
+    let has_keys = idempotency::sweep(store, now, ROWS_MAX).await?;
+    let has_commands = quarantine::sweep(store, now - QUARANTINE_KEPT, ROWS_MAX).await?;
+    Ok((has_keys || has_commands).then_some(PAUSE))
 }

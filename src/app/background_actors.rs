@@ -22,6 +22,7 @@ use crate::actors::reconciliation::Reconciler;
 use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{NodeKind, Period, PeriodicActor, watchdog};
 use crate::actors::sweeper;
+use crate::actors::taxpayer::quarantined;
 use crate::actors::verification::{VERIFICATIONS_MAX, Verifier};
 use crate::app::composition::BuildContext;
 use crate::store::db::error::StoreError;
@@ -115,6 +116,7 @@ impl BackgroundActors {
             context.janitor(&endpoints),
             context.key_usage(&key_usage),
             context.sweeper(),
+            context.quarantine(),
             context.clock_watch(),
             context.outage_detector(),
             context.reference(work.reference, work.fresh_for),
@@ -190,6 +192,12 @@ impl BuildContext<'_> {
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let period = Period::new(NodeKind::Janitor, "sweeper", sweeper::SWEEP_EVERY);
         self.start_periodic(period, async move || sweeper::sweep(&store, &clock).await)
+    }
+
+    fn quarantine(&self) -> Addr<PeriodicActor> {
+        let (store, tree) = (self.store.clone(), self.tree.clone());
+        let period = Period::new(NodeKind::Janitor, "quarantine", quarantined::STORE_EVERY);
+        self.start_periodic(period, async move || quarantined::store_all(&store, &tree).await.map(|()| None))
     }
 
     fn clock_watch(&self) -> Addr<PeriodicActor> {

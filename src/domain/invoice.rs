@@ -90,7 +90,7 @@ pub struct Line {
 }
 
 /// A create request that has passed every rule of its form.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     pub invoice_no: String,
     /// The IRN that the caller sent. If `None`, it is built from invoice number, service id and date.

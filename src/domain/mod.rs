@@ -11,6 +11,7 @@
 //! | the steps of a run at the authority, its deadline and its resolution | `pipeline` |
 //! | the event log, deliveries, replays and the health of an endpoint | `events` |
 //! | authentication and format of notifications for a taxpayer's ERP | `integration` |
+//! | commands that panicked twice and were put aside | `quarantine` |
 //! | the comparison of our ledger with the authority's ledger, day by day | `reconciliation` |
 //! | the authority's reference lists | `reference` |
 //! | an outage of the authority | `outage` |
@@ -26,6 +27,7 @@ pub mod outage;
 pub mod party;
 pub mod payment;
 pub mod pipeline;
+pub mod quarantine;
 pub mod reconciliation;
 pub mod reference;
 pub mod supplier_invoice;

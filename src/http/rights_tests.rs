@@ -179,6 +179,7 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
         ("{batch_no}", text(&batch)),
         ("{delivery_id}", text(&deliveries["data"][0]["id"])),
         ("{replay_id}", text(&replay["id"])),
+        ("{reference}", uuid::Uuid::nil().to_string()),
         ("{list}", "countries".to_owned()),
         ("{file:.*}", "index.html".to_owned()),
         ("{token}", "not-the-token".to_owned()),

@@ -88,6 +88,10 @@ const STORY: &[(&str, u16)] = &[
     ("list_dead_letters", 200),
     ("replay_dead_letter", 200),
     ("replay_dead_letters", 200),
+    ("list_quarantine", 200),
+    // No command has panicked.
+    ("replay_command", 404),
+    ("drop_command", 404),
     ("create_reconciliation", 200),
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),
@@ -146,7 +150,12 @@ impl<'w> Walk<'w> {
         ];
         let token = world.notices_path().rsplit('/').next().unwrap().to_owned();
         let irn = "INV0001-94AD90FB-20260115".to_owned();
-        let places = [("token", token), ("irn", irn), ("list", "currencies".to_owned())];
+        let places = [
+            ("token", token),
+            ("irn", irn),
+            ("list", "currencies".to_owned()),
+            ("reference", uuid::Uuid::nil().to_string()),
+        ];
         Self { world, operations: operations(document), keys: keys.into(), places: places.into() }
     }
 

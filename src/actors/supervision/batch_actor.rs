@@ -11,6 +11,8 @@ use std::time::Instant;
 use actix::fut::ActorFutureExt;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Supervised, WrapFuture};
 
+use secrecy::SecretString;
+
 use super::guard::supervise;
 use super::node::Node;
 use super::queue::{CommandBatch, WorkQueue};
@@ -37,6 +39,11 @@ pub trait Worker: Sized + 'static {
     /// Returns true if the command must be processed in a batch of its own.
     fn is_large(_: &Self::Command) -> bool {
         false
+    }
+
+    /// The contents of a command for a later replay. `None` if the command cannot be replayed.
+    fn contents(_: &Self::Command) -> Option<SecretString> {
+        None
     }
 
     /// Runs the commands in order and returns one reply for each. Must call `batch.committing()` right before the
@@ -156,7 +163,9 @@ impl<W: Worker> Supervised for BatchActor<W> {
         self.scheduled = false;
         self.worker = None;
         let node = &self.context.node;
-        self.queue.recover(|reference, command| node.quarantined(reference, W::name(command)));
+        self.queue.recover(|reference, command| {
+            node.quarantined(reference, W::name(command), W::contents(command));
+        });
     }
 }
 

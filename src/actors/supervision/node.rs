@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use secrecy::SecretString;
 use serde::Serialize;
 
-use super::quarantine::QuarantineRecord;
+use super::quarantine::{QuarantineRecord, UnstoredCommand};
 use super::tree::{NodeKind, Tree};
 use super::watchdog::{BatchLoad, Heartbeat};
-use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId, parse_number};
 
 /// The text of a panic is cut to this number of characters.
 pub const PANIC_CHARS_MAX: usize = 200;
@@ -146,15 +147,20 @@ impl Node {
     }
 
     /// Records that a command was quarantined, with the text of the actor's last panic.
-    pub fn quarantined(&self, reference: CommandId, command: &'static str) {
+    /// `contents` are what a replay needs.
+    pub fn quarantined(&self, reference: CommandId, command: &'static str, contents: Option<SecretString>) {
         tracing::error!(actor = self.name(), command, %reference, "command is quarantined");
-        self.tree.quarantine().put(QuarantineRecord {
+        let at = self.tree.now();
+        let record = QuarantineRecord {
             reference,
             actor: self.name().to_owned(),
             command,
-            at: self.tree.now().to_string(),
+            at: at.to_string(),
             panic: self.last_panic().unwrap_or_default(),
-        });
+        };
+        let is_of_taxpayer = self.kind() == NodeKind::Taxpayer;
+        let taxpayer_id = is_of_taxpayer.then(|| parse_number(self.name())).flatten().map(TaxpayerId);
+        self.tree.quarantine().put(UnstoredCommand { record, at, taxpayer_id, contents });
     }
 
     /// Removes the node from the tree. If it had failed, its failure no longer makes the process unready.

@@ -1,13 +1,19 @@
 //! The latest commands that panicked twice. The list is bounded, and a record never holds the command's contents.
+//!
+//! The contents wait in a second bounded list until they are sealed and stored (`taxpayer::quarantined`).
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
+use jiff::Timestamp;
+use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 
 pub const RECORDS_MAX: usize = 1_000;
+/// The commands that wait to be stored. While the database is down, more than these are only logged.
+const UNSTORED_MAX: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuarantineRecord {
@@ -20,21 +26,50 @@ pub struct QuarantineRecord {
     pub panic: String,
 }
 
+/// A quarantined command that is not yet stored.
+#[derive(Debug, Clone)]
+pub struct UnstoredCommand {
+    pub record: QuarantineRecord,
+    pub at: Timestamp,
+    pub taxpayer_id: Option<TaxpayerId>,
+    /// The contents, for a replay. `None` if the command cannot be replayed.
+    pub contents: Option<SecretString>,
+}
+
 #[derive(Debug, Default)]
-pub struct Quarantine(Mutex<VecDeque<QuarantineRecord>>);
+pub struct Quarantine {
+    records: Mutex<VecDeque<QuarantineRecord>>,
+    unstored: Mutex<VecDeque<UnstoredCommand>>,
+}
 
 impl Quarantine {
-    pub fn put(&self, record: QuarantineRecord) {
-        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if records.len() == RECORDS_MAX {
-            records.pop_front();
-        }
-        records.push_back(record);
+    pub fn put(&self, command: UnstoredCommand) {
+        push(&self.records, RECORDS_MAX, command.record.clone());
+        push(&self.unstored, UNSTORED_MAX, command);
     }
 
     pub fn records(&self) -> Vec<QuarantineRecord> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
+
+    /// Returns the oldest command that is not yet stored.
+    pub fn first_unstored(&self) -> Option<UnstoredCommand> {
+        self.unstored.lock().unwrap_or_else(PoisonError::into_inner).front().cloned()
+    }
+
+    pub fn stored(&self, reference: CommandId) {
+        let mut unstored = self.unstored.lock().unwrap_or_else(PoisonError::into_inner);
+        unstored.retain(|command| command.record.reference != reference);
+    }
+}
+
+/// Appends to a list. Removes the oldest element of a full list.
+fn push<T>(list: &Mutex<VecDeque<T>>, max: usize, element: T) {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    if list.len() == max {
+        list.pop_front();
+    }
+    list.push_back(element);
 }
 
 #[cfg(test)]
@@ -47,14 +82,20 @@ mod tests {
         let quarantine = Quarantine::default();
         let references: Vec<_> = (0..=RECORDS_MAX).map(|_| clock::new_id()).collect();
         for reference in &references {
-            quarantine.put(QuarantineRecord {
+            let record = QuarantineRecord {
                 reference: *reference,
                 actor: "taxpayer".to_owned(),
                 command: "Create",
                 at: String::new(),
                 panic: String::new(),
-            });
+            };
+            let at = Timestamp::UNIX_EPOCH;
+            quarantine.put(UnstoredCommand { record, at, taxpayer_id: None, contents: None });
         }
+        let first = quarantine.first_unstored().unwrap().record.reference;
+        assert_eq!(first, references[references.len() - UNSTORED_MAX]);
+        quarantine.stored(first);
+        assert_ne!(quarantine.first_unstored().unwrap().record.reference, first);
         let kept: Vec<_> = quarantine.records().iter().map(|record| record.reference).collect();
         assert_eq!(kept, references[1..]);
     }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use secrecy::SecretString;
+
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
@@ -12,6 +14,7 @@ use crate::actors::supervision::{
 use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, TaxpayerCommand};
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
 use crate::actors::taxpayer::handle::{CommandResult, TaxpayerHandle};
+use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::read_set::CachedState;
 use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, execute_alone};
 use crate::domain::kernel::clock::SharedClock;
@@ -77,6 +80,10 @@ impl Worker for TaxpayerActor {
     /// A large command is a batch of its own, which bounds the size of a transaction.
     fn is_large(envelope: &CommandEnvelope) -> bool {
         matches!(envelope.command, TaxpayerCommand::CreateBatch(_))
+    }
+
+    fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
+        quarantined::contents(&envelope.command)
     }
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {

@@ -53,6 +53,12 @@ pub enum TaxpayerError {
     AlreadyProcessed,
 }
 
+impl From<StoreError> for TaxpayerError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
 pub(crate) type CommandResult = Result<CommandReply, CommandError>;
 
 /// Sends commands to the taxpayer actors. The actor of a taxpayer starts at the taxpayer's first command.
@@ -84,6 +90,10 @@ impl TaxpayerHandle {
 
     pub fn registry(&self) -> &Registry<TaxpayerId, CommandEnvelope, CommandResult> {
         &self.registry
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Returns a handle that sends the idempotency key with its command. Send only one command through it.

@@ -8,6 +8,7 @@
 //! | the actor, and the group commit of several actors' batches | `actor`, `committer` |
 //! | one transaction | `transaction` |
 //! | what a transaction reads, works on and writes | `read_set`, `unit_of_work`, `indexes`, `write_set` |
+//! | quarantined commands and their replay | `quarantined` |
 //! | the decision of each command | `commands` |
 
 mod actor;
@@ -19,6 +20,7 @@ mod direct_runs;
 mod group_tests;
 pub mod handle;
 mod indexes;
+pub mod quarantined;
 mod read_set;
 #[cfg(test)]
 mod testing;

@@ -53,6 +53,7 @@ use crate::webhook::SigningSecret;
 pub(super) struct TestTaxpayers {
     pub(super) taxpayers: Arc<TaxpayerHandle>,
     pub(super) test: TestStore,
+    pub(super) tree: Tree,
     arbiters: Arc<Arbiters>,
 }
 
@@ -68,6 +69,7 @@ impl TestTaxpayers {
     async fn with_wakers(test: TestStore, notifiers: Notifiers) -> Self {
         let clock: SharedClock = Arc::new(SystemClock);
         let arbiters = Arc::new(Arbiters::start(2));
+        let tree = Tree::new(clock.clone());
         let deps = TaxpayerDeps {
             store: test.store.clone(),
             clock: clock.clone(),
@@ -76,7 +78,7 @@ impl TestTaxpayers {
             verification: VerificationPolicy::Warn,
         };
         let limits = AdmissionLimits { per_key_max: 1_024, ..AdmissionLimits::default() };
-        let taxpayers = Arc::new(TaxpayerHandle::new(deps, &Tree::new(clock), &arbiters, limits));
+        let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, limits));
         taxpayers.onboard(ID, onboarding("a")).await.unwrap();
         let place = Some("Lagos".to_owned());
         let change = ProfileChange {
@@ -86,7 +88,7 @@ impl TestTaxpayers {
             ..ProfileChange::default()
         };
         taxpayers.change_profile(ID, change, BY).await.unwrap();
-        Self { taxpayers, test, arbiters }
+        Self { taxpayers, test, tree, arbiters }
     }
 
     pub(super) async fn verify_log(&self) -> i64 {

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `overview` | what needs an operator, and what the process does now |
 //! | `runs`, `run` | the runs of all taxpayers; one run, why it waits, and its moves |
-//! | `supervision` | the tree of actors, and the quarantine |
+//! | `supervision` | the tree of actors |
+//! | `quarantine` | commands that panicked twice, and their replay |
 //! | `lanes` | what is due and who holds it |
 //! | `breakers` | the breakers of the calls to the authority, and the outages |
 //! | `deliveries` | webhook endpoints by health, and dead letters |
@@ -21,6 +22,7 @@ mod invoice;
 mod lanes;
 mod list_query;
 mod overview;
+mod quarantine;
 mod reason;
 mod reconciliations;
 mod redaction;
@@ -39,6 +41,7 @@ const PAGES: &[(&str, &str)] = &[
     ("Overview", "/console"),
     ("Runs", "/console/runs"),
     ("Supervision", "/console/supervision"),
+    ("Quarantine", "/console/quarantine"),
     ("Lanes", "/console/lanes"),
     ("Breakers", "/console/breakers"),
     ("Deliveries", "/console/deliveries"),
@@ -51,7 +54,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_runs = [overview::endpoints(), runs::endpoints(), run::endpoints(), search::endpoints()];
     let of_process = [supervision::endpoints(), lanes::endpoints(), breakers::endpoints()];
     let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
-    let others = [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints()];
+    let others =
+        [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints(), quarantine::endpoints()];
     of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
 }
 

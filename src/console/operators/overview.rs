@@ -97,10 +97,9 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
         let text = format!("{held} pieces of work are held back, because they ended the process twice.");
         alerts.push(Alert { kind: "bad", text, path: "/console/lanes" });
     }
-    if !tree.quarantine.is_empty() {
-        let text =
-            format!("{} commands are in quarantine, because they panicked twice.", tree.quarantine.len());
-        alerts.push(Alert { kind: "bad", text, path: "/console/supervision" });
+    if counts.quarantined > 0 {
+        let text = format!("{} commands are in quarantine, because they panicked twice.", counts.quarantined);
+        alerts.push(Alert { kind: "bad", text, path: "/console/quarantine?state=kept" });
     }
     let differences: i64 = counts.findings.iter().map(|(_, count)| count).sum();
     if differences > 0 {

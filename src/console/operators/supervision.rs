@@ -1,4 +1,4 @@
-//! The tree of supervised actors of this process, live: what fails, what restarts, and what was put aside.
+//! The tree of supervised actors of this process, live: what fails and what restarts.
 
 use actix_web::{HttpResponse, web};
 use askama::Template;
@@ -19,8 +19,6 @@ use crate::http::state::ApiState;
 
 /// The actors that the page lists for each group. The counts include all actors.
 const NODES_MAX: usize = 20;
-/// The newest commands in quarantine that the page lists.
-const QUARANTINE_MAX: usize = 50;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -43,7 +41,6 @@ struct SupervisionPart {
     /// The actors that failed, restarted or are slow, gravest first.
     troubled: Vec<ActorLine>,
     groups: Vec<GroupLine>,
-    quarantine_total: usize,
 }
 
 struct ActorLine {
@@ -84,14 +81,11 @@ async fn live_supervision(
 }
 
 fn render(state: &ApiState) -> Result<String, ApiError> {
-    let mut tree = state.tree.snapshot(NODES_MAX);
+    let tree = state.tree.snapshot(NODES_MAX);
     let mut troubled: Vec<_> = tree.groups.iter().flat_map(troubled_of).collect();
     troubled.sort_by_key(|line| std::cmp::Reverse(line.actor.state));
-    let quarantine_total = tree.quarantine.len();
-    tree.quarantine.reverse();
-    tree.quarantine.truncate(QUARANTINE_MAX);
     let groups = tree.groups.iter().map(GroupLine::from).collect();
-    SupervisionPart { tree, troubled, groups, quarantine_total }.render().map_err(ApiError::internal)
+    SupervisionPart { tree, troubled, groups }.render().map_err(ApiError::internal)
 }
 
 fn troubled_of(group: &ActorGroup) -> impl Iterator<Item = ActorLine> {

@@ -31,6 +31,8 @@ words! {
         RevokeIntegratorKeys = "integrator.revoke-keys",
         RotateOperatorKey = "operator.rotate-key",
         RevokeOperatorKeys = "operator.revoke-keys",
+        ReplayCommand = "command.replay",
+        DropCommand = "command.drop",
         TripBreaker = "breaker.trip",
         ResetBreaker = "breaker.reset",
         SignIn = "session.sign-in",

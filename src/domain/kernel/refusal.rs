@@ -56,6 +56,11 @@ pub enum Refusal {
     ReplayEnded,
     #[error("Delivery not found")]
     DeliveryNotFound,
+    #[error("No command with this reference is in the quarantine")]
+    CommandNotFound,
+    /// A quarantined command that no longer waits, or whose contents are not stored.
+    #[error("{0}")]
+    CommandNotReplayable(&'static str),
     #[error("A run that is {from} takes no {to}")]
     ActionNotAllowed { from: RunState, to: OperatorAction },
     #[error(

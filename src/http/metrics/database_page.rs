@@ -67,6 +67,8 @@ fn deliveries(registry: &mut Registry, counted: &DatabaseCounts) {
     registry.register("deliveries_pending", "Deliveries that wait", gauge(counted.deliveries_pending));
     let help = "Dead letters that are stored: deliveries that are not retried";
     registry.register("deliveries_dead", help, gauge(counted.deliveries_dead));
+    let help = "Commands in the quarantine that wait for an operator";
+    registry.register("commands_in_quarantine", help, gauge(counted.quarantined));
     let endpoints = Family::<Pairs, Gauge>::default();
     for (health, count) in &counted.endpoints {
         endpoints.get_or_create(&vec![("health", health.to_string())]).set(*count);

@@ -42,6 +42,7 @@ codes! {
     BatchNotFound = "BATCH_NOT_FOUND", NOT_FOUND;
     DeliveryNotFound = "DELIVERY_NOT_FOUND", NOT_FOUND;
     ReplayNotFound = "REPLAY_NOT_FOUND", NOT_FOUND;
+    CommandNotFound = "COMMAND_NOT_FOUND", NOT_FOUND;
     ReconciliationNotFound = "RECONCILIATION_NOT_FOUND", NOT_FOUND;
     RouteNotFound = "ROUTE_NOT_FOUND", NOT_FOUND;
     MethodNotAllowed = "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;

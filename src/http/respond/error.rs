@@ -175,8 +175,10 @@ impl From<Refusal> for ApiError {
             | Refusal::RunTookEffect
             | Refusal::WebhookDisabled
             | Refusal::ReplayEnded
-            | Refusal::TooManyReplays => (ErrorCode::InvalidTransition, Faults::default()),
+            | Refusal::TooManyReplays
+            | Refusal::CommandNotReplayable(_) => (ErrorCode::InvalidTransition, Faults::default()),
             Refusal::ReplayNotFound => (ErrorCode::ReplayNotFound, Faults::default()),
+            Refusal::CommandNotFound => (ErrorCode::CommandNotFound, Faults::default()),
             Refusal::DeliveryNotFound => (ErrorCode::DeliveryNotFound, Faults::default()),
             Refusal::IrnContentChanged => (ErrorCode::IrnContentChanged, Faults::default()),
             Refusal::WebhookNotConfigured => (ErrorCode::WebhookNotConfigured, Faults::default()),

@@ -30,7 +30,7 @@ struct SealedColumn {
 }
 
 /// Every table column that holds sealed texts.
-const SEALED: [SealedColumn; 4] = [
+const SEALED: [SealedColumn; 5] = [
     SealedColumn {
         name: "webhook_secrets",
         table: "webhooks",
@@ -62,6 +62,14 @@ const SEALED: [SealedColumn; 4] = [
         has_number: false,
         column: "answer",
         reseal: |vault, id, text| vault.reseal(id, text),
+    },
+    SealedColumn {
+        name: "quarantined_commands",
+        table: "quarantine",
+        key: "reference",
+        has_number: false,
+        column: "contents",
+        reseal: |vault, reference, text| vault.reseal(reference, text),
     },
 ];
 
@@ -218,7 +226,12 @@ mod tests {
             seal("1/integration")
         );
         let tx = store.begin().await.unwrap();
-        for sql in [webhook("1", &seal("1"), &previous), webhook("2", &lost, "[]"), integration] {
+        let command = format!(
+            "INSERT INTO quarantine (reference, actor, command, at, panic, state, contents) \
+             VALUES ('c1', '1', 'create', 0, 'no', 'kept', '{}'), ('c2', '1', 'pay', 0, 'no', 'kept', NULL)",
+            seal("c1")
+        );
+        for sql in [command, webhook("1", &seal("1"), &previous), webhook("2", &lost, "[]"), integration] {
             tx.execute_unprepared(&sql).await.unwrap();
         }
         for number in 0..450 {
@@ -258,6 +271,7 @@ mod tests {
                     ("replaced_webhook_secrets", 2, 1, 0, vec![]),
                     ("erp_credentials", 1, 1, 0, vec![]),
                     ("idempotent_answers", 450, 450, 0, vec![]),
+                    ("quarantined_commands", 1, 1, 0, vec![]),
                 ]
             );
             let again = counts(all(&both).await.unwrap());
@@ -267,6 +281,7 @@ mod tests {
                 ("SELECT secret FROM webhooks WHERE taxpayer_id = 1", "1"),
                 ("SELECT settings FROM integrations WHERE taxpayer_id = 1", "1/integration"),
                 ("SELECT answer FROM idempotency_keys WHERE id = 'k7'", "k7"),
+                ("SELECT contents FROM quarantine WHERE reference = 'c1'", "c1"),
             ] {
                 assert!(opens(&new, sql, owner).await, "{sql}");
                 assert!(!opens(&test.store, sql, owner).await, "{sql}");

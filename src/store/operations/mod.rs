@@ -7,6 +7,8 @@ pub mod outage_notice_row;
 pub mod outage_row;
 pub mod outages;
 pub mod pull_cursors;
+pub mod quarantine;
+pub mod quarantine_row;
 pub mod reconciliation_finding_row;
 pub mod reconciliation_row;
 pub mod reconciliations;

@@ -3,6 +3,7 @@
 mod accounts;
 mod breakers;
 mod overview;
+mod quarantine;
 mod rights;
 mod runs;
 mod sign_in;

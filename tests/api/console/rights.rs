@@ -8,9 +8,10 @@ use crate::support::world::World;
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
 
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "/console/runs",
     "/console/supervision",
+    "/console/quarantine",
     "/console/lanes",
     "/console/breakers",
     "/console/deliveries",
@@ -34,6 +35,8 @@ fn forms() -> Vec<(OperatorRole, String)> {
         format!("/console/deliveries/dead-letters/{ID}/replay"),
         "/console/deliveries/dead-letters/replay".to_owned(),
         "/console/reconciliations".to_owned(),
+        format!("/console/quarantine/{ID}/replay"),
+        format!("/console/quarantine/{ID}/drop"),
     ];
     let admin = ["/console/taxpayers/1/verify", "/console/taxpayers/1/subscription"];
     let acts = acts.into_iter().chain(others).map(|path| (OperatorRole::Operator, path));
@@ -72,7 +75,12 @@ async fn a_form_needs_the_role_and_the_token_of_the_session(world: &World) {
         admin.send(&path, &FIELDS).await.expect(403);
         assert_eq!(admin.get(&path).await.status == 405, path != "/console/reconciliations", "{path}");
     }
-    let gone = [format!("/console/runs/{ID}/retry"), format!("/console/deliveries/dead-letters/{ID}/replay")];
+    let gone = [
+        format!("/console/runs/{ID}/retry"),
+        format!("/console/deliveries/dead-letters/{ID}/replay"),
+        format!("/console/quarantine/{ID}/replay"),
+        format!("/console/quarantine/{ID}/drop"),
+    ];
     for path in gone {
         admin.submit(&path, &[]).await.expect(404);
     }
@@ -102,7 +110,7 @@ async fn what_does_not_exist_is_a_page_that_says_so(world: &World) {
 #[each_database]
 async fn the_pages_of_this_process_show_its_actors_and_lanes(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
-    let supervision = ["Actors that need attention", "The quarantine is empty", "data-live"];
+    let supervision = ["Actors that need attention", "Quarantine", "data-live"];
     viewer.get("/console/supervision").await.shows_all(&supervision);
     let event = viewer.first_event("/console/live/supervision").await;
     assert!(event.starts_with("data: ") && event.contains("Restarts"), "{event}");

@@ -4,6 +4,7 @@ mod accounts;
 pub(crate) mod dead_letters;
 mod overview;
 mod probes;
+pub(crate) mod quarantine;
 mod reconciliations;
 mod records;
 mod run_moves;
@@ -16,6 +17,7 @@ use crate::http::endpoint::Path;
 pub(crate) fn endpoints() -> Vec<Path> {
     let runs = [overview::endpoints(), run_moves::endpoints(), runs::endpoints()];
     let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
-    let others = [accounts::endpoints(), reconciliations::endpoints(), records::endpoints()];
+    let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
+    let others = [accounts::endpoints()].into_iter().chain(records);
     [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

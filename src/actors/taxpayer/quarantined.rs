@@ -1,0 +1,244 @@
+//! Stores quarantined commands and replays them. Only a create can be replayed: its invoice number shows whether the sender has sent
+//! it again since. Any other command might count twice or overwrite a newer change.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::actors::supervision::Tree;
+use crate::actors::supervision::quarantine::UnstoredCommand;
+use crate::actors::taxpayer::command::{Created, Duplicate, TaxpayerCommand};
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::invoice::Draft;
+use crate::domain::kernel::audit::OperatorRequest;
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::quarantine::{END_UNKNOWN, QuarantineState, QuarantinedCommand};
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::operations::quarantine;
+
+/// How often quarantined commands are stored.
+pub const STORE_EVERY: Duration = Duration::from_millis(500);
+/// Larger contents are not kept, so that the quarantine stays small.
+const CONTENTS_BYTES_MAX: usize = 256 * 1024;
+const NOT_KEPT: &str = "The command was replayed or dropped before";
+
+/// Returns what a replay of the command needs, as JSON. `None` if the command cannot be replayed.
+pub(super) fn contents(command: &TaxpayerCommand) -> Option<SecretString> {
+    let TaxpayerCommand::Create(draft) = command else { return None };
+    let contents = serde_json::to_string(draft).ok()?;
+    (contents.len() <= CONTENTS_BYTES_MAX).then(|| contents.into())
+}
+
+/// Stores all quarantined commands that are not stored yet. After an error the rest is stored by the next call. Their
+/// senders got an error, so a process that ends before this loses nothing accepted; each is in the log, too.
+pub async fn store_all(store: &Store, tree: &Tree) -> Result<(), StoreError> {
+    while let Some(unstored) = tree.quarantine().first_unstored() {
+        let contents = unstored.contents.as_ref().map(ExposeSecret::expose_secret);
+        quarantine::put(store, &kept(&unstored), contents).await?;
+        tree.quarantine().stored(unstored.record.reference);
+    }
+    Ok(())
+}
+
+fn kept(unstored: &UnstoredCommand) -> QuarantinedCommand {
+    let record = &unstored.record;
+    QuarantinedCommand {
+        reference: record.reference,
+        actor: record.actor.clone(),
+        command: record.command.to_owned(),
+        taxpayer_id: unstored.taxpayer_id,
+        at: unstored.at,
+        panic: record.panic.clone(),
+        state: QuarantineState::Kept,
+        moved_at: None,
+        result: None,
+        has_contents: unstored.contents.is_some(),
+    }
+}
+
+impl TaxpayerHandle {
+    /// Executes a quarantined command again on behalf of an operator, at most once: the command is taken out of the
+    /// quarantine before it is sent. If it certainly changed nothing, it is put back.
+    pub async fn replay_quarantined(
+        &self,
+        reference: CommandId,
+        by: &OperatorRequest,
+        now: Timestamp,
+    ) -> Result<QuarantinedCommand, TaxpayerError> {
+        let found = self.quarantined(reference).await?;
+        let (taxpayer, draft) = self.replayable(&found).await?;
+        self.take(&found, QuarantineState::Replayed, by, now).await?;
+        let created = self.create(taxpayer, draft).await;
+        let (state, result) = end_of(&created);
+        quarantine::record_result(self.store(), reference, state, &result).await?;
+        self.quarantined(reference).await
+    }
+
+    /// Drops a quarantined command on behalf of an operator.
+    pub async fn drop_quarantined(
+        &self,
+        reference: CommandId,
+        by: &OperatorRequest,
+        now: Timestamp,
+    ) -> Result<QuarantinedCommand, TaxpayerError> {
+        let found = self.quarantined(reference).await?;
+        self.take(&found, QuarantineState::Dropped, by, now).await?;
+        self.quarantined(reference).await
+    }
+
+    async fn quarantined(&self, reference: CommandId) -> Result<QuarantinedCommand, TaxpayerError> {
+        let found = quarantine::with_reference(self.store(), reference).await?;
+        found.ok_or(TaxpayerError::Refused(Refusal::CommandNotFound))
+    }
+
+    async fn take(
+        &self,
+        found: &QuarantinedCommand,
+        to: QuarantineState,
+        by: &OperatorRequest,
+        now: Timestamp,
+    ) -> Result<(), TaxpayerError> {
+        let is_taken = quarantine::take(self.store(), found, to, by, now).await?;
+        is_taken.then_some(()).ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(NOT_KEPT)))
+    }
+
+    async fn replayable(&self, found: &QuarantinedCommand) -> Result<(TaxpayerId, Draft), TaxpayerError> {
+        let refused = || TaxpayerError::Refused(Refusal::CommandNotReplayable(found.guidance()));
+        let taxpayer = found.taxpayer_id.filter(|_| found.may_replay()).ok_or_else(refused)?;
+        let contents = quarantine::contents(self.store(), found.reference).await?.ok_or_else(refused)?;
+        // The error is left out, because its text could quote the contents.
+        let draft = strict_json::from_trusted(&contents).map_err(|_| StoreError::Corrupt {
+            table: "quarantine",
+            id: found.reference.to_string(),
+            reason: "the contents are not those of a create".to_owned(),
+        })?;
+        Ok((taxpayer, draft))
+    }
+}
+
+/// Returns the state of the command after its replay, and the result in words.
+fn end_of(created: &Result<Created, TaxpayerError>) -> (QuarantineState, String) {
+    match created {
+        Ok(Created { invoice, duplicate: None }) => {
+            (QuarantineState::Replayed, format!("The invoice {} was created.", invoice.irn))
+        }
+        Ok(Created { invoice, duplicate: Some(duplicate) }) => {
+            let content = match duplicate {
+                Duplicate::Identical => "the same",
+                Duplicate::Different => "other",
+            };
+            let text = format!(
+                "Nothing was created: its sender has created the invoice {} since, with {content} content.",
+                invoice.irn
+            );
+            (QuarantineState::Replayed, text)
+        }
+        Err(TaxpayerError::Refused(refusal)) => {
+            (QuarantineState::Kept, format!("The replay was refused: {refusal}."))
+        }
+        Err(TaxpayerError::Busy { .. } | TaxpayerError::Overloaded { .. }) => {
+            (QuarantineState::Kept, "The replay did not start: too much waits. Try again.".to_owned())
+        }
+        Err(TaxpayerError::Quarantined { reference }) => {
+            (QuarantineState::Replayed, format!("It panicked again and was put aside as {reference}."))
+        }
+        Err(
+            TaxpayerError::Store(_) | TaxpayerError::Interrupted { .. } | TaxpayerError::AlreadyProcessed,
+        ) => (QuarantineState::Replayed, END_UNKNOWN.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::actors::taxpayer::command::CommandReply;
+    use crate::actors::taxpayer::tests::{ID, TestTaxpayers, draft, keyed};
+    use crate::domain::access::claim::StoredResponse;
+    use crate::store::testing::stores;
+
+    const BY: OperatorRequest = OperatorRequest { operator_id: 1, reason: None };
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    /// Has a create panic twice. Returns the reference that its sender got.
+    async fn quarantine_create(app: &TestTaxpayers, number: &str) -> CommandId {
+        let panics = |_: &CommandReply| -> Option<StoredResponse> { panic!("<b>the answer</b>") };
+        let mut poison = keyed(number, b"1");
+        poison.render = Some(Arc::new(panics));
+        let failed = app.taxpayers.with_idempotency(Some(poison)).create(ID, draft(number, 10)).await;
+        let Err(TaxpayerError::Quarantined { reference }) = failed else { panic!("{failed:?}") };
+        store_all(&app.test.store, &app.tree).await.unwrap();
+        reference
+    }
+
+    #[actix_rt::test]
+    async fn a_create_is_replayed_once() {
+        for test in stores().await {
+            let app = TestTaxpayers::with_taxpayer(test).await;
+            let replay = async |reference| app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
+            let reference = quarantine_create(&app, "INV-1").await;
+            let (one, other) = tokio::join!(replay(reference), replay(reference));
+            let (replayed, refused) = if one.is_ok() { (one, other) } else { (other, one) };
+            let replayed = replayed.unwrap();
+            assert_eq!(replayed.state, QuarantineState::Replayed);
+            assert!(replayed.result.unwrap().ends_with("was created."));
+            assert!(matches!(refused, Err(TaxpayerError::Refused(Refusal::CommandNotReplayable(_)))));
+            let again = app.taxpayers.create(ID, draft("INV-1", 10)).await.unwrap();
+            assert_eq!(
+                again.duplicate,
+                Some(Duplicate::Identical),
+                "the replay has created it as it was sent"
+            );
+            assert_eq!(app.verify_log().await, 1);
+            app.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_replay_creates_nothing_if_the_sender_has_sent_the_invoice_again() {
+        for test in stores().await {
+            let app = TestTaxpayers::with_taxpayer(test).await;
+            let reference = quarantine_create(&app, "INV-2").await;
+            app.taxpayers.create(ID, draft("INV-2", 7)).await.unwrap();
+            let late = app.taxpayers.replay_quarantined(reference, &BY, NOW).await.unwrap().result.unwrap();
+            assert!(late.contains("its sender has created the invoice INV"), "{late}");
+            assert_eq!(app.verify_log().await, 1);
+            app.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn a_replay_that_the_process_did_not_survive_is_not_made_again() {
+        for test in stores().await {
+            let app = TestTaxpayers::with_taxpayer(test).await;
+            let reference = quarantine_create(&app, "INV-1").await;
+            let found = app.taxpayers.quarantined(reference).await.unwrap();
+            assert_eq!((found.taxpayer_id, found.command.as_str()), (Some(ID), "create"));
+            assert!(found.panic.starts_with("<b>the answer</b>"), "{}", found.panic);
+            // The process ends here: the command is taken, and nothing was sent.
+            app.taxpayers.take(&found, QuarantineState::Replayed, &BY, NOW).await.unwrap();
+            let refused = app.taxpayers.replay_quarantined(reference, &BY, NOW).await;
+            assert!(matches!(refused, Err(TaxpayerError::Refused(_))), "{refused:?}");
+            let left = app.taxpayers.quarantined(reference).await.unwrap();
+            assert_eq!(left.result.as_deref(), Some(END_UNKNOWN));
+            let dropped = app.taxpayers.drop_quarantined(reference, &BY, NOW).await;
+            assert!(matches!(dropped, Err(TaxpayerError::Refused(_))), "{dropped:?}");
+            app.close().await;
+        }
+    }
+
+    #[test]
+    fn only_creates_of_a_moderate_size_are_kept_and_they_are_not_printed() {
+        let create = TaxpayerCommand::Create(Box::new(draft("INV-1", 10)));
+        let kept = contents(&create).unwrap();
+        assert!(!format!("{kept:?}").contains("customer.example"));
+        let mut large = draft("INV-2", 10);
+        large.customer.name = "x".repeat(CONTENTS_BYTES_MAX);
+        assert!(contents(&TaxpayerCommand::Create(Box::new(large))).is_none());
+        assert!(contents(&TaxpayerCommand::CancelReplay { id: uuid::Uuid::nil() }).is_none());
+    }
+}

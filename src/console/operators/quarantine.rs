@@ -1,0 +1,95 @@
+//! The quarantine: commands that panicked twice, with their replay. Their contents are not shown.
+
+use actix_web::web;
+use askama::Template;
+
+use crate::console::badges::Badge;
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::session::operators::{Operator, Viewer};
+use crate::domain::quarantine::{QuarantineState, QuarantinedCommand};
+use crate::http::api::ops::quarantine as api;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::state::ApiState;
+use crate::store::operations::quarantine;
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/console/quarantine").page(list),
+        path("/console/quarantine/{reference}/replay").form(replay),
+        path("/console/quarantine/{reference}/drop").form(drop),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "operators/quarantine.html")]
+struct QuarantinePage {
+    frame: Frame,
+    list: ListQuery,
+    rows: Vec<CommandLine>,
+    pages: Pages,
+}
+
+struct CommandLine {
+    found: QuarantinedCommand,
+    badge: Badge,
+}
+
+/// GET /console/quarantine: lists the quarantined commands that match, newest first.
+async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+    let list = ListQuery::new(&query);
+    let (found, total) = quarantine::page(&state.store, api::filter(&list.0)?, list.page()).await?;
+    let row = |found: QuarantinedCommand| CommandLine { badge: found.state.into(), found };
+    let page = QuarantinePage {
+        frame: Frame::operator(&session, "Quarantine"),
+        pages: list.pages("/console/quarantine", total),
+        rows: found.into_iter().map(row).collect(),
+        list,
+    };
+    show(&page)
+}
+
+/// POST /console/quarantine/{reference}/replay: executes a command again, at most once.
+async fn replay(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    reference: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let by = form.0.request(&state, &session)?;
+    let replayed = api::replay(&state, &reference, &by).await?;
+    let notice = match replayed.state {
+        QuarantineState::Kept => "The replay changed nothing. The command stays in the quarantine.",
+        QuarantineState::Replayed | QuarantineState::Dropped => {
+            "The command was replayed. Its line says how the replay ended."
+        }
+    };
+    Ok(go_to("/console/quarantine", notice))
+}
+
+/// POST /console/quarantine/{reference}/drop: drops a command.
+async fn drop(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    reference: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let by = form.0.request(&state, &session)?;
+    api::drop(&state, &reference, &by).await?;
+    Ok(go_to("/console/quarantine", "The command was dropped."))
+}
+
+impl From<QuarantineState> for Badge {
+    fn from(state: QuarantineState) -> Self {
+        let (class, text) = match state {
+            QuarantineState::Kept => ("bad", "Waits for an operator"),
+            QuarantineState::Replayed => ("ok", "Replayed"),
+            QuarantineState::Dropped => ("idle", "Dropped"),
+        };
+        Self { class, text }
+    }
+}

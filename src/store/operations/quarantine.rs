@@ -1,0 +1,275 @@
+//! The quarantine: commands that panicked twice, until an operator replays or drops them.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Expr, OnConflict};
+use sea_orm::{
+    ColumnTrait, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+};
+
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::quarantine::{END_UNKNOWN, QuarantineState, QuarantinedCommand};
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
+use crate::store::operations::audit;
+use crate::store::operations::quarantine_row::{Column, Entity, Model};
+
+/// The commands that are stored of one taxpayer, and of all that have none. The oldest go first.
+pub const PER_TAXPAYER_MAX: u64 = 100;
+
+/// The filter of the operators' list. A field that is `None` does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct QuarantineFilter {
+    pub state: Option<QuarantineState>,
+    pub taxpayer_id: Option<TaxpayerId>,
+    pub command: Option<String>,
+}
+
+/// Stores a command that was just put aside. `contents` are sealed here; without them it cannot be replayed. A command
+/// that is stored already stays as it is.
+pub async fn put(
+    store: &Store,
+    found: &QuarantinedCommand,
+    contents: Option<&str>,
+) -> Result<(), StoreError> {
+    let reference = found.reference.to_string();
+    let contents = contents.map(|contents| store.vault().seal(&reference, contents)).transpose()?;
+    let row = Model {
+        reference,
+        actor: found.actor.clone(),
+        command: found.command.clone(),
+        taxpayer_id: found.taxpayer_id.map(|taxpayer| taxpayer.0),
+        at: found.at.as_microsecond(),
+        panic: found.panic.clone(),
+        state: found.state.as_str().to_owned(),
+        moved_at: None,
+        result: None,
+        contents,
+    };
+    let tx = store.begin().await?;
+    Entity::insert(row.into_active_model())
+        .on_conflict(OnConflict::column(Column::Reference).do_nothing().to_owned())
+        .exec_without_returning(&tx)
+        .await?;
+    remove_beyond_limit(&tx, found.taxpayer_id).await?;
+    tx.commit().await
+}
+
+async fn remove_beyond_limit(tx: &Transaction, taxpayer: Option<TaxpayerId>) -> Result<(), StoreError> {
+    let of_taxpayer =
+        || taxpayer.map_or_else(|| Column::TaxpayerId.is_null(), |id| Column::TaxpayerId.eq(id.0));
+    let newest_removed: Option<String> = Entity::find()
+        .select_only()
+        .column(Column::Reference)
+        .filter(of_taxpayer())
+        .order_by_desc(Column::Reference)
+        .offset(PER_TAXPAYER_MAX)
+        .limit(1)
+        .into_tuple()
+        .one(tx)
+        .await?;
+    if let Some(reference) = newest_removed {
+        Entity::delete_many().filter(of_taxpayer()).filter(Column::Reference.lte(reference)).exec(tx).await?;
+    }
+    Ok(())
+}
+
+pub async fn with_reference(
+    store: &Store,
+    reference: CommandId,
+) -> Result<Option<QuarantinedCommand>, StoreError> {
+    let found = Entity::find_by_id(reference.to_string()).one(store.reader()).await?;
+    found.map(QuarantinedCommand::try_from).transpose()
+}
+
+/// Opens the contents of a command for its replay.
+pub async fn contents(store: &Store, reference: CommandId) -> Result<Option<String>, StoreError> {
+    let found = Entity::find_by_id(reference.to_string()).one(store.reader()).await?;
+    let sealed = found.and_then(|row| row.contents);
+    sealed.map(|sealed| store.vault().open(&reference.to_string(), &sealed)).transpose()
+}
+
+/// Loads one page of the matching commands, newest first, and the number of all that match.
+pub async fn page(
+    store: &Store,
+    filter: QuarantineFilter,
+    page: Page,
+) -> Result<(Vec<QuarantinedCommand>, u64), StoreError> {
+    let mut found = Entity::find();
+    if let Some(state) = filter.state {
+        found = found.filter(Column::State.eq(state.as_str()));
+    }
+    if let Some(taxpayer) = filter.taxpayer_id {
+        found = found.filter(Column::TaxpayerId.eq(taxpayer.0));
+    }
+    if let Some(command) = filter.command {
+        found = found.filter(Column::Command.eq(command));
+    }
+    page::load(store, found.order_by_desc(Column::Reference), page).await
+}
+
+pub async fn count_kept(store: &Store) -> Result<i64, StoreError> {
+    let kept = Entity::find().filter(Column::State.eq(QuarantineState::Kept.as_str()));
+    Ok(i64::try_from(kept.count(store.reader()).await?).unwrap_or(i64::MAX))
+}
+
+/// Takes a kept command out of the quarantine and audits it. Returns false if another operator was first. Of all calls
+/// for one command only one returns true, also after a crash.
+pub async fn take(
+    store: &Store,
+    found: &QuarantinedCommand,
+    to: QuarantineState,
+    by: &OperatorRequest,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let (action, result) = match to {
+        QuarantineState::Dropped => (AuditAction::DropCommand, None),
+        QuarantineState::Kept | QuarantineState::Replayed => {
+            (AuditAction::ReplayCommand, Some(END_UNKNOWN.to_owned()))
+        }
+    };
+    let tx = store.begin().await?;
+    let moved = Entity::update_many()
+        .col_expr(Column::State, Expr::value(to.as_str()))
+        .col_expr(Column::MovedAt, Expr::value(now.as_microsecond()))
+        .col_expr(Column::Result, Expr::value(result))
+        .filter(Column::Reference.eq(found.reference.to_string()))
+        .filter(Column::State.eq(QuarantineState::Kept.as_str()))
+        .exec(&tx)
+        .await?;
+    if moved.rows_affected == 0 {
+        tx.rollback().await?;
+        return Ok(false);
+    }
+    let states = (QuarantineState::Kept.to_string(), to.to_string());
+    let entry =
+        AuditEntry::ordered(by, action, &found.reference, now).between(Some(states.0), Some(states.1));
+    audit::append(&tx, &[AuditEntry { taxpayer_id: found.taxpayer_id, ..entry }]).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// Records how a replay ended. A replay that certainly changed nothing puts the command back (`Kept`).
+pub async fn record_result(
+    store: &Store,
+    reference: CommandId,
+    state: QuarantineState,
+    result: &str,
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(state.as_str()))
+        .col_expr(Column::Result, Expr::value(result))
+        .filter(Column::Reference.eq(reference.to_string()))
+        .filter(Column::State.eq(QuarantineState::Replayed.as_str()))
+        .exec(&tx)
+        .await?;
+    tx.commit().await
+}
+
+/// Deletes the replayed and dropped commands that were moved before this time, at most `limit`. Returns true if there
+/// may be more.
+pub async fn sweep(store: &Store, before: Timestamp, limit: u64) -> Result<bool, StoreError> {
+    let ended = [QuarantineState::Replayed.as_str(), QuarantineState::Dropped.as_str()];
+    let references: Vec<String> = Entity::find()
+        .select_only()
+        .column(Column::Reference)
+        .filter(Column::State.is_in(ended))
+        .filter(Column::MovedAt.lt(before.as_microsecond()))
+        .limit(limit)
+        .into_tuple()
+        .all(store.reader())
+        .await?;
+    if references.is_empty() {
+        return Ok(false);
+    }
+    let is_more = references.len() as u64 == limit;
+    let tx = store.begin().await?;
+    Entity::delete_many().filter(Column::Reference.is_in(references)).exec(&tx).await?;
+    tx.commit().await?;
+    Ok(is_more)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::domain::kernel::clock;
+    use crate::store::testing::stores;
+
+    const BY: OperatorRequest = OperatorRequest { operator_id: 1, reason: None };
+    const ALL: Page = Page { number: 1, per_page: 1_000 };
+
+    fn command(taxpayer: Option<i64>) -> QuarantinedCommand {
+        QuarantinedCommand {
+            reference: clock::new_id(),
+            actor: "7".to_owned(),
+            command: "create".to_owned(),
+            taxpayer_id: taxpayer.map(TaxpayerId),
+            at: Timestamp::UNIX_EPOCH,
+            panic: "no row".to_owned(),
+            state: QuarantineState::Kept,
+            moved_at: None,
+            result: None,
+            has_contents: true,
+        }
+    }
+
+    #[actix_rt::test]
+    async fn contents_are_sealed_and_a_command_is_taken_once() {
+        for test in stores().await {
+            let (store, kept) = (&test.store, command(Some(7)));
+            put(store, &kept, Some("ada@example.org")).await.unwrap();
+            put(store, &kept, None).await.unwrap();
+            let row = Entity::find().one(store.reader()).await.unwrap().unwrap();
+            assert!(!row.contents.unwrap().contains("ada"));
+            assert_eq!(contents(store, kept.reference).await.unwrap().as_deref(), Some("ada@example.org"));
+            assert_eq!(with_reference(store, kept.reference).await.unwrap(), Some(kept.clone()));
+            assert_eq!(count_kept(store).await.unwrap(), 1);
+
+            let replay = || take(store, &kept, QuarantineState::Replayed, &BY, Timestamp::UNIX_EPOCH);
+            let (one, other) = tokio::join!(replay(), replay());
+            assert_ne!(one.unwrap(), other.unwrap(), "only one replay takes it");
+            record_result(store, kept.reference, QuarantineState::Kept, "refused").await.unwrap();
+            assert!(replay().await.unwrap(), "it was put back");
+            let filter =
+                QuarantineFilter { state: Some(QuarantineState::Replayed), ..QuarantineFilter::default() };
+            let replayed = page(store, filter, ALL).await.unwrap().0;
+            assert_eq!(replayed[0].result.as_deref(), Some(END_UNKNOWN), "until the end is recorded");
+            let filter = audit::AuditFilter { taxpayer_id: Some(TaxpayerId(7)), ..Default::default() };
+            assert_eq!(audit::page(store, filter, ALL).await.unwrap().1, 2);
+            test.store.close().await;
+        }
+    }
+
+    #[actix_rt::test]
+    async fn one_taxpayer_cannot_fill_the_disk_and_what_was_moved_is_swept() {
+        for test in stores().await {
+            let (store, other) = (&test.store, command(Some(8)));
+            put(store, &other, None).await.unwrap();
+            let all: Vec<_> = (0..PER_TAXPAYER_MAX + 2).map(|_| command(Some(7))).collect();
+            for one in &all {
+                put(store, one, Some("{}")).await.unwrap();
+            }
+            let of =
+                |id| QuarantineFilter { taxpayer_id: Some(TaxpayerId(id)), ..QuarantineFilter::default() };
+            let (found, total) = page(store, of(7), ALL).await.unwrap();
+            assert_eq!((total, found.last().unwrap().reference), (PER_TAXPAYER_MAX, all[2].reference));
+            assert_eq!(page(store, of(8), ALL).await.unwrap().1, 1, "another taxpayer keeps its own");
+
+            let moved_at = Timestamp::UNIX_EPOCH;
+            assert!(take(store, &all[2], QuarantineState::Dropped, &BY, moved_at).await.unwrap());
+            assert!(!sweep(store, moved_at, 10).await.unwrap());
+            assert_eq!(page(store, of(7), ALL).await.unwrap().1, PER_TAXPAYER_MAX);
+            sweep(store, moved_at + SignedDuration::from_secs(1), 10).await.unwrap();
+            let left = page(store, of(7), ALL).await.unwrap().0;
+            assert_eq!(
+                (left.len() as u64, left.last().unwrap().reference),
+                (PER_TAXPAYER_MAX - 1, all[3].reference)
+            );
+            test.store.close().await;
+        }
+    }
+}
