@@ -54,6 +54,8 @@ async fn the_metrics_count_what_was_answered(world: &World) {
         "einvoice_http_requests_total",
         "einvoice_http_request_duration_seconds_bucket",
         "einvoice_actors{",
+        "einvoice_actor_mailbox_depth{kind=\"taxpayer\"} ",
+        "einvoice_command_batch_size_count{kind=\"taxpayer\"} ",
         "einvoice_actor_restarts_total{kind=\"taxpayer\"} ",
         "einvoice_build_info{version=\"",
         "einvoice_authority_call_duration_seconds_bucket{le=",

@@ -82,6 +82,8 @@ struct StartedBatch {
 impl StartedBatch {
     fn new<C>(batch: &CommandBatch<C>, name: fn(&C) -> &'static str, node: &Node) -> Self {
         let metrics = &node.tree().counters().by_kind;
+        metrics.batched(node.kind(), batch.tasks().len());
+        node.has_waited(batch.tasks().iter().map(|task| task.waited).max().unwrap_or_default());
         let commands = batch.tasks().iter().map(|task| {
             let command = name(&task.command);
             metrics.waited(node.kind(), command, task.waited);
@@ -142,6 +144,7 @@ impl<W: Worker> BatchActor<W> {
     fn finish(&mut self, replies: Vec<(CommandId, W::Reply)>, ctx: &mut Context<Self>) {
         self.context.node.batch_finished();
         let unanswered = self.queue.answer(replies);
+        self.context.node.has_queued(self.queue.depth());
         if unanswered > 0 {
             tracing::error!(actor = self.context.node.name(), unanswered, "batch left commands unanswered");
         }
@@ -166,6 +169,7 @@ impl<W: Worker> Supervised for BatchActor<W> {
         self.queue.recover(|reference, command| {
             node.quarantined(reference, W::name(command), W::contents(command));
         });
+        node.has_queued(self.queue.depth());
     }
 }
 
@@ -174,6 +178,7 @@ impl<W: Worker> Handler<Envelope<W::Command, W::Reply>> for BatchActor<W> {
 
     fn handle(&mut self, envelope: Envelope<W::Command, W::Reply>, ctx: &mut Context<Self>) {
         self.queue.push(envelope);
+        self.context.node.has_queued(self.queue.depth());
         self.schedule(ctx);
     }
 }

@@ -33,6 +33,8 @@ pub struct ActorMetrics {
     pub waits: Histograms<CommandLabels>,
     /// The time that the batch of a command took, by the outcome of the command.
     pub durations: Histograms<OutcomeLabels>,
+    /// The number of commands in a batch.
+    pub batch_sizes: Histograms<KindLabels>,
     /// Restarts after a panic.
     pub restarts: Family<KindLabels, Counter>,
 }
@@ -44,7 +46,9 @@ impl Default for ActorMetrics {
             drop(restarts.get_or_create(&KindLabels { kind: kind.name() }));
         }
         let waits = Histograms::new_with_constructor(histograms::of_work);
-        Self { waits, durations: Histograms::new_with_constructor(histograms::of_work), restarts }
+        let durations = Histograms::new_with_constructor(histograms::of_work);
+        let batch_sizes = Histograms::new_with_constructor(histograms::of_sizes);
+        Self { waits, durations, batch_sizes, restarts }
     }
 }
 
@@ -57,6 +61,11 @@ impl ActorMetrics {
     pub(super) fn took(&self, kind: NodeKind, command: &'static str, outcome: &'static str, took: Duration) {
         let labels = OutcomeLabels { kind: kind.name(), command, outcome };
         self.durations.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    pub(super) fn batched(&self, kind: NodeKind, commands: usize) {
+        let size = u32::try_from(commands).unwrap_or(u32::MAX);
+        self.batch_sizes.get_or_create(&KindLabels { kind: kind.name() }).observe(f64::from(size));
     }
 
     pub(super) fn restarted(&self, kind: NodeKind) {

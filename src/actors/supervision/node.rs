@@ -3,8 +3,9 @@
 //! The node of a failed actor stays in the tree until the actor may start again. All clones of a `Node` refer to the
 //! same node.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -49,6 +50,10 @@ pub(super) struct NodeInner {
     pub(super) shard: usize,
     pub(super) started_at: Timestamp,
     heartbeat: Heartbeat,
+    /// The commands in the actor's queue, with those of the batch in progress.
+    depth: AtomicUsize,
+    /// How long the oldest command of the last batch waited, in microseconds.
+    wait_us: AtomicU64,
     condition: Mutex<NodeStatus>,
 }
 
@@ -66,7 +71,17 @@ impl NodeInner {
         let condition =
             NodeStatus { state: NodeState::Starting, restarts: 0, last_panic: None, failed_at: None };
         let condition = Mutex::new(condition);
-        Self { id, name, kind, shard, started_at, heartbeat: Heartbeat::default(), condition }
+        Self {
+            id,
+            name,
+            kind,
+            shard,
+            started_at,
+            heartbeat: Heartbeat::default(),
+            depth: AtomicUsize::new(0),
+            wait_us: AtomicU64::new(0),
+            condition,
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -83,6 +98,14 @@ impl NodeInner {
             (NodeState::Running, BatchLoad::Stuck) => NodeState::Stuck,
             (state, _) => state,
         }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn wait_us(&self) -> u64 {
+        self.wait_us.load(Ordering::Relaxed)
     }
 
     pub(super) fn restarts(&self) -> u32 {
@@ -135,6 +158,17 @@ impl Node {
     /// Returns the time of the escalation in microseconds since the tree was created, or `None` without an escalation.
     pub(super) fn failed_at(&self) -> Option<u64> {
         self.inner.condition().failed_at
+    }
+
+    /// Shows how many commands the actor has in its queue.
+    pub(super) fn has_queued(&self, depth: usize) {
+        self.inner.depth.store(depth, Ordering::Relaxed);
+    }
+
+    /// Shows how long the oldest command of the batch that starts now has waited.
+    pub(super) fn has_waited(&self, waited: Duration) {
+        let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self.inner.wait_us.store(micros, Ordering::Relaxed);
     }
 
     /// Tells the watchdog that the actor starts a batch now.

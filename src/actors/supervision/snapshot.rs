@@ -25,6 +25,8 @@ pub struct ActorGroup {
     pub shard: usize,
     /// The number of actors in each state.
     pub states: BTreeMap<NodeState, usize>,
+    /// The commands in the queues of all actors of the group.
+    pub mailbox_depth: usize,
     pub nodes: Vec<ActorView>,
 }
 
@@ -33,6 +35,10 @@ pub struct ActorView {
     pub name: String,
     pub state: NodeState,
     pub restarts: u32,
+    /// The commands in the actor's queue, with those of the batch in progress.
+    pub mailbox_depth: usize,
+    /// How long the oldest command of the last batch waited for its start, in microseconds.
+    pub wait_us: u64,
     pub last_panic: Option<String>,
     pub started_at: String,
 }
@@ -43,6 +49,8 @@ impl From<&NodeInner> for ActorView {
             name: inner.name().to_owned(),
             state: inner.state(),
             restarts: inner.restarts(),
+            mailbox_depth: inner.depth(),
+            wait_us: inner.wait_us(),
             last_panic: inner.last_panic(),
             started_at: inner.started_at.to_string(),
         }
@@ -71,12 +79,13 @@ impl Tree {
 
 impl ActorGroup {
     fn new(kind: NodeKind, shard: usize) -> Self {
-        Self { kind, shard, states: BTreeMap::new(), nodes: Vec::new() }
+        Self { kind, shard, states: BTreeMap::new(), mailbox_depth: 0, nodes: Vec::new() }
     }
 
     /// Counts an actor and adds it to the list. A list of twice the limit is cut to the worst actors, to limit memory.
     fn add(&mut self, actor: ActorView, nodes_max: usize) {
         *self.states.entry(actor.state).or_default() += 1;
+        self.mailbox_depth += actor.mailbox_depth;
         self.nodes.push(actor);
         if self.nodes.len() > nodes_max.saturating_mul(2) {
             self.sort_and_cut(nodes_max);

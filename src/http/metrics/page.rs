@@ -49,7 +49,10 @@ pub(crate) async fn page(state: &ApiState) -> Result<String, ApiError> {
 
 fn actors(registry: &mut Registry, tree: &Tree) {
     let gauges = Family::<Pairs, Gauge>::default();
+    let depths = Family::<Pairs, Gauge>::default();
     for group in tree.snapshot(0).groups {
+        let depth = i64::try_from(group.mailbox_depth).unwrap_or(i64::MAX);
+        depths.get_or_create(&vec![("kind", group.kind.name().to_owned())]).inc_by(depth);
         for (state, count) in group.states {
             let labels =
                 vec![("kind", group.kind.name().to_owned()), ("state", format!("{state:?}").to_lowercase())];
@@ -57,6 +60,7 @@ fn actors(registry: &mut Registry, tree: &Tree) {
         }
     }
     registry.register("actors", "Actors by kind and state", gauges);
+    registry.register("actor_mailbox_depth", "Commands in the queues of actors", depths);
     let counters = tree.counters().snapshot();
     for (name, help, value) in supervision(&counters) {
         registry.register(name, help, counter(value));
@@ -67,6 +71,7 @@ fn actors(registry: &mut Registry, tree: &Tree) {
     registry.register("command_wait_seconds", help, by_kind.waits.clone());
     let help = "Time that the batch of a command took";
     registry.register("command_duration_seconds", help, by_kind.durations.clone());
+    registry.register("command_batch_size", "Commands in one batch", by_kind.batch_sizes.clone());
     let depth = Gauge::<i64>::default();
     depth.set(i64::try_from(counters.queue_depth).unwrap_or(i64::MAX));
     registry.register("commands_in_flight", "Commands admitted and not yet answered", depth);

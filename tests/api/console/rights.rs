@@ -110,7 +110,7 @@ async fn what_does_not_exist_is_a_page_that_says_so(world: &World) {
 #[each_database]
 async fn the_pages_of_this_process_show_its_actors_and_lanes(world: &World) {
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
-    let supervision = ["Actors that need attention", "Quarantine", "data-live"];
+    let supervision = ["Actors that need attention", "Quarantine", "Commands in its queue", "data-live"];
     viewer.get("/console/supervision").await.shows_all(&supervision);
     let event = viewer.first_event("/console/live/supervision").await;
     assert!(event.starts_with("data: ") && event.contains("Restarts"), "{event}");

@@ -84,6 +84,32 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
 }
 
 #[actix::test]
+async fn the_tree_shows_the_depth_of_a_queue_and_the_last_wait() {
+    let harness = Harness::with(64, AdmissionLimits::default(), quick());
+    let depth = || harness.tree.snapshot(1).groups.first().map_or(0, |group| group.mailbox_depth);
+    let slow = harness.send("a", TestCommand::Sleep(1, Duration::from_millis(200)));
+    let others = async {
+        sleep(Duration::from_millis(20)).await;
+        let two = [2, 3].map(|number| harness.send("a", TestCommand::Write(number)));
+        let seen = async {
+            sleep(Duration::from_millis(50)).await;
+            depth()
+        };
+        futures_util::future::join(futures_util::future::join_all(two), seen).await.1
+    };
+    let (_, seen) = futures_util::future::join(slow, others).await;
+    assert_eq!(seen, 3, "one in progress and two that wait");
+    let emptied = async {
+        while depth() > 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), emptied).await.unwrap();
+    let waited = harness.tree.snapshot(1).groups[0].nodes[0].wait_us;
+    assert!(waited > 50_000, "{waited} µs behind a batch of 200 ms");
+}
+
+#[actix::test]
 async fn a_full_process_answers_503_and_starts_no_actor() {
     let limits = AdmissionLimits { process_max: 1, ..AdmissionLimits::default() };
     let harness = Harness::with(64, limits, quick());
