@@ -15,6 +15,7 @@ use testkit::edit::{exact, with};
 use testkit::roles::{BULK, INVOICES, Integrator, SUBMIT, Taxpayer, UPDATE, UPDATE_PAYMENT};
 
 use crate::load::Requests;
+use crate::service::onboard;
 
 /// Requests that prepare the cases and run at the same time.
 const PREPARED_AT_ONCE: usize = 32;
@@ -191,16 +192,6 @@ impl Prepared {
 
 /// The number of a draft invoice that each taxpayer has for the updates.
 const DRAFT: &str = "DRAFT";
-
-async fn onboard(client: &Client, integrator: &Integrator) -> Taxpayer {
-    let body = documents::taxpayer();
-    let made = integrator.create_taxpayer(&body).await.expect_status(201);
-    let id = made.data()["id"].as_i64().unwrap();
-    let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
-    integrator.change_profile(id, &profile).await.expect_status(200);
-    let rotated = integrator.rotate_api_key(id).await.expect_status(200);
-    Taxpayer::new(client, rotated.data()["api_key"].as_str().unwrap(), id, &body)
-}
 
 /// Creates an invoice over this amount and approves it.
 async fn approved(taxpayer: &Taxpayer, unit_price: &str, quantity: &str) -> Value {

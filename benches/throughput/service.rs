@@ -4,10 +4,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::client::Client;
-use testkit::roles::Integrator;
+use testkit::documents;
+use testkit::roles::{Integrator, Taxpayer};
 use tokio::time::sleep;
 
 /// The executable of a release build, with the allocator that users get.
@@ -93,6 +94,17 @@ impl Drop for Service {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Onboards a taxpayer as an integrator does, with what an invoice needs and a key.
+pub(crate) async fn onboard(client: &Client, integrator: &Integrator) -> Taxpayer {
+    let body = documents::taxpayer();
+    let made = integrator.create_taxpayer(&body).await.expect_status(201);
+    let id = made.data()["id"].as_i64().unwrap();
+    let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+    integrator.change_profile(id, &profile).await.expect_status(200);
+    let rotated = integrator.rotate_api_key(id).await.expect_status(200);
+    Taxpayer::new(client, rotated.data()["api_key"].as_str().unwrap(), id, &body)
 }
 
 /// Returns an address that no other process listens on now.

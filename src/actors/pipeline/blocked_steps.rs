@@ -19,20 +19,20 @@ pub(super) fn is_blocked(authority: &Authority, step: Step, taxpayer: TaxpayerId
     view_of(&views, step).is_some_and(|view| holds(view, taxpayer))
 }
 
-/// Returns the time from which a taxpayer will probably call a step: now, or if the step is blocked, the breaker's next
-/// probe. A blocked step is expected to stay so for as long again as it has been, since nobody knows when an outage ends.
+/// Returns when a blocked step will probably be open again for a taxpayer, but not before the breaker's next probe. It is
+/// expected to stay blocked for as long again as it has been, since nobody knows when an outage ends. `None` if the
+/// step is not blocked.
 pub(super) fn available_at(
     authority: &Authority,
     step: Step,
     taxpayer: TaxpayerId,
     now: Timestamp,
-) -> Timestamp {
+) -> Option<Timestamp> {
     let views = authority.breakers();
-    let view = view_of(&views, step).filter(|view| holds(view, taxpayer));
-    let Some(view) = view else { return now };
+    let view = view_of(&views, step).filter(|view| holds(view, taxpayer))?;
     let blocked_for = view.since.map(|since| now.duration_since(since)).unwrap_or_default();
     let reopens = now.saturating_add(blocked_for.max(SignedDuration::ZERO)).unwrap_or(Timestamp::MAX);
-    view.next_probe_at.map_or(reopens, |probe| probe.max(reopens))
+    Some(view.next_probe_at.map_or(reopens, |probe| probe.max(reopens)))
 }
 
 /// Returns the breaker that blocks a step of a taxpayer, if one does.

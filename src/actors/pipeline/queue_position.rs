@@ -62,11 +62,12 @@ impl QueueEstimator {
         let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
         let position = position_of(&counts.due, taxpayer, own);
         let now = self.clock.now();
-        let start = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now)
-            .max(run.next_attempt_at.unwrap_or(now));
+        let open_at = blocked_steps::available_at(&self.authority, step, run.taxpayer_id, now);
         let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
-        let takes = self.throughput.time_for(position, counts.processes)
-            + standstill(self.throughput.quiet_for(now), waited);
+        // A blocked step is why nothing moves, and the end of the block is estimated already.
+        let standstill = open_at.is_none().then(|| standstill(self.throughput.quiet_for(now), waited));
+        let start = open_at.unwrap_or(now).max(run.next_attempt_at.unwrap_or(now));
+        let takes = self.throughput.time_for(position, counts.processes) + standstill.unwrap_or_default();
         let predicted_clear_at = start.saturating_add(takes).unwrap_or(Timestamp::MAX);
         Ok(Some(QueuePosition { position, predicted_clear_at }))
     }
