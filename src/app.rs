@@ -21,7 +21,7 @@ mod verify;
 pub use crate::domain::access::api_key::KeyOwner;
 pub use crate::domain::access::caller::KeyKind;
 pub use crate::http::openapi_document;
-pub use accounts::{create_integrator, create_operator, migrate, new_password, set_subscription};
+pub use accounts::{create_integrator, create_operator, migrate, new_password, reset_totp, set_subscription};
 pub use checkpoint::checkpoint;
 pub use composition::App;
 pub use database::open_store;

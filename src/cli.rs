@@ -164,6 +164,10 @@ pub enum OperatorCall {
     Keys(KeyCall),
     /// Revokes all keys of an operator at once. Prints the number of revoked keys as one line of JSON.
     Revoke { id: i64 },
+    /// Removes the second factor of an operator who lost it, ends the operator's sessions, and prints { id, `had_totp` }
+    /// as one line of JSON. The next sign-in needs the password only, and leads to a new second factor where one is
+    /// required.
+    TotpReset { id: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -289,6 +293,7 @@ mod tests {
                 "operator rotate 7",
                 Call::Operator(OperatorCall::Keys(KeyCall::Rotate { id: 7, overlap_s: 0, terms })),
             ),
+            ("operator totp-reset 7", Call::Operator(OperatorCall::TotpReset { id: 7 })),
             ("operator revoke 7", Call::Operator(OperatorCall::Revoke { id: 7 })),
             ("taxpayer subscription 7 inactive", Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state })),
             ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind, seed: 1 }),

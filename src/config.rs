@@ -230,6 +230,17 @@ pub struct ClusterSettings {
 pub struct ConsoleSettings {
     pub session_idle_s: u64,
     pub session_max_s: u64,
+    pub operators_need_totp: TotpPolicy,
+}
+
+/// Whether operators need a code of an authenticator app beside their password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TotpPolicy {
+    /// They do where `environment` is production.
+    InProduction,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -129,6 +129,7 @@ async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, Start
         }
         OperatorCall::Keys(call) => keys(settings, KIND, call).await,
         OperatorCall::Revoke { id } => app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await,
+        OperatorCall::TotpReset { id } => app::reset_totp(settings, id).await,
     }
 }
 

@@ -20,7 +20,7 @@ use crate::config::Settings;
 use crate::domain::access::api_key::{KeyOwner, KeyTerms, NewKey};
 use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::access::session::{OperatorRole, SessionOwner};
-use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -30,6 +30,7 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::http::password;
 use crate::store::accounts::people::{self, PasswordChange};
+use crate::store::accounts::second_factors::{self, Removal};
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
 use crate::store::db::error::StoreError;
 
@@ -103,6 +104,22 @@ pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value
     store.close().await;
     changed?.ok_or(StartError::NoAccount { kind: account.kind, id: account.id })?;
     Ok(json!({ "id": account.id, "password": password.expose_secret() }))
+}
+
+/// Removes the second factor of an operator, who signs in with the password only until a new one is set up.
+pub async fn reset_totp(settings: Settings, id: i64) -> Result<Value, StartError> {
+    let store = open_beside_service(&settings).await?;
+    let removal = Removal {
+        operator: id,
+        by: Actor::CommandLine,
+        action: AuditAction::ResetSecondFactor,
+        reason: None,
+        now: SystemClock.now(),
+    };
+    let removed = second_factors::remove(&store, removal).await;
+    store.close().await;
+    let had_totp = removed?.ok_or(StartError::NoAccount { kind: KeyKind::Operator, id })?;
+    Ok(json!({ "id": id, "had_totp": had_totp }))
 }
 
 /// Returns a password of 144 random bits.

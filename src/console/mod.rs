@@ -7,6 +7,7 @@
 //! | `operators` | the pages under `/console` |
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out, and the change of a password |
+//! | `second_factor` | the code of an authenticator app at sign-in, and how an operator sets it up |
 //! | `session` | who a request comes from, as the parameters that handlers take |
 //! | `live` | parts of a page that change by themselves |
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
@@ -26,6 +27,7 @@ mod frame;
 mod live;
 mod operators;
 mod page;
+mod second_factor;
 mod session;
 mod sign_in;
 mod words;
@@ -37,7 +39,13 @@ pub(crate) use page::error_pages;
 
 /// The paths of all pages.
 fn table() -> Vec<Path> {
-    let parts = [sign_in::endpoints(), operators::endpoints(), accounts::endpoints(), assets::endpoints()];
+    let parts = [
+        sign_in::endpoints(),
+        second_factor::endpoints(),
+        operators::endpoints(),
+        accounts::endpoints(),
+        assets::endpoints(),
+    ];
     parts.into_iter().flatten().collect()
 }
 

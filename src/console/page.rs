@@ -183,6 +183,8 @@ pub(crate) async fn error_pages(
         match refusal {
             Refusal::NotSignedIn => redirect(&session::sign_in_path(request)),
             Refusal::PasswordUnchanged => redirect("/account/password"),
+            Refusal::CodeMissing => redirect("/sign-in/code"),
+            Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {
                 shown(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)
             }

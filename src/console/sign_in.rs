@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with};
+use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::clock;
@@ -83,17 +84,29 @@ async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicF
         return show_with(StatusCode::UNAUTHORIZED, &page);
     };
     let path = if is_ours(&next) { next } else { home(person.owner) };
+    if person.has_second_factor {
+        return second_factor::ask(&state, person.owner, &path).await;
+    }
     start(&state, person.owner, &path).await
 }
 
 /// Opens a session and leads to a page.
-async fn start(state: &ApiState, owner: SessionOwner, path: &str) -> Answer {
-    let random: [u8; 32] = clock::chance().random();
-    let token = SecretString::from(URL_SAFE_NO_PAD.encode(random));
+pub(super) async fn start(state: &ApiState, owner: SessionOwner, path: &str) -> Answer {
+    let token = new_token();
     let settings = state.settings.sessions;
     sessions::open(&state.store, &token, owner, settings.limits, state.now()).await?;
-    let mut answer = redirect(path);
-    answer.add_cookie(&session::started(settings, &token)).map_err(ApiError::internal)?;
+    with_session(state, redirect(path), &token)
+}
+
+/// Returns a random token of a session.
+pub(super) fn new_token() -> SecretString {
+    let random: [u8; 32] = clock::chance().random();
+    SecretString::from(URL_SAFE_NO_PAD.encode(random))
+}
+
+/// Adds the cookie of a new session to an answer.
+pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &SecretString) -> Answer {
+    answer.add_cookie(&session::started(state.settings.sessions, token)).map_err(ApiError::internal)?;
     Ok(answer)
 }
 
@@ -121,13 +134,13 @@ async fn recognised(
 }
 
 /// True for a path of a page of this service, so that the sign-in leads nowhere else.
-fn is_ours(next: &str) -> bool {
+pub(super) fn is_ours(next: &str) -> bool {
     let page = ["/console", "/dashboard", "/account/"].iter().any(|start| next.starts_with(start));
     page && !next.contains(['\\', '\n', '\r'])
 }
 
 /// Returns the first page of a person.
-fn home(owner: SessionOwner) -> String {
+pub(super) fn home(owner: SessionOwner) -> String {
     match owner {
         SessionOwner::Operator(_) => "/console".to_owned(),
         SessionOwner::Contact { taxpayer, .. } => format!("/dashboard/{taxpayer}"),
@@ -163,6 +176,7 @@ async fn sign_out(
 struct PasswordPage {
     frame: Frame,
     is_forced: bool,
+    is_operator: bool,
     refusal: Option<&'static str>,
 }
 
@@ -184,6 +198,7 @@ fn password_answer(signed_in: &SignedIn, refusal: Option<&'static str>) -> Answe
     let page = PasswordPage {
         frame: Frame::person(person, &signed_in.csrf, "Change your password"),
         is_forced: person.must_change_password,
+        is_operator: matches!(person.owner, SessionOwner::Operator(_)),
         refusal,
     };
     show_with(status, &page)

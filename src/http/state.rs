@@ -99,6 +99,8 @@ pub struct SessionSettings {
     pub limits: SessionLimits,
     /// True if the browser sends the cookie over TLS only.
     pub is_secure: bool,
+    /// True if an operator without a second factor has to set one up first (setting `console.operators_need_totp`).
+    pub operators_need_totp: bool,
 }
 
 impl ApiState {

@@ -8,6 +8,8 @@ pub mod key_leases;
 pub mod keys;
 pub mod operator_row;
 pub mod people;
+mod recovery_code_row;
+pub mod second_factors;
 mod session_row;
 pub mod sessions;
 pub mod taxpayer_row;
@@ -208,6 +210,9 @@ pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> R
         password_hash: new.password_hash.clone(),
         role: new.role.to_string(),
         created_at: now.as_microsecond(),
+        totp_secret: None,
+        totp_confirmed_at: None,
+        totp_last_step: 0,
     };
     let tx = store.begin().await?;
     operator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;

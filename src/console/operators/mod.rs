@@ -11,6 +11,7 @@
 //! | `deliveries` | webhook endpoints by health, and dead letters |
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
+//! | `people` | the operators, and their second factors |
 //! | `search` | leads to what a text names |
 //! | `list_query`, `reason`, `redaction`, `badges` | parts that several of these pages share |
 
@@ -22,6 +23,7 @@ mod invoice;
 mod lanes;
 mod list_query;
 mod overview;
+mod people;
 mod quarantine;
 mod reason;
 mod reconciliations;
@@ -48,6 +50,7 @@ const PAGES: &[(&str, &str)] = &[
     ("Taxpayers", "/console/taxpayers"),
     ("Reconciliations", "/console/reconciliations"),
     ("Audit", "/console/audit"),
+    ("Operators", "/console/operators"),
 ];
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -56,6 +59,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
     let others =
         [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints(), quarantine::endpoints()];
+    let others = others.into_iter().chain([people::endpoints()]);
     of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
 }
 

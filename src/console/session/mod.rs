@@ -14,7 +14,7 @@ pub(crate) use refusal::Refusal;
 use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
 use futures_util::future::LocalBoxFuture;
 
-use crate::domain::access::session::Session;
+use crate::domain::access::session::{Person, Session, SessionOwner};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
@@ -36,7 +36,40 @@ impl FromRequest for SignedIn {
     }
 }
 
+/// A person whose password was right, and who has yet to enter the code of the second factor.
+#[derive(Debug)]
+pub(crate) struct AwaitsCode {
+    pub(crate) person: Person,
+    pub(crate) csrf: String,
+}
+
+impl FromRequest for AwaitsCode {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let SignedIn { session, csrf } = found(&request).await?;
+            if !session.awaits_code {
+                return Err(Refusal::NotSignedIn);
+            }
+            Ok(Self { person: session.person, csrf })
+        })
+    }
+}
+
+/// Returns the session of a person who is fully signed in.
 async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
+    let found = found(request).await?;
+    if found.session.awaits_code {
+        return Err(Refusal::CodeMissing);
+    }
+    Ok(found)
+}
+
+/// Returns the session of the request, also one that still awaits a code.
+async fn found(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let state = state(request)?;
     let token = token(request).ok_or(Refusal::NotSignedIn)?;
     let limits = state.settings.sessions.limits;
@@ -45,11 +78,16 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     Ok(SignedIn { session, csrf: csrf_token(&token) })
 }
 
-/// Returns the person who is signed in, unless the password has to be changed first.
+/// Returns the person who is signed in, unless the password has to be changed or a second factor set up first.
 async fn admitted(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let signed_in = signed_in(request).await?;
-    if signed_in.session.person.must_change_password {
+    let person = &signed_in.session.person;
+    if person.must_change_password {
         return Err(Refusal::PasswordUnchanged);
+    }
+    let is_operator = matches!(person.owner, SessionOwner::Operator(_));
+    if is_operator && !person.has_second_factor && state(request)?.settings.sessions.operators_need_totp {
+        return Err(Refusal::SecondFactorMissing);
     }
     Ok(signed_in)
 }

@@ -11,6 +11,10 @@ pub(crate) enum Refusal {
     NotSignedIn,
     #[error("the password has to be changed first")]
     PasswordUnchanged,
+    #[error("the code of the second factor is missing")]
+    CodeMissing,
+    #[error("a second factor has to be set up first")]
+    SecondFactorMissing,
     /// The role of the person does not suffice, or the form came from another site. Says what to do.
     #[error("{0}")]
     NotAllowed(&'static str),
@@ -27,7 +31,9 @@ impl From<ApiError> for Refusal {
 impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::NotSignedIn | Self::PasswordUnchanged => StatusCode::SEE_OTHER,
+            Self::NotSignedIn | Self::PasswordUnchanged | Self::CodeMissing | Self::SecondFactorMissing => {
+                StatusCode::SEE_OTHER
+            }
             Self::NotAllowed(_) => StatusCode::FORBIDDEN,
             Self::Failed(error) => error.status,
         }

@@ -3,4 +3,5 @@
 pub mod api_key;
 pub mod caller;
 pub mod claim;
+pub mod second_factor;
 pub mod session;

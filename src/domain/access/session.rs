@@ -41,6 +41,8 @@ pub struct Person {
     pub rights: Rights,
     /// True if the person may do nothing before it has chosen a password of its own.
     pub must_change_password: bool,
+    /// True if a sign-in needs a code beside the password. Only operators have second factors.
+    pub has_second_factor: bool,
 }
 
 /// What a person may do.
@@ -55,6 +57,8 @@ pub enum Rights {
 pub struct Session {
     pub person: Person,
     pub times: SessionTimes,
+    /// True if only the password was right so far. The session then opens nothing but the page that asks for the code.
+    pub awaits_code: bool,
 }
 
 /// The times that decide whether a session is in force.

@@ -46,6 +46,8 @@ enum BucketKey {
     FailedAuthentications(IpAddr),
     /// The first half of the SHA-256 of the email.
     SignIns(u128),
+    /// Codes of a second factor, by operator.
+    Codes(i64),
     RefusedCreates(IntegratorId),
     /// The log lines about failed authentications, counted together for the whole process.
     FailureLines,
@@ -145,6 +147,12 @@ impl RateLimits {
         let digest = Sha256::digest(email.trim().to_lowercase());
         let half = digest.iter().take(16).fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
         self.take(BucketKey::SignIns(half), self.sign_ins, now).map(drop)
+    }
+
+    /// Counts an attempt to enter a code of an operator's second factor, with the limit that passwords have.
+    pub(crate) fn code(&self, operator: i64, peer: Option<IpAddr>, now: Timestamp) -> Result<(), Exceeded> {
+        self.failed_authentication(peer, now)?;
+        self.take(BucketKey::Codes(operator), self.sign_ins, now).map(drop)
     }
 
     /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find

@@ -16,6 +16,10 @@ pub struct Model {
     pub password_hash: String,
     pub role: String,
     pub created_at: i64,
+    /// Sealed; `None` if the operator has no second factor.
+    pub totp_secret: Option<String>,
+    pub totp_confirmed_at: Option<i64>,
+    pub totp_last_step: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

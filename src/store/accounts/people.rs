@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
 
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
@@ -11,6 +11,7 @@ use crate::store::accounts::{contact_row, integrator_row, operator_row, sessions
 use crate::store::db::column::{RowRef, caseless};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
+use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
 
 /// An account that a person may sign in to, with the hash of its password.
@@ -56,6 +57,12 @@ pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Per
             Ok(integrator_row::Entity::find_by_id(id.0).one(reader).await?.map(integrator_person))
         }
     }
+}
+
+/// Loads one page of the operators, ordered by id, and the number of all of them.
+pub async fn operators(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
+    let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
+    page::load(store, all, page).await
 }
 
 /// A new password of a person, and who gave it.
@@ -111,7 +118,16 @@ fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
         name: Some(format!("{} {}", row.first_name, row.last_name)),
         rights: Rights::Account(role),
         must_change_password: row.must_change_password,
+        has_second_factor: false,
     })
+}
+
+impl TryFrom<operator_row::Model> for Person {
+    type Error = StoreError;
+
+    fn try_from(row: operator_row::Model) -> Result<Self, StoreError> {
+        operator_person(row)
+    }
 }
 
 fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
@@ -122,6 +138,7 @@ fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
         name: None,
         rights: Rights::Operate(role),
         must_change_password: false,
+        has_second_factor: row.totp_confirmed_at.is_some(),
     })
 }
 
@@ -133,5 +150,6 @@ fn integrator_person(row: integrator_row::Model) -> Person {
         name: Some(row.name),
         rights: Rights::Account(ContactRole::Owner),
         must_change_password: false,
+        has_second_factor: false,
     }
 }

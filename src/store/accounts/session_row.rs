@@ -18,6 +18,7 @@ pub struct Model {
     pub created_at: i64,
     pub seen_at: i64,
     pub expires_at: i64,
+    pub awaits_code: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -26,7 +27,7 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub(super) fn new(hash: String, owner: SessionOwner, times: &SessionTimes) -> Self {
+    pub(super) fn new(hash: String, owner: SessionOwner, times: &SessionTimes, awaits_code: bool) -> Self {
         Self {
             hash,
             kind: owner.kind().to_string(),
@@ -35,6 +36,7 @@ impl Model {
             created_at: times.created_at.as_microsecond(),
             seen_at: times.seen_at.as_microsecond(),
             expires_at: times.expires_at.as_microsecond(),
+            awaits_code,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sessions of people who signed in. A session is found by the SHA-256 of its token, and ended by deleting its row.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
@@ -24,9 +26,34 @@ pub async fn open(
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     delete_expired(&tx, now).await?;
-    let row = Model::new(hash(token), owner, &limits.begin(now));
+    let row = Model::new(hash(token), owner, &limits.begin(now), false);
     Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     audit::append(&tx, &[entry(owner, AuditAction::SignIn, now)]).await?;
+    tx.commit().await
+}
+
+/// The time that a person has for the code, after the password.
+const CODE_LIMITS: SessionLimits =
+    SessionLimits { idle: Duration::from_mins(5), longest: Duration::from_mins(5) };
+
+/// Opens the session of a person whose password was right, and who has yet to enter a code.
+pub async fn await_code(
+    store: &Store,
+    token: &SecretString,
+    owner: SessionOwner,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    delete_expired(&tx, now).await?;
+    let row = Model::new(hash(token), owner, &CODE_LIMITS.begin(now), true);
+    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    tx.commit().await
+}
+
+/// Ends the session of a person who waited for this code; the session that follows has another token.
+pub async fn end_wait(store: &Store, token: &SecretString) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    Entity::delete_by_id(hash(token)).exec(&tx).await?;
     tx.commit().await
 }
 
@@ -43,6 +70,7 @@ pub async fn find(
     if !limits.allow(&times, now) {
         return Ok(None);
     }
+    let awaits_code = row.awaits_code;
     let Some(person) = people::with_owner(store, row.owner()?).await? else { return Ok(None) };
     if times.is_use_due(now) {
         let tx = store.begin().await?;
@@ -50,7 +78,7 @@ pub async fn find(
         seen.filter(Column::Hash.eq(hash)).exec(&tx).await?;
         tx.commit().await?;
     }
-    Ok(Some(Session { person, times }))
+    Ok(Some(Session { person, times, awaits_code }))
 }
 
 /// Ends the session of a token.
@@ -99,8 +127,6 @@ fn hash(token: &SecretString) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::domain::access::api_key::NewKey;
     use crate::domain::access::session::OperatorRole;

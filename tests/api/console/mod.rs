@@ -6,5 +6,6 @@ mod overview;
 mod quarantine;
 mod rights;
 mod runs;
+mod second_factor;
 mod sign_in;
 mod taxpayers;

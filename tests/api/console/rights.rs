@@ -8,7 +8,7 @@ use crate::support::world::World;
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
 
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "/console/runs",
     "/console/supervision",
     "/console/quarantine",
@@ -19,6 +19,7 @@ const PAGES: [&str; 11] = [
     "/console/taxpayers",
     "/console/reconciliations",
     "/console/audit",
+    "/console/operators",
     "/console/search?q=nobody",
 ];
 
@@ -38,7 +39,11 @@ fn forms() -> Vec<(OperatorRole, String)> {
         format!("/console/quarantine/{ID}/replay"),
         format!("/console/quarantine/{ID}/drop"),
     ];
-    let admin = ["/console/taxpayers/1/verify", "/console/taxpayers/1/subscription"];
+    let admin = [
+        "/console/taxpayers/1/verify",
+        "/console/taxpayers/1/subscription",
+        "/console/operators/1/second-factor/reset",
+    ];
     let acts = acts.into_iter().chain(others).map(|path| (OperatorRole::Operator, path));
     acts.chain(admin.map(|path| (OperatorRole::Admin, path.to_owned()))).collect()
 }

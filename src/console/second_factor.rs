@@ -1,0 +1,255 @@
+//! The second factor of operators: the page that asks for its code after the password, and the pages on which an
+//! operator sets it up or switches it off. Somebody who tries codes is slowed down as one who tries passwords.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use rand::RngExt;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, redirect, show, show_with};
+use crate::console::session::{self, AwaitsCode, SignedIn};
+use crate::console::sign_in::{home, is_ours, new_token, start, with_session};
+use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
+use crate::domain::access::session::SessionOwner;
+use crate::domain::invoice::qr_picture::QrPicture;
+use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::kernel::clock;
+use crate::http::endpoint::{Path, path};
+use crate::http::limits;
+use crate::http::middleware::client_address::client_address;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::second_factors::{self, Confirmation, Removal};
+use crate::store::accounts::sessions;
+
+const REFUSED: &str = "This code is not right, or it was used before. Wait for the next code of the app.";
+const PATH: &str = "/account/second-factor";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/sign-in/code").page(code_page).form(enter_code),
+        path(PATH).page(state_page).form(begin),
+        path("/account/second-factor/confirm").form(confirm),
+        path("/account/second-factor/off").form(switch_off),
+    ]
+}
+
+/// Leads a person whose password was right to the page that asks for the code.
+pub(super) async fn ask(state: &ApiState, owner: SessionOwner, next: &str) -> Answer {
+    let token = new_token();
+    sessions::await_code(&state.store, &token, owner, state.now()).await?;
+    let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+    with_session(state, redirect(&format!("/sign-in/code?next={next}")), &token)
+}
+
+#[derive(Template)]
+#[template(path = "code.html")]
+struct CodePage {
+    frame: Frame,
+    next: String,
+    refusal: Option<&'static str>,
+}
+
+#[derive(Deserialize)]
+struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct CodeForm {
+    code: SecretString,
+    #[serde(default)]
+    next: String,
+}
+
+/// GET /sign-in/code: asks for the code.
+async fn code_page(waiting: AwaitsCode, query: web::Query<Next>) -> Answer {
+    let next = query.into_inner().next;
+    std::future::ready(show(&CodePage { frame: code_frame(&waiting), next, refusal: None })).await
+}
+
+/// Returns a frame without a person, so that it offers no page.
+fn code_frame(waiting: &AwaitsCode) -> Frame {
+    Frame { csrf: waiting.csrf.clone(), ..Frame::bare("Enter your code") }
+}
+
+/// POST /sign-in/code: opens the session of a person whose code is right.
+async fn enter_code(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    waiting: AwaitsCode,
+    form: Form<CodeForm>,
+) -> Answer {
+    let CodeForm { code, next } = form.0;
+    let operator = operator_of(waiting.person.owner)?;
+    if !is_accepted(&state, &request, operator, &code).await? {
+        let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(REFUSED) };
+        return show_with(StatusCode::UNAUTHORIZED, &page);
+    }
+    if let Some(token) = session::token(&request) {
+        sessions::end_wait(&state.store, &token).await?;
+    }
+    let owner = waiting.person.owner;
+    let path = if is_ours(&next) { next } else { home(owner) };
+    start(&state, owner, &path).await
+}
+
+/// Returns true for a code of the app or a recovery code that was not used before, and uses it up.
+async fn is_accepted(
+    state: &ApiState,
+    request: &HttpRequest,
+    operator: i64,
+    code: &SecretString,
+) -> Result<bool, ApiError> {
+    let (store, now, code) = (&state.store, state.now(), code.expose_secret());
+    state.limits.code(operator, client_address(request), now).map_err(limits::refused)?;
+    let found = second_factors::find(store, operator).await?.filter(|factor| factor.is_confirmed);
+    let step = found.as_ref().and_then(|factor| factor.secret.step_of(code, now));
+    let is_right = match (step, RecoveryCode::parse(code)) {
+        (Some(step), _) => second_factors::use_step(store, operator, step).await?,
+        (None, Some(code)) if found.is_some() => {
+            second_factors::use_recovery_code(store, operator, &code, now).await?
+        }
+        _ => false,
+    };
+    if !is_right {
+        second_factors::note_refused(store, operator, now).await?;
+    }
+    Ok(is_right)
+}
+
+/// Returns the id of an operator. For others the pages of second factors do not exist.
+fn operator_of(owner: SessionOwner) -> Result<i64, ApiError> {
+    match owner {
+        SessionOwner::Operator(id) => Ok(id),
+        SessionOwner::Contact { .. } | SessionOwner::Integrator(_) => Err(ApiError::route_not_found()),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "second_factor.html")]
+struct StatePage {
+    frame: Frame,
+    is_on: bool,
+    is_required: bool,
+    refusal: Option<&'static str>,
+}
+
+#[derive(Deserialize)]
+struct NoFields {}
+
+/// GET /account/second-factor: shows whether the operator has a second factor.
+async fn state_page(state: web::Data<ApiState>, signed_in: SignedIn) -> Answer {
+    operator_of(signed_in.session.person.owner)?;
+    std::future::ready(state_answer(&state, &signed_in, None)).await
+}
+
+fn state_answer(state: &ApiState, signed_in: &SignedIn, refusal: Option<&'static str>) -> Answer {
+    let person = &signed_in.session.person;
+    let page = StatePage {
+        frame: Frame::person(person, &signed_in.csrf, "Second factor"),
+        is_on: person.has_second_factor,
+        is_required: state.settings.sessions.operators_need_totp,
+        refusal,
+    };
+    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    show_with(status, &page)
+}
+
+#[derive(Template)]
+#[template(path = "second_factor_secret.html")]
+struct SecretPage {
+    frame: Frame,
+    qr: Option<QrPicture>,
+    secret: String,
+    refusal: Option<&'static str>,
+}
+
+/// POST /account/second-factor: makes a secret and shows it, only here. It counts once it is confirmed with a code.
+async fn begin(state: web::Data<ApiState>, signed_in: SignedIn, _: Form<NoFields>) -> Answer {
+    let person = &signed_in.session.person;
+    let operator = operator_of(person.owner)?;
+    let secret = TotpSecret::new(clock::chance().random());
+    if second_factors::begin(&state.store, operator, &secret).await?.is_none() {
+        return Ok(redirect(PATH));
+    }
+    show(&SecretPage {
+        frame: Frame::person(person, &signed_in.csrf, "Set up your second factor"),
+        qr: QrPicture::of(&secret.address(&person.email)),
+        secret: secret.text(),
+        refusal: None,
+    })
+}
+
+#[derive(Template)]
+#[template(path = "recovery_codes.html")]
+struct RecoveryCodesPage {
+    frame: Frame,
+    codes: Vec<RecoveryCode>,
+}
+
+/// POST /account/second-factor/confirm: puts the second factor in force, shows the recovery codes, only here, and
+/// opens a new session.
+async fn confirm(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    form: Form<CodeForm>,
+) -> Answer {
+    let person = &signed_in.session.person;
+    let operator = operator_of(person.owner)?;
+    let now = state.now();
+    state.limits.code(operator, client_address(&request), now).map_err(limits::refused)?;
+    let begun = second_factors::find(&state.store, operator).await?.filter(|factor| !factor.is_confirmed);
+    let Some(begun) = begun else { return Ok(redirect(PATH)) };
+    let Some(step) = begun.secret.step_of(form.0.code.expose_secret(), now) else {
+        second_factors::note_refused(&state.store, operator, now).await?;
+        let frame = Frame::person(person, &signed_in.csrf, "Set up your second factor");
+        let page = SecretPage { frame, qr: None, secret: String::new(), refusal: Some(REFUSED) };
+        return show_with(StatusCode::UNPROCESSABLE_ENTITY, &page);
+    };
+    let codes = RecoveryCode::make(|| clock::chance().random());
+    if second_factors::confirm(&state.store, Confirmation { operator, step, now }, &codes).await?.is_none() {
+        return Ok(redirect(PATH));
+    }
+    let token = new_token();
+    sessions::open(&state.store, &token, person.owner, state.settings.sessions.limits, now).await?;
+    let frame = Frame::person(person, &session::csrf_token(&token), "Your recovery codes");
+    with_session(&state, show(&RecoveryCodesPage { frame, codes })?, &token)
+}
+
+/// POST /account/second-factor/off: removes the second factor, where none is required, for a right code.
+async fn switch_off(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    form: Form<CodeForm>,
+) -> Answer {
+    let owner = signed_in.session.person.owner;
+    let operator = operator_of(owner)?;
+    if state.settings.sessions.operators_need_totp {
+        let refusal = "Every operator of this service needs a second factor.";
+        return state_answer(&state, &signed_in, Some(refusal));
+    }
+    if !is_accepted(&state, &request, operator, &form.0.code).await? {
+        return state_answer(&state, &signed_in, Some(REFUSED));
+    }
+    let removal = Removal {
+        operator,
+        by: Actor::Operator(operator),
+        action: AuditAction::DisableSecondFactor,
+        reason: None,
+        now: state.now(),
+    };
+    second_factors::remove(&state.store, removal).await?;
+    let mut answer = start(&state, owner, PATH).await?;
+    for cookie in go_to(PATH, "Your second factor is off. You are signed out everywhere else.").cookies() {
+        answer.add_cookie(&cookie).map_err(ApiError::internal)?;
+    }
+    Ok(answer)
+}

@@ -1,0 +1,222 @@
+//! The second factor of operators: how it is set up, what a sign-in then needs, and what is refused.
+
+use einvoice::app;
+use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
+use testkit::documents::number;
+use testkit::each_database;
+use totp_rs::{Builder, Secret};
+
+use crate::support::visitor::{Seen, Visitor};
+use crate::support::world::World;
+
+const REQUIRED: [(&str, &str); 1] = [("CONSOLE__OPERATORS_NEED_TOTP", "always")];
+const REFUSED: &str = "This code is not right";
+const PATH: &str = "/account/second-factor";
+
+/// An operator with an authenticator app.
+struct Person {
+    email: String,
+    password: String,
+    secret: String,
+    recovery_codes: Vec<String>,
+}
+
+impl Person {
+    async fn new(world: &World) -> Self {
+        let email = format!("operator{}@house.example", number());
+        let role = OperatorRole::Admin;
+        let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+        let password = made.unwrap()["password"].as_str().unwrap().to_owned();
+        Self { email, password, secret: String::new(), recovery_codes: Vec::new() }
+    }
+
+    /// A person whose second factor is on, and the browser in which it was set up.
+    async fn enrolled(world: &World) -> (Self, Visitor) {
+        let mut person = Self::new(world).await;
+        let visitor = Visitor::new(world);
+        visitor.sign_in(&person.email, &person.password).await.expect(303);
+        person.enrol(&visitor).await;
+        (person, visitor)
+    }
+
+    async fn enrol(&mut self, visitor: &Visitor) {
+        let shown = visitor.submit(PATH, &[]).await.expect(200).shows("<svg class=\"qr\"");
+        self.secret = between(&shown, "<code class=\"secret\">", "</code>");
+        let confirmed = visitor.submit("/account/second-factor/confirm", &[("code", &self.code(0))]).await;
+        let codes = between(&confirmed.expect(200), "<pre class=\"body\" id=\"codes\">", "</pre>");
+        self.recovery_codes = codes.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(self.recovery_codes.len(), 10, "{codes}");
+    }
+
+    /// The code that the app shows in the present step, or some steps later.
+    fn code(&self, steps: i64) -> String {
+        let secret = Secret::try_from_base32(&self.secret).unwrap();
+        let at = SystemClock.now().as_second() + 30 * steps;
+        Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
+    }
+
+    fn wrong_code(&self) -> String {
+        let right: Vec<_> = (-3..=3).map(|steps| self.code(steps)).collect();
+        let guesses = (0..100).map(|guess| format!("{guess:06}"));
+        guesses.into_iter().find(|guess| !right.contains(guess)).unwrap()
+    }
+
+    /// A browser in which the password was right.
+    async fn with_password(&self, world: &World) -> Visitor {
+        let visitor = Visitor::new(world);
+        let next = "/sign-in/code?next=%2Fconsole";
+        visitor.sign_in(&self.email, &self.password).await.leads_to(next);
+        visitor
+    }
+}
+
+fn between(seen: &Seen, start: &str, end: &str) -> String {
+    let (_, rest) = seen.html.split_once(start).unwrap();
+    rest.split_once(end).unwrap().0.to_owned()
+}
+
+async fn enter(visitor: &Visitor, code: &str) -> Seen {
+    let csrf = visitor.get("/sign-in/code").await.expect(200).csrf();
+    visitor.send("/sign-in/code", &[("csrf", &csrf), ("code", code), ("next", "/console/runs")]).await
+}
+
+#[each_database]
+async fn a_sign_in_with_a_second_factor_needs_its_code(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let visitor = person.with_password(world).await;
+    enter(&visitor, &person.wrong_code()).await.expect(401).shows(REFUSED);
+    enter(&visitor, &person.code(1)).await.leads_to("/console/runs");
+    visitor.get("/console").await.expect(200);
+    visitor.get(PATH).await.expect(200).shows("Each sign-in asks for a code");
+}
+
+#[each_database]
+async fn before_the_code_no_page_opens(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let visitor = person.with_password(world).await;
+    for path in
+        ["/console", "/console/runs", "/account/password", PATH, "/dashboard", "/console/live/supervision"]
+    {
+        visitor.get(path).await.leads_to("/sign-in/code");
+    }
+    let csrf = visitor.get("/sign-in/code").await.csrf();
+    for path in [PATH, "/account/second-factor/off", "/account/password", "/console/taxpayers/1/verify"] {
+        let fields = [("csrf", csrf.as_str()), ("code", "1"), ("present", "1"), ("new", "1"), ("again", "1")];
+        visitor.send(path, &fields).await.leads_to("/sign-in/code");
+    }
+    visitor.send("/sign-in/code", &[("code", &person.code(1))]).await.expect(403);
+}
+
+#[each_database]
+async fn a_code_counts_once(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let visitor = person.with_password(world).await;
+    enter(&visitor, &person.code(0)).await.expect(401).shows(REFUSED);
+    let code = person.code(1);
+    enter(&visitor, &code).await.leads_to("/console/runs");
+    let again = person.with_password(world).await;
+    enter(&again, &code).await.expect(401).shows(REFUSED);
+    again.get("/console").await.leads_to("/sign-in/code");
+}
+
+#[each_database]
+async fn a_recovery_code_replaces_the_app_once(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let code = person.recovery_codes[3].to_lowercase();
+    enter(&person.with_password(world).await, &code).await.leads_to("/console/runs");
+    enter(&person.with_password(world).await, &code).await.expect(401);
+    enter(&person.with_password(world).await, &person.recovery_codes[4]).await.leads_to("/console/runs");
+}
+
+#[each_database]
+async fn who_tries_many_codes_is_refused_even_with_the_right_one(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let visitor = person.with_password(world).await;
+    let wrong = person.wrong_code();
+    let mut refused = 0;
+    while refused < 10 && enter(&visitor, &wrong).await.status == 401 {
+        refused += 1;
+    }
+    assert!(refused >= 8, "one attempt confirmed the second factor");
+    enter(&visitor, &person.code(1)).await.expect(429).shows("Too many attempts");
+}
+
+#[each_database]
+async fn a_secret_counts_only_when_it_is_confirmed(world: &World) {
+    let person = Person::new(world).await;
+    let visitor = Visitor::new(world);
+    visitor.sign_in(&person.email, &person.password).await.leads_to("/console");
+    let first = between(&visitor.submit(PATH, &[]).await, "<code class=\"secret\">", "</code>");
+    let second = between(&visitor.submit(PATH, &[]).await, "<code class=\"secret\">", "</code>");
+    assert_ne!(first, second);
+    let person = Person { secret: first.clone(), ..person };
+    let confirm =
+        async |code: String| visitor.submit("/account/second-factor/confirm", &[("code", &code)]).await;
+    confirm(person.code(0)).await.expect(422).shows(REFUSED).hides(&second);
+    let again = Visitor::new(world);
+    again.sign_in(&person.email, &person.password).await.leads_to("/console");
+    confirm(Person { secret: second, ..person }.code(0)).await.expect(200).shows("Your recovery codes");
+    again.get("/console").await.expect(303);
+}
+
+#[each_database]
+async fn a_second_factor_is_switched_off_with_a_code_only(world: &World) {
+    let (person, visitor) = Person::enrolled(world).await;
+    let off = "/account/second-factor/off";
+    visitor.submit(off, &[("code", &person.wrong_code())]).await.expect(422).shows(REFUSED);
+    visitor.submit(PATH, &[]).await.leads_to(PATH);
+    visitor.submit(off, &[("code", &person.recovery_codes[0])]).await.leads_to(PATH);
+    visitor.get(PATH).await.expect(200).shows("Set it up");
+    Visitor::new(world).sign_in(&person.email, &person.password).await.leads_to("/console");
+}
+
+#[each_database(&REQUIRED)]
+async fn where_it_is_required_nothing_opens_without_it(world: &World) {
+    let mut person = Person::new(world).await;
+    let visitor = Visitor::new(world);
+    visitor.sign_in(&person.email, &person.password).await.leads_to("/console");
+    for path in ["/console", "/console/runs", "/console/operators"] {
+        visitor.get(path).await.leads_to(PATH);
+    }
+    visitor.get(PATH).await.expect(200).shows("Set it up to go on");
+    person.enrol(&visitor).await;
+    visitor.get("/console").await.expect(200);
+    let off = visitor.submit("/account/second-factor/off", &[("code", &person.code(1))]).await;
+    off.expect(422).shows("Every operator of this service needs a second factor");
+    person.with_password(world).await.get("/console").await.leads_to("/sign-in/code");
+}
+
+#[each_database]
+async fn an_admin_or_the_command_line_resets_a_lost_second_factor(world: &World) {
+    let admin = Visitor::operator(world, OperatorRole::Admin).await;
+    for by_admin in [true, false] {
+        let (person, visitor) = Person::enrolled(world).await;
+        let query = format!("SELECT id FROM operators WHERE email = '{}'", person.email);
+        let id = world.number(&query).await;
+        if by_admin {
+            admin.get("/console/operators?per_page=100").await.expect(200).shows("Remove the second factor");
+            let reset = format!("/console/operators/{id}/second-factor/reset");
+            admin.submit(&reset, &[]).await.expect(422);
+            admin.submit(&reset, &[("reason", "lost phone")]).await.leads_to("/console/operators");
+        } else {
+            let reset = app::reset_totp(world.settings(), id).await.unwrap();
+            assert_eq!(reset, serde_json::json!({ "id": id, "had_totp": true }));
+        }
+        visitor.get("/console").await.expect(303);
+        Visitor::new(world).sign_in(&person.email, &person.password).await.leads_to("/console");
+        let audited = format!(
+            "SELECT COUNT(*) FROM audit WHERE subject = '{id}' AND action IN ('second-factor.enable', 'second-factor.reset')"
+        );
+        assert_eq!(world.number(&audited).await, 2);
+    }
+    assert!(app::reset_totp(world.settings(), 987_654_321).await.is_err());
+}
+
+#[each_database]
+async fn the_pages_of_second_factors_are_for_operators(world: &World) {
+    Visitor::new(world).get(PATH).await.expect(303);
+    Visitor::new(world).get("/sign-in/code").await.expect(303);
+    let operator = Visitor::operator(world, OperatorRole::Viewer).await;
+    operator.get("/sign-in/code").await.expect(303);
+    operator.send(PATH, &[]).await.expect(403);
+}
