@@ -56,6 +56,7 @@ const LAYERS: &[&[&str]] = &[
     ],
     &["http::state"],
     &["http::extract"],
+    &["http::search"],
     &["http::idempotency"],
     &["http::metrics"],
     &["http::middleware"],

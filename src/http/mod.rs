@@ -10,6 +10,7 @@
 //! | `endpoint` | a line of the table: one path |
 //! | `middleware` | code around every handler: request id, access log, policy |
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
+//! | `search` | what an operator's search finds |
 //! | `extract` | the parts of a request as handlers take them |
 //! | `state` | everything that handlers share |
 //! | `limits`, `health`, `password`, `stopping`, `cached` | parts of the state |
@@ -39,6 +40,7 @@ pub(crate) mod password;
 pub(crate) mod respond;
 #[cfg(test)]
 mod rights_tests;
+pub(crate) mod search;
 pub mod state;
 mod stopping;
 pub(crate) mod suggest_patch;

@@ -96,6 +96,7 @@ const STORY: &[(&str, u16)] = &[
     ("list_reconciliations", 200),
     ("get_reconciliation", 200),
     ("breakers", 200),
+    ("search", 200),
     ("list_outages", 200),
     ("list_audit", 200),
     ("list_own_audit", 200),

@@ -4,7 +4,6 @@
 use actix_web::web;
 use askama::Template;
 use serde_json::Value;
-use url::form_urlencoded::Serializer;
 
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -17,7 +16,6 @@ use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::Taxpayer;
 use crate::domain::payment::LedgerEntry;
 use crate::http::endpoint::{Path, path};
@@ -65,12 +63,6 @@ struct TimelineLine {
     kind: &'static str,
     details: Vec<String>,
     entry: TimelineEntry,
-}
-
-/// Returns the address of the page of an IRN.
-pub(super) fn address_of_irn(taxpayer: TaxpayerId, irn: &Irn) -> String {
-    let query = Serializer::new(String::new()).append_pair("irn", irn.as_str()).finish();
-    format!("/console/taxpayers/{taxpayer}/irn?{query}")
 }
 
 /// GET /console/taxpayers/{taxpayer}/invoices/{id}: shows an invoice.

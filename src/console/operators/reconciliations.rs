@@ -7,7 +7,6 @@ use serde::Deserialize;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::operators::invoice::address_of_irn;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
@@ -21,6 +20,7 @@ use crate::http::forms::query::Query;
 use crate::http::forms::text_checks;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
+use crate::http::search::page_of_irn;
 use crate::http::state::ApiState;
 use crate::store::operations::reconciliations;
 use crate::store::operations::reconciliations::ReconciliationFilter;
@@ -128,7 +128,7 @@ impl FindingLine {
             FindingAction::Listed => ("warn", "For you to decide"),
         };
         Self {
-            address: Irn::parse(&finding.irn).ok().map(|irn| address_of_irn(one.taxpayer_id, &irn)),
+            address: Irn::parse(&finding.irn).ok().map(|irn| page_of_irn(one.taxpayer_id, &irn)),
             badge: Badge { class, text },
             advice: finding.kind.advice(),
             finding,

@@ -8,7 +8,6 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::audit::{self, AuditLine};
-use crate::console::operators::invoice::address_of_irn;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::redaction;
 use crate::console::page::{Answer, Form, go_to, show};
@@ -18,6 +17,7 @@ use crate::domain::pipeline::{Run, StepRecord};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::respond::error::ApiError;
+use crate::http::search::page_of_irn;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::operations::audit::AuditFilter;
@@ -70,7 +70,7 @@ async fn show_run(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::
         audit: audit::newest(&state, filter).await?,
         badge: run.state.into(),
         taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
-        irn_address: address_of_irn(run.taxpayer_id, &run.irn),
+        irn_address: page_of_irn(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),
         moves: run.moves().into_iter().map(Move::from).collect(),
         steps: steps.into_iter().map(StepEntry::from).collect(),

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::operators::invoice::address_of_irn;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::page::{Answer, Pages, show_with};
 use crate::console::session::operators::Viewer;
@@ -19,6 +18,7 @@ use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::run_filter;
 use crate::http::respond::error::ApiError;
+use crate::http::search::page_of_irn;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::runs::run_list;
@@ -92,7 +92,7 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
         badge: run.state.into(),
         why: why(&run, now),
         is_overdue: run.is_overdue(now),
-        irn_address: address_of_irn(run.taxpayer_id, &run.irn),
+        irn_address: page_of_irn(run.taxpayer_id, &run.irn),
         run,
     };
     Ok(found.into_iter().map(row).collect())

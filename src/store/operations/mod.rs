@@ -13,6 +13,7 @@ pub mod reconciliation_finding_row;
 pub mod reconciliation_row;
 pub mod reconciliations;
 pub mod reference_lists;
+pub mod search;
 pub mod supplier_document_row;
 pub mod supplier_invoice_row;
 pub mod supplier_invoices;

@@ -54,11 +54,44 @@ async fn the_search_leads_to_what_the_text_names(world: &World) {
         (run.clone(), format!("/console/runs/{run}")),
         (taxpayer.id.to_string(), page.clone()),
         (own["tin"].as_str().unwrap().to_owned(), page),
-        ("no such thing".to_owned(), "/console/taxpayers?q=no+such+thing".to_owned()),
     ] {
         let text = text.replace(' ', "%20");
         viewer.get(&format!("/console/search?q={text}")).await.leads_to(&expected);
     }
+    let nothing = viewer.get("/console/search?q=no%20such%20thing").await;
+    nothing.shows_all(&["Nothing has this name or number", "Request ids cannot be found here"]);
+    let hostile = viewer.get("/console/search?q=%22%3E%3Cimg%20src=x%3E").await;
+    hostile.expect(200).hides("<img src=x>");
+}
+
+#[each_database]
+async fn the_search_finds_invoices_by_number_and_events_by_id(world: &World) {
+    let (taxpayer, other, operator) =
+        (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let document = documents::invoice();
+    let invoice = taxpayer.invoice(&document).await;
+    let no = invoice["invoice_no"].as_str().unwrap();
+    let page = format!("/console/taxpayers/{}/invoices/{}", taxpayer.id, invoice["id"]);
+    viewer.get(&format!("/console/search?q={no}")).await.leads_to(&page);
+    let same = other.invoice(&document).await;
+    let other_page = format!("/console/taxpayers/{}/invoices/{}", other.id, same["id"]);
+    viewer.get(&format!("/console/search?q={no}")).await.shows_all(&[&page, &other_page]);
+    viewer.get(&format!("/console/search?q={}+{no}", other.id)).await.leads_to(&other_page);
+    let found = operator.get(&format!("/ops/search?q={}+{no}", taxpayer.id)).await.expect_status(200);
+    let runs = format!("/ops/pipeline/runs?irn={}", invoice["irn"].as_str().unwrap());
+    let title = format!("{no} of taxpayer {}", taxpayer.id);
+    let expected = json!([{ "kind": "invoice", "title": title, "path": runs, "page": page }]);
+    assert_eq!(*found.data(), expected);
+    let feed = taxpayer.get("/v1/tax-payers/events").await.expect_status(200);
+    let event = feed.data()["events"][0]["id"].as_str().unwrap().to_owned();
+    for text in [event.clone(), format!("{}+{event}", taxpayer.id)] {
+        let found = operator.get(&format!("/ops/search?q={text}")).await.expect_status(200);
+        assert_eq!(found.data()[0]["kind"], json!("event"), "{text}: {}", found.text);
+    }
+    let elsewhere = operator.get(&format!("/ops/search?q={}+{event}", other.id)).await;
+    assert_eq!(*elsewhere.expect_status(200).data(), json!([]));
+    assert_eq!(*operator.get("/ops/search").await.expect_status(200).data(), json!([]));
 }
 
 #[each_database]

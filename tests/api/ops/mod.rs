@@ -24,6 +24,7 @@ const ID: &str = "00000000-0000-7000-8000-000000000000";
 fn paths() -> Vec<(&'static str, String)> {
     let mut paths: Vec<_> = [
         "/ops/overview",
+        "/ops/search?q=x",
         "/ops/pipeline/runs",
         "/ops/webhooks/endpoints",
         "/ops/webhooks/dead-letters",

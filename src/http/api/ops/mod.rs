@@ -9,6 +9,7 @@ mod reconciliations;
 mod records;
 mod run_moves;
 mod runs;
+mod search;
 mod taxpayers;
 mod webhook_endpoints;
 
@@ -18,6 +19,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let runs = [overview::endpoints(), run_moves::endpoints(), runs::endpoints()];
     let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
     let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
-    let others = [accounts::endpoints()].into_iter().chain(records);
+    let others = [accounts::endpoints(), search::endpoints()].into_iter().chain(records);
     [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

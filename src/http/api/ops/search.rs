@@ -1,0 +1,33 @@
+//! The search of operators.
+
+use actix_web::web;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::openapi::doc;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::search::{self, Found};
+use crate::http::state::ApiState;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/search").get(find, || {
+        doc("search", "What a text names, with where it is shown")
+            .noted(
+                "Write a taxpayer's id or tax number before an invoice number or an event's id to look there only. \
+                 Request ids are in the log.",
+            )
+            .query("q", "an IRN, an invoice number, a taxpayer, or the id of an event, a run or a dead letter")
+            .gives_list::<Found>("Search carried out successfully")
+    })]
+}
+
+/// GET /ops/search?q=: lists what the text names; nothing for no text.
+async fn find(state: web::Data<ApiState>, _: OperatorCaller, query: Query) -> Result<ApiResponse, ApiError> {
+    let found = match query.phrase("q") {
+        Some(text) => search::find(&state, &text).await?,
+        None => Vec::new(),
+    };
+    Ok(ApiResponse::ok("Search carried out successfully", found))
+}

@@ -1,0 +1,179 @@
+//! What an operator's search finds, for `/ops/search` and for the console. The text names one thing, or a taxpayer and
+//! then one of its things. Requests are not stored, so that a request id leads nowhere: it is in the log.
+
+use serde::Serialize;
+use url::form_urlencoded::Serializer;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::events::event::Event;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::UniqueNoType;
+use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::party::Taxpayer;
+use crate::http::extract::path_ids;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers::{self, TaxpayerFilter};
+use crate::store::db::page::Page;
+use crate::store::operations::{reconciliations, search};
+use crate::store::webhooks::delivery_log;
+use crate::store::{invoices, runs};
+
+/// The most taxpayers that are found by a part of their name.
+const NAMED_MAX: u64 = 10;
+
+/// A thing that a text names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Found)]
+pub(crate) struct Found {
+    /// `run`, `reconciliation`, `dead_letter`, `event`, `irn`, `invoice` or `taxpayer`.
+    pub(crate) kind: &'static str,
+    pub(crate) title: String,
+    /// Where the JSON API shows it; for an invoice and an event, the runs of its IRN.
+    pub(crate) path: String,
+    /// The page of the console.
+    pub(crate) page: String,
+}
+
+/// Finds what a text names: an IRN, an invoice number, the id of an event, a run, a reconciliation or a dead letter,
+/// a taxpayer by id, tax number or a part of its name; or first a taxpayer's id or tax number, then one of its things.
+pub(crate) async fn find(state: &ApiState, text: &str) -> Result<Vec<Found>, ApiError> {
+    if let Some((first, rest)) = text.split_once(char::is_whitespace)
+        && let Some(owner) = taxpayer_named(state, first).await?
+    {
+        let found = of_taxpayer(state, &owner, rest.trim()).await?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    let mut found = Vec::new();
+    if let Some(id) = path_ids::uuid(text) {
+        return with_id(state, id).await;
+    }
+    if let Ok(irn) = Irn::parse(text)
+        && let Some(owner) = taxpayers::with_service_id(&state.store, irn.service_id()).await?
+    {
+        found.push(of_irn(owner, &irn));
+    }
+    let numbered = search::invoices_with_number(&state.store, text).await?;
+    found.extend(numbered.iter().map(Found::from));
+    found.extend(taxpayers_named(state, text).await?.iter().map(Found::from));
+    Ok(found)
+}
+
+/// Returns the address of the console's page of an IRN.
+pub(crate) fn page_of_irn(taxpayer: TaxpayerId, irn: &Irn) -> String {
+    format!("/console/taxpayers/{taxpayer}/irn?{}", encoded("irn", irn.as_str()))
+}
+
+/// Returns what a taxpayer has under this number, IRN or id of an event.
+async fn of_taxpayer(state: &ApiState, owner: &Taxpayer, text: &str) -> Result<Vec<Found>, ApiError> {
+    let store = &state.store;
+    if let Some(id) = path_ids::uuid(text) {
+        let event = search::event_with_id(store, Some(owner.id), id).await?;
+        return Ok(event.iter().map(Found::from).collect());
+    }
+    let mut found = Vec::new();
+    for kind in [UniqueNoType::InternalInvoiceNo, UniqueNoType::Irn] {
+        let invoice = invoices::owned_by_with_unique_no(store, owner.id, kind, text).await?;
+        found.extend(invoice.iter().map(Found::from));
+    }
+    Ok(found)
+}
+
+async fn with_id(state: &ApiState, id: Uuid) -> Result<Vec<Found>, ApiError> {
+    let store = &state.store;
+    if let Some(run) = runs::with_id(store, id).await? {
+        let title = format!("{} of {}, {}", run.operation, run.irn, run.state);
+        let (path, page) = (format!("/ops/pipeline/runs/{id}"), format!("/console/runs/{id}"));
+        return Ok(vec![Found { kind: "run", title, path, page }]);
+    }
+    if let Some(found) = reconciliations::with_id(store, id).await? {
+        let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
+        let (path, page) = (format!("/ops/reconciliations/{id}"), format!("/console/reconciliations/{id}"));
+        return Ok(vec![Found { kind: "reconciliation", title, path, page }]);
+    }
+    if let Some(dead) = delivery_log::dead_with_id(store, id).await? {
+        let title = format!("Delivery {id} to taxpayer {}", dead.taxpayer_id);
+        let query = format!("taxpayer_id={}", dead.taxpayer_id);
+        let path = format!("/ops/webhooks/dead-letters?{query}");
+        let page = format!("/console/deliveries/dead-letters?{query}");
+        return Ok(vec![Found { kind: "dead_letter", title, path, page }]);
+    }
+    let event = search::event_with_id(store, None, id).await?;
+    Ok(event.iter().map(Found::from).collect())
+}
+
+async fn taxpayer_named(state: &ApiState, text: &str) -> Result<Option<Taxpayer>, ApiError> {
+    let by_id = match parse_number(text).map(TaxpayerId) {
+        Some(id) => taxpayers::with_id(state.store.reader(), id).await?,
+        None => None,
+    };
+    match by_id {
+        Some(found) => Ok(Some(found)),
+        None => Ok(taxpayers::with_tin(&state.store, text).await?),
+    }
+}
+
+/// Returns the taxpayer that the text names, or those whose name, email or tax number holds it.
+async fn taxpayers_named(state: &ApiState, text: &str) -> Result<Vec<Taxpayer>, ApiError> {
+    if let Some(found) = taxpayer_named(state, text).await? {
+        return Ok(vec![found]);
+    }
+    let filter = TaxpayerFilter { search: Some(text.to_owned()), ..TaxpayerFilter::default() };
+    let (found, _) = taxpayers::page(&state.store, filter, Page { number: 1, per_page: NAMED_MAX }).await?;
+    Ok(found)
+}
+
+fn of_irn(owner: TaxpayerId, irn: &Irn) -> Found {
+    let path = runs_of(irn.as_str());
+    Found { kind: "irn", title: irn.to_string(), path, page: page_of_irn(owner, irn) }
+}
+
+fn runs_of(irn: &str) -> String {
+    format!("/ops/pipeline/runs?{}", encoded("irn", irn))
+}
+
+fn encoded(name: &str, value: &str) -> String {
+    Serializer::new(String::new()).append_pair(name, value).finish()
+}
+
+impl From<&Invoice> for Found {
+    fn from(invoice: &Invoice) -> Self {
+        Self {
+            kind: "invoice",
+            title: format!("{} of taxpayer {}", invoice.invoice_no, invoice.taxpayer_id),
+            path: runs_of(invoice.irn.as_str()),
+            page: format!("/console/taxpayers/{}/invoices/{}", invoice.taxpayer_id, invoice.id),
+        }
+    }
+}
+
+impl From<&Event> for Found {
+    /// An event without an IRN is shown with its taxpayer.
+    fn from(event: &Event) -> Self {
+        let owner = event.taxpayer_id;
+        let title = format!("{}, event {} of taxpayer {owner}", event.kind, event.sequence);
+        let irn = event.irn.as_deref().and_then(|irn| Irn::parse(irn).ok());
+        let (path, page) = match irn {
+            Some(irn) => (runs_of(irn.as_str()), page_of_irn(owner, &irn)),
+            None => {
+                (format!("/ops/pipeline/runs?taxpayer_id={owner}"), format!("/console/taxpayers/{owner}"))
+            }
+        };
+        Self { kind: "event", title, path, page }
+    }
+}
+
+impl From<&Taxpayer> for Found {
+    fn from(taxpayer: &Taxpayer) -> Self {
+        Self {
+            kind: "taxpayer",
+            title: format!("{}, TIN {}", taxpayer.name, taxpayer.tin),
+            path: format!("/ops/taxpayers?{}", encoded("tin", &taxpayer.tin)),
+            page: format!("/console/taxpayers/{}", taxpayer.id),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What operators find without naming its taxpayer: an invoice by its number, and an event by its id.
+//!
+//! Indexes of invoices and events begin with the taxpayer, and one more that begins with the number or the id would
+//! cost each create. So these queries look each taxpayer's index up once, for the newest `TAXPAYERS_MAX` taxpayers:
+//! a search costs as many look-ups as there are taxpayers, and a create costs nothing.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sea_orm::{FromQueryResult, Statement};
+use uuid::Uuid;
+
+use crate::domain::events::event::Event;
+use crate::domain::invoice::Invoice;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
+use crate::store::events::event_row;
+use crate::store::invoices::invoice_row;
+
+/// The number of taxpayers, the newest ones, whose invoices and events a search looks up.
+pub const TAXPAYERS_MAX: u64 = 10_000;
+/// The most invoices that a search returns.
+const FOUND_MAX: u64 = 20;
+/// An event's id contains the time at which it was made; the time of the event itself differs by less than this.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
+
+fn over_taxpayers(dialect: &dyn Dialect, rows: Aliased, condition: &str) -> String {
+    let joined = dialect.lateral_join(Join::Inner, rows, condition);
+    let newest = format!("SELECT id FROM taxpayers ORDER BY id DESC LIMIT {TAXPAYERS_MAX}");
+    format!("SELECT {}.* FROM ({newest}) AS t {joined} LIMIT {FOUND_MAX}", rows.alias)
+}
+
+static INVOICES: SqlOnce = SqlOnce::new(|dialect| {
+    let rows = Aliased { table: "invoices", alias: "i" };
+    over_taxpayers(dialect, rows, "i.taxpayer_id = t.id AND i.invoice_no = $1")
+});
+
+static EVENTS: SqlOnce = SqlOnce::new(|dialect| {
+    let rows = Aliased { table: "events", alias: "e" };
+    over_taxpayers(dialect, rows, "e.taxpayer_id = t.id AND e.at BETWEEN $2 AND $3 AND e.id = $1")
+});
+
+static EVENTS_OWNED: SqlOnce = SqlOnce::new(|_| {
+    "SELECT * FROM events WHERE id = $1 AND at BETWEEN $2 AND $3 AND taxpayer_id = $4".to_owned()
+});
+
+/// Finds the invoices of any taxpayer that have this number.
+pub async fn invoices_with_number(store: &Store, number: &str) -> Result<Vec<Invoice>, StoreError> {
+    let backend = store.backend();
+    let statement = Statement::from_sql_and_values(backend, INVOICES.get(backend), [number.into()]);
+    let rows = invoice_row::Model::find_by_statement(statement).all(store.reader()).await?;
+    rows.into_iter().map(Invoice::try_from).collect()
+}
+
+/// Finds an event by its id, of one taxpayer or of any. `None` also for an id that was not made from a time.
+pub async fn event_with_id(
+    store: &Store,
+    taxpayer: Option<TaxpayerId>,
+    id: Uuid,
+) -> Result<Option<Event>, StoreError> {
+    let Some(made) = made_at(id) else { return Ok(None) };
+    let backend = store.backend();
+    let limit = |at: Result<Timestamp, jiff::Error>| at.unwrap_or(made).as_microsecond();
+    let after = limit(made.checked_sub(CLOCK_DIFFERENCE));
+    let before = limit(made.checked_add(CLOCK_DIFFERENCE));
+    let mut values = vec![id.to_string().into(), after.into(), before.into()];
+    let sql = match taxpayer {
+        Some(taxpayer) => {
+            values.push(taxpayer.0.into());
+            EVENTS_OWNED.get(backend)
+        }
+        None => EVENTS.get(backend),
+    };
+    let statement = Statement::from_sql_and_values(backend, sql, values);
+    let row = event_row::Model::find_by_statement(statement).one(store.reader()).await?;
+    row.map(Event::try_from).transpose()
+}
+
+fn made_at(id: Uuid) -> Option<Timestamp> {
+    let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
+    Timestamp::new(seconds.try_into().ok()?, nanoseconds.try_into().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use sea_orm::DbBackend;
+
+    use super::*;
+    use crate::store::testing::{query_plan, stores};
+
+    #[test]
+    fn the_time_of_an_id_is_read() {
+        let id = Uuid::parse_str("017f22e2-79b0-7cc3-98c4-dc0c0c07398f").unwrap();
+        assert_eq!(made_at(id).unwrap().to_string(), "2022-02-22T19:22:22Z");
+        assert_eq!(made_at(Uuid::nil()), None);
+    }
+
+    #[tokio::test]
+    async fn a_search_looks_each_taxpayers_index_up() {
+        for test in stores().await {
+            let backend = test.store.backend();
+            let number = ["INV-1".into()];
+            let id = ["x".into(), 0_i64.into(), 1_i64.into()];
+            for (sql, values, index) in [
+                (INVOICES.get(backend), number.to_vec(), "invoices_by_taxpayer_id_invoice_no"),
+                (EVENTS.get(backend), id.to_vec(), "events_by_taxpayer_id_at"),
+            ] {
+                // PostgreSQL chooses between the indexes that begin with the taxpayer by the rows there are.
+                let wanted = match backend {
+                    DbBackend::Postgres => "(taxpayer_id = taxpayers.id)",
+                    _ => index,
+                };
+                let steps = query_plan(&test.store, sql, values).await;
+                assert!(steps.iter().any(|step| step.contains(wanted)), "{steps:#?}");
+                assert!(!steps.iter().any(|step| step.contains("Seq Scan")), "{steps:#?}");
+            }
+        }
+    }
+}
