@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod breakdown;
+pub mod history;
 pub mod invoice_ref;
 pub mod invoice_view;
 pub mod irn;

@@ -24,6 +24,9 @@ use crate::store::db::insert::Insert;
 use crate::store::db::sql::{Aliased, Join, dialect};
 use crate::store::events::event_row::{Column, Entity, Model};
 
+/// The most events of one invoice that are read at once.
+const EVENTS_OF_INVOICE_MAX: u64 = 1_000;
+
 /// The maximum total size of the events on one page of the feed, in bytes.
 const PART_BYTES_MAX: i64 = 8 * 1024 * 1024;
 
@@ -84,6 +87,20 @@ static INSERT: Insert<Entity> = Insert::new();
 pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<(), StoreError> {
     INSERT.execute(tx, events.iter().map(|event| Model::from(event.borrow()))).await?;
     Ok(())
+}
+
+/// Loads the newest events about an IRN, the oldest of them first.
+pub async fn owned_by_with_irn(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+) -> Result<Vec<Event>, StoreError> {
+    let newest = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Irn.eq(irn.as_str()))
+        .order_by_desc(Column::Sequence)
+        .limit(EVENTS_OF_INVOICE_MAX);
+    newest.all(store.reader()).await?.into_iter().rev().map(Event::try_from).collect()
 }
 
 /// Loads up to `limit` events of a taxpayer after a sequence, in the order of their sequence.

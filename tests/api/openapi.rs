@@ -58,6 +58,7 @@ const STORY: &[(&str, u16)] = &[
     ("confirm", 200),
     ("download", 200),
     ("get_run", 200),
+    ("get_invoice_as_of", 200),
     ("get_timeline", 200),
     ("list_events", 200),
     ("list_supplier_invoices", 200),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::operators::history;
 use crate::console::operators::runs::{self as run_pages, RunRow};
 use crate::console::operators::taxpayer::of_path;
 use crate::console::page::{Answer, show};
@@ -39,6 +40,8 @@ struct InvoicePage {
     frame: Frame,
     taxpayer: Taxpayer,
     irn: Irn,
+    /// Where the page of the invoice's history is.
+    history: String,
     invoice: Option<InvoiceFacts>,
     rows: Vec<RunRow>,
     timeline: Vec<TimelineLine>,
@@ -116,6 +119,7 @@ async fn page(
     };
     let page = InvoicePage {
         frame: Frame::operator(&session, "Invoice"),
+        history: history::address(taxpayer.id, &irn),
         rows: run_pages::rows(state, found).await?,
         is_cut: timeline.is_cut,
         timeline: timeline.entries.into_iter().rev().map(TimelineLine::from).collect(),

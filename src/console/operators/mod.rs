@@ -10,6 +10,7 @@
 //! | `breakers` | the breakers of the calls to the authority, and the outages |
 //! | `deliveries` | webhook endpoints by health, and dead letters |
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
+//! | `history` | an invoice as it was after an event |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
 //! | `people` | the operators, and their second factors |
 //! | `search` | leads to what a text names |
@@ -19,6 +20,7 @@ mod audit;
 mod badges;
 mod breakers;
 mod deliveries;
+mod history;
 mod invoice;
 mod lanes;
 mod list_query;
@@ -59,7 +61,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
     let others =
         [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints(), quarantine::endpoints()];
-    let others = others.into_iter().chain([people::endpoints()]);
+    let others = others.into_iter().chain([people::endpoints(), history::endpoints()]);
     of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
 }
 

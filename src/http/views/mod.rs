@@ -3,6 +3,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | an invoice with its lines and its ledger | `invoice` |
+//! | an invoice as it was after an event | `invoice_version` |
 //! | a page of a list | `paginator` |
 //! | the outcome of a batch | `batch` |
 //! | the history of an invoice | `timeline` |
@@ -36,6 +37,7 @@ pub(crate) mod grade;
 pub(crate) mod inbox;
 pub(crate) mod integration;
 pub(crate) mod invoice;
+pub(crate) mod invoice_version;
 pub(crate) mod listed_endpoint;
 pub(crate) mod moved_runs;
 pub(crate) mod operated_run;

@@ -158,3 +158,39 @@ async fn a_day_is_compared_on_request(world: &World) {
     let list = format!("/console/reconciliations?taxpayer_id={id}&day=");
     operator.get(&list).await.shows_all(&["2026-01-15", "Done", "operator"]);
 }
+
+#[each_database]
+async fn an_invoice_is_seen_as_it_was_after_each_event(world: &World) {
+    let (taxpayer, other, operator) =
+        (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let invoice = taxpayer.invoice(&documents::invoice()).await;
+    let body = json!({
+        "unique_no_type": "PORTAL_ID", "unique_no": invoice["id"].to_string(), "status": "approved", "remark": "fine",
+    });
+    taxpayer.send("PATCH", "/v1/tax-payers/invoices/update-status", &body).await.expect_status(200);
+    let irn = invoice["irn"].as_str().unwrap();
+    let now = operator.get(&format!("/ops/invoices/{irn}")).await.expect_status(200);
+    assert_eq!(now.data()["invoice"]["status"], json!("approved"));
+    assert_eq!(now.data()["later"], json!(null));
+    let changed = now.data()["changes"].as_array().unwrap().iter().map(|change| &change["field"]);
+    assert!(changed.clone().any(|field| field == "status"), "{}", now.text);
+    let first = now.data()["earlier"].as_i64().unwrap();
+    let then = operator.get(&format!("/ops/invoices/{irn}?as_of={first}")).await.expect_status(200);
+    assert_eq!(then.data()["invoice"]["status"], json!("draft"));
+    assert_eq!((&then.data()["changes"], &then.data()["earlier"]), (&json!([]), &json!(null)));
+    if first > 1 {
+        let before = format!("/ops/invoices/{irn}?as_of={}", first - 1);
+        operator.get(&before).await.expect_refusal(404, "INVOICE_NOT_FOUND");
+    }
+    let page = format!("/console/taxpayers/{}/history?irn={irn}", taxpayer.id);
+    let shown = viewer.get(&page).await.shows_all(&["What this event changed", "draft", "approved"]);
+    shown.shows("This is the last event").shows(&format!("&#38;as_of={first}"));
+    let shown = viewer.get(&format!("{page}&as_of={first}")).await;
+    shown.shows_all(&["No field changed", "This is the first event"]).hides("approved");
+    viewer.get(&page.replace(&taxpayer.id.to_string(), &other.id.to_string())).await.expect(404);
+    viewer
+        .get(&format!("/console/taxpayers/{}/invoices/{}", taxpayer.id, invoice["id"]))
+        .await
+        .shows(&format!("/console/taxpayers/{}/history?irn={irn}", taxpayer.id));
+}

@@ -37,6 +37,7 @@ fn paths() -> Vec<(&'static str, String)> {
     ]
     .map(|path| ("GET", path.to_owned()))
     .into();
+    paths.push(("GET", "/ops/invoices/A-94AD90FB-20260115".to_owned()));
     paths.push(("GET", format!("/ops/pipeline/runs/{ID}")));
     for to in ["pause", "resume", "retry", "cancel"] {
         paths.push(("POST", format!("/ops/pipeline/runs/{ID}/{to}")));

@@ -2,6 +2,7 @@
 
 mod accounts;
 pub(crate) mod dead_letters;
+mod invoices;
 mod overview;
 mod probes;
 pub(crate) mod quarantine;
@@ -19,6 +20,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let runs = [overview::endpoints(), run_moves::endpoints(), runs::endpoints()];
     let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
     let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
-    let others = [accounts::endpoints(), search::endpoints()].into_iter().chain(records);
+    let others =
+        [accounts::endpoints(), search::endpoints(), invoices::endpoints()].into_iter().chain(records);
     [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

@@ -1,0 +1,195 @@
+//! An invoice as it was after each of its events. Each event of an invoice holds the invoice as the event left it, and
+//! those of payments also the amounts, so that no state is computed anew.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::domain::events::event::{Event, EventKind};
+
+/// The amounts in the events of payments. They stay as they are until the next payment.
+const AMOUNTS: [&str; 2] = ["amount_paid", "payable_amount"];
+
+/// An invoice as an event left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// The sequence of the event.
+    pub sequence: i64,
+    pub at: Timestamp,
+    pub kind: EventKind,
+    /// The Invoice object, with the amounts of the last payment where there was one.
+    pub invoice: Value,
+}
+
+/// The versions of one invoice, the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History(Vec<Version>);
+
+/// An invoice at one moment of its history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    pub version: Version,
+    /// The sequences of the events before and after this one.
+    pub earlier: Option<i64>,
+    pub later: Option<i64>,
+    /// The fields that the event changed; empty for the first event.
+    pub changes: Vec<Change>,
+}
+
+/// A field whose value an event changed. A value is JSON; `None` if the field was not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub field: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the data of event {0} is no JSON object")]
+pub struct UnreadableEvent(i64);
+
+impl History {
+    /// Reads the events of an invoice, the oldest first. Events without the invoice are left out: they speak of a
+    /// document that was not stored at the time.
+    pub fn new(events: &[Event]) -> Result<Self, UnreadableEvent> {
+        let (mut versions, mut amounts) = (Vec::new(), Map::new());
+        for event in events {
+            let (sequence, at, kind) = (event.sequence, event.timestamp, event.kind);
+            let read = strict_json::from_trusted(&event.data);
+            let mut data: Map<String, Value> = read.map_err(|_| UnreadableEvent(sequence))?;
+            let Some(Value::Object(mut invoice)) = data.remove("invoice") else { continue };
+            amounts.extend(data.into_iter().filter(|(name, _)| AMOUNTS.contains(&name.as_str())));
+            invoice.extend(amounts.clone());
+            versions.push(Version { sequence, at, kind, invoice: Value::Object(invoice) });
+        }
+        Ok(Self(versions))
+    }
+
+    /// Returns the invoice as it was after the event with this sequence, which may be any event of the taxpayer; by
+    /// default after the last one. `None` if there was no invoice yet.
+    pub fn as_of(&self, sequence: Option<i64>) -> Option<Moment> {
+        let known = self.0.partition_point(|version| sequence.is_none_or(|last| version.sequence <= last));
+        let (version, before) = self.0.get(..known)?.split_last()?;
+        let earlier = before.last();
+        Some(Moment {
+            version: version.clone(),
+            earlier: earlier.map(|version| version.sequence),
+            later: self.0.get(known).map(|version| version.sequence),
+            changes: earlier.map(|earlier| changes(&earlier.invoice, &version.invoice)).unwrap_or_default(),
+        })
+    }
+}
+
+fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    let (mut fields, mut new_fields) = (BTreeMap::new(), BTreeMap::new());
+    flatten("", before, &mut fields);
+    flatten("", after, &mut new_fields);
+    let mut names: Vec<_> = fields.keys().chain(new_fields.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let changed = names.into_iter().filter(|name| fields.get(*name) != new_fields.get(*name));
+    let change = |name: &String| Change {
+        field: name.clone(),
+        before: fields.get(name).cloned(),
+        after: new_fields.get(name).cloned(),
+    };
+    changed.map(change).collect()
+}
+
+/// Adds the leaves of a document under their paths, such as `customer.tin`.
+fn flatten(path: &str, value: &Value, fields: &mut BTreeMap<String, String>) {
+    let dot = if path.is_empty() { "" } else { "." };
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (name, member) in members {
+                flatten(&format!("{path}{dot}{name}"), member, fields);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                flatten(&format!("{path}{dot}{index}"), item, fields);
+            }
+        }
+        leaf => {
+            fields.insert(path.to_owned(), leaf.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::kernel::ids::TaxpayerId;
+
+    fn event(sequence: i64, kind: EventKind, data: &Value) -> Event {
+        Event {
+            id: Uuid::nil(),
+            taxpayer_id: TaxpayerId(1),
+            sequence,
+            kind,
+            timestamp: Timestamp::UNIX_EPOCH,
+            irn: None,
+            data: data.to_string(),
+            hash: String::new(),
+            command_id: Uuid::nil(),
+        }
+    }
+
+    fn history() -> History {
+        History::new(&[
+            event(2, EventKind::InvoiceValidated, &json!({ "invoice": null })),
+            event(
+                3,
+                EventKind::InvoiceCreated,
+                &json!({ "invoice": { "status": "draft", "customer": { "tin": "1" } } }),
+            ),
+            event(
+                5,
+                EventKind::PaymentStatusUpdated,
+                &json!({ "invoice": { "status": "draft", "customer": { "tin": "2" } }, "amount_paid": 10 }),
+            ),
+            event(
+                9,
+                EventKind::InvoiceStatusUpdated,
+                &json!({ "invoice": { "status": "paid", "customer": {} } }),
+            ),
+        ])
+        .unwrap()
+    }
+
+    fn seen(as_of: Option<i64>) -> Option<(i64, Option<i64>, Option<i64>)> {
+        history().as_of(as_of).map(|moment| (moment.version.sequence, moment.earlier, moment.later))
+    }
+
+    #[test]
+    fn an_invoice_is_seen_after_any_event_of_its_taxpayer() {
+        assert_eq!(seen(Some(2)), None);
+        assert_eq!(seen(Some(3)), Some((3, None, Some(5))));
+        assert_eq!(seen(Some(4)), Some((3, None, Some(5))));
+        assert_eq!(seen(Some(5)), Some((5, Some(3), Some(9))));
+        assert_eq!(seen(None), Some((9, Some(5), None)));
+        assert_eq!(History::default().as_of(None), None);
+        let broken = event(7, EventKind::InvoiceCreated, &json!([]));
+        assert_eq!(History::new(&[broken]), Err(UnreadableEvent(7)));
+    }
+
+    #[test]
+    fn changes_are_told_by_field_and_amounts_stay() {
+        let told = |as_of| {
+            let changes = history().as_of(Some(as_of)).unwrap().changes;
+            let lines = changes.into_iter().map(|change| {
+                format!("{}: {:?} {:?}", change.field, change.before.as_deref(), change.after.as_deref())
+            });
+            lines.collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(told(3), "");
+        assert_eq!(told(5), r#"amount_paid: None Some("10"); customer.tin: Some("\"1\"") Some("\"2\"")"#);
+        let expected = r#"customer: None Some("{}"); customer.tin: Some("\"2\"") None; status: Some("\"draft\"") Some("\"paid\"")"#;
+        assert_eq!(told(9), expected);
+        assert_eq!(history().as_of(None).unwrap().version.invoice["amount_paid"], json!(10));
+    }
+}

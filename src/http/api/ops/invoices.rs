@@ -1,0 +1,43 @@
+//! An invoice of any taxpayer as it was after an event.
+
+use actix_web::web;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::invoice::history::History;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::forms::query::Query;
+use crate::http::openapi::doc;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::invoice_version::InvoiceVersion;
+use crate::store::accounts::taxpayers;
+use crate::store::events;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/invoices/{irn}").get(get_invoice_as_of, || {
+        doc("get_invoice_as_of", "An invoice as it was after an event, and what the event changed")
+            .query_number("as_of", 1, "the sequence of an event of the taxpayer; by default the last")
+            .gives::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
+            .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
+    })]
+}
+
+/// GET `/ops/invoices/{irn}?as_of=`: returns the invoice as the last event up to this sequence left it.
+async fn get_invoice_as_of(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    irn: web::Path<String>,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let irn = path_ids::irn(&irn)?;
+    let as_of = query.whole("as_of", 1)?;
+    let owner = taxpayers::with_service_id(&state.store, irn.service_id()).await?;
+    let owner = owner.ok_or_else(ApiError::invoice_not_found)?;
+    let events = events::owned_by_with_irn(&state.store, owner, &irn).await?;
+    let history = History::new(&events).map_err(ApiError::internal)?;
+    let moment = history.as_of(as_of).ok_or_else(ApiError::invoice_not_found)?;
+    Ok(ApiResponse::ok("Invoice retrieved successfully", InvoiceVersion::new(owner, &moment)))
+}
