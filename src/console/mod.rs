@@ -32,6 +32,7 @@ mod session;
 mod sign_in;
 mod words;
 
+use actix_web::http::Method;
 use actix_web::web;
 
 use crate::http::endpoint::{Path, by_precedence};
@@ -47,6 +48,12 @@ fn table() -> Vec<Path> {
         assets::endpoints(),
     ];
     parts.into_iter().flatten().collect()
+}
+
+/// Returns the patterns of all paths that answer GET, for the tests that open each page.
+pub fn page_patterns() -> Vec<&'static str> {
+    let pages = table().into_iter().filter(|path| path.allowed.contains(&Method::GET));
+    pages.map(|path| path.pattern).collect()
 }
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {

@@ -2,9 +2,9 @@
 (() => {
   "use strict";
   let streams = [];
-  // A table that is wider than the screen can be scrolled with the keyboard.
-  const reach = () => document.querySelectorAll(".wide").forEach((box) => {
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  // A table or a text that is larger than its box can be scrolled with the keyboard.
+  const reach = () => document.querySelectorAll(".wide, pre").forEach((box) => {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
   });
   const stop = () => { streams.forEach((stream) => stream.close()); streams = []; };
   const start = () => {
@@ -21,6 +21,7 @@
   };
   document.addEventListener("visibilitychange", () => (document.hidden ? stop() : start()));
   window.addEventListener("pagehide", stop);
+  document.addEventListener("toggle", reach, true);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;

@@ -6,8 +6,10 @@
 //! | its directory and its database | `directory` |
 //! | an ERP that asks for credentials | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
+//! | a person with a browser; an account with its owner | `visitor`, `account` |
 //! | documents that another system let the authority sign | `planted` |
 
+pub(crate) mod account;
 pub(crate) mod directory;
 pub(crate) mod erp;
 pub(crate) mod ntlm;

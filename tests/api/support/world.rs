@@ -48,7 +48,7 @@ pub(crate) struct World {
 }
 
 /// One type for the cases of all tests: what runs them is compiled once.
-type Case = for<'a> fn(&'a World) -> LocalBoxFuture<'a, ()>;
+pub(crate) type Case = for<'a> fn(&'a World) -> LocalBoxFuture<'a, ()>;
 
 /// Runs a case on the application that the tests share.
 pub(crate) fn run_case(backend: Backend, _: &str, case: Case) {

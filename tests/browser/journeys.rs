@@ -1,0 +1,4 @@
+//! What people come for, each from the sign-in to the end, by the words on the pages.
+
+mod accounts;
+mod operators;

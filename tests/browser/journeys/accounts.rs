@@ -1,0 +1,101 @@
+//! The journeys of accounts.
+
+use serde_json::json;
+use testkit::documents::{self, submission};
+use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::receiver::Receiver;
+
+use crate::person::Visitor;
+use crate::run_alone;
+use crate::support::account::{Account, PASSWORD};
+
+#[test]
+fn a_newcomer_completes_the_profile_and_makes_a_key_that_works() {
+    run_alone("newcomer", |world| {
+        Box::pin(async move {
+            let body = documents::taxpayer();
+            world.enrol(&body, body["tin_no"].as_str().unwrap());
+            let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+            let visitor = Visitor::new(world).await;
+            let first = world.contact_password();
+            visitor.sign_in(body["contact_person"]["email"].as_str().unwrap(), &first).await;
+            visitor.sees("You signed in with the password that everybody begins with.").await;
+            visitor.fill("Present password", &first).await;
+            visitor.fill("New password", PASSWORD).await;
+            visitor.fill("New password again", PASSWORD).await;
+            visitor.press("Change the password").await;
+            visitor.sees("Your password is changed.").await;
+            visitor.follow("Profile").await;
+            visitor.sees("No invoice can be created before these are filled in:").await;
+            for (label, text) in [("City", "Lagos"), ("State", "Lagos"), ("Country", "NG")] {
+                visitor.fill(label, text).await;
+            }
+            visitor.press("Save").await;
+            visitor.sees("The profile is complete: invoices can be created.").await;
+            visitor.follow("API keys").await;
+            visitor.press("Make the key").await;
+            visitor.sees("Copy it now; it is not shown again.").await;
+            let key = visitor.read("secret").await;
+            let id = made.data()["id"].as_i64().unwrap();
+            let taxpayer = world.taxpayer_with_key(&key, id, &body);
+            let invoice = taxpayer.invoice(&documents::invoice()).await;
+            visitor.follow("I have copied it").await;
+            visitor.follow("Invoices").await;
+            visitor.sees(invoice["invoice_no"].as_str().unwrap()).await;
+        })
+    });
+}
+
+#[test]
+fn a_refused_invoice_is_explained_corrected_and_signed() {
+    run_alone("refused", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            let no = invoice["invoice_no"].as_str().unwrap();
+            let right = submission(&account.taxpayer, no);
+            let tax = json!([{ "tax_amount": 80, "tax_subtotal": [{
+                "taxable_amount": 1_000, "tax_amount": 80,
+                "tax_category": { "id": "STANDARD_VAT", "percent": 8 },
+            }] }]);
+            let wrong = with(&right, "tax_total", tax);
+            account.taxpayer.app().submit_to_the_end(&wrong).await.expect_refusal(422, "AUTHORITY_REJECTED");
+            let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            owner.follow("Invoices").await;
+            owner.follow(no).await;
+            owner.sees("why it was refused").await;
+            owner.press("Suggest a correction").await;
+            owner.sees("There is no change that the service can suggest safely.").await;
+            account.taxpayer.app().submit_to_the_end(&right).await.expect_status(200);
+            owner.follow(no).await;
+            owner.sees("Signed by the authority. It does not change any more.").await;
+        })
+    });
+}
+
+#[test]
+fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
+    run_alone("resend", |world| {
+        Box::pin(async move {
+            let (account, receiver) = (Account::new(world).await, Receiver::start());
+            let id = account.taxpayer.id;
+            world
+                .integrator()
+                .set_webhook(id, &receiver.url(), &["invoice.created"])
+                .await
+                .expect_status(200);
+            world.integrator().rotate_secret(id).await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            eventually("the delivery", async || (receiver.received().len() == 1).then_some(())).await;
+            let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            owner.follow("Invoices").await;
+            owner.follow(invoice["invoice_no"].as_str().unwrap()).await;
+            owner.comes_to_see("Your webhook was told of invoice.created").await;
+            owner.follow("invoice.created").await;
+            owner.press("Send it again").await;
+            eventually("the same event again", async || (receiver.received().len() == 2).then_some(())).await;
+            owner.comes_to_see("Delivered").await;
+        })
+    });
+}

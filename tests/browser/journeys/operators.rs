@@ -1,0 +1,97 @@
+//! The journeys of operators.
+
+use einvoice::internals::OperatorRole;
+use sandbox::{FaultKind, FaultOrder, Operation};
+use testkit::documents::{self, irn, submission};
+
+use crate::person::Visitor;
+use crate::run_alone;
+use crate::support::account::{Account, PASSWORD};
+
+#[test]
+fn a_breaker_is_tripped_and_reset_and_the_invoice_is_signed() {
+    run_alone("breaker", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let operator = Visitor::operator(world, OperatorRole::Operator).await;
+            operator.follow("Breakers").await;
+            operator.fill("Reason", "a wrong key").await;
+            operator.press_in("sign", "Trip").await;
+            operator.sees("An operator stopped the calls since").await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            let no = invoice["invoice_no"].as_str().unwrap();
+            account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
+            operator.follow("Runs").await;
+            operator.comes_to_see("1 runs match.").await;
+            operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
+            operator.comes_to_see("An operator stopped the calls of the step sign at").await;
+            operator.follow("Breakers").await;
+            operator.press_in("sign", "Reset").await;
+            operator.follow("Runs").await;
+            operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
+            operator.comes_to_see("It waits for nothing: it succeeded").await;
+        })
+    });
+}
+
+#[test]
+fn a_paused_run_is_found_by_search_and_retried() {
+    run_alone("paused", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            let no = invoice["invoice_no"].as_str().unwrap();
+            let mut fault =
+                FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+            fault.irn = Some(irn(&account.taxpayer, no));
+            world.authority.add_fault(fault).unwrap();
+            account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
+            let operator = Visitor::operator(world, OperatorRole::Operator).await;
+            let find = async || {
+                operator
+                    .fill(
+                        "Search by IRN, TIN, taxpayer or run",
+                        &format!("{}\n", invoice["irn"].as_str().unwrap()),
+                    )
+                    .await;
+                operator.sees("Timeline").await;
+                operator.follow_in(invoice["irn"].as_str().unwrap(), "submit").await;
+            };
+            find().await;
+            operator.comes_to_see("The authority did not answer the step irn-check, since").await;
+            operator.fill("Reason", "until the authority is asked").await;
+            operator.press("Pause").await;
+            operator.sees("An operator paused it at").await;
+            world.authority.clear_faults();
+            operator.follow("Overview").await;
+            find().await;
+            operator.sees("An operator paused it at").await;
+            operator.press("Retry now").await;
+            operator.comes_to_see("It waits for nothing: it succeeded").await;
+        })
+    });
+}
+
+#[test]
+fn an_invoice_is_seen_live_on_its_way_through_the_pipeline() {
+    run_alone("live", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let operator = Visitor::operator(world, OperatorRole::Viewer).await;
+            operator.sees("Nothing needs you").await;
+            let invoice = account.taxpayer.invoice(&documents::invoice()).await;
+            let no = invoice["invoice_no"].as_str().unwrap();
+            let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Sign).times(1_000_000);
+            world.authority.add_fault(fault).unwrap();
+            account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
+            // The page is not opened again: what is live changes by itself.
+            operator.sees("Runs waiting 1 They go on").await;
+            world.authority.clear_faults();
+            operator.sees("Nothing needs you").await;
+            let owner = Visitor::signed_in(world, &account.email, PASSWORD).await;
+            owner.follow("Invoices").await;
+            owner.follow(no).await;
+            owner.comes_to_see("Signed by the authority.").await;
+        })
+    });
+}

@@ -1,0 +1,150 @@
+//! A person at a browser, who finds fields by their labels, and buttons and links by their words.
+
+use std::time::{Duration, Instant};
+
+use einvoice::app;
+use einvoice::internals::{KeyTerms, OperatorRole};
+use serde_json::{Value, json};
+use testkit::documents::number;
+use tokio::time::sleep;
+
+use crate::support::world::World;
+use crate::webdriver::{Element, Session};
+
+/// How long a page may take to show what must come.
+const SIGHT: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+const FIELD: &str = "
+    const words = (label) => (label.querySelector('span') ?? label).innerText.trim();
+    return [...document.querySelectorAll('label')].find((label) => words(label) === arguments[0])?.control ?? null;";
+
+/// Words in a button that only screen readers say do not count.
+const CONTROL: &str = "
+    const [kinds, text, row] = arguments;
+    const rows = [...document.querySelectorAll('tr')];
+    const root = row ? rows.find((one) => one.innerText.split(/[\\t\\n]/).some((cell) => cell.trim() === row)) : document;
+    const words = (one) => one.innerText.replace(one.querySelector('.sr-only')?.innerText ?? '', '').trim();
+    const found = [...(root?.querySelectorAll(kinds) ?? [])].find((one) => one.checkVisibility() && words(one) === text);
+    found?.scrollIntoView({ block: 'center', behavior: 'instant' });
+    return found ?? null;";
+
+const BUTTONS: &str = "button, summary";
+
+pub(crate) struct Visitor {
+    pub(crate) session: Session,
+    root: String,
+}
+
+impl Visitor {
+    pub(crate) async fn new(world: &World) -> Self {
+        Self { session: Session::open().await, root: world.root() }
+    }
+
+    /// A person who signed in by the form.
+    pub(crate) async fn signed_in(world: &World, email: &str, password: &str) -> Self {
+        let visitor = Self::new(world).await;
+        visitor.sign_in(email, password).await;
+        visitor.sees("Overview").await;
+        visitor
+    }
+
+    /// A new operator with this role, signed in.
+    pub(crate) async fn operator(world: &World, role: OperatorRole) -> Self {
+        let email = format!("operator{}@house.example", number());
+        let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+        let password = made.unwrap()["password"].as_str().unwrap().to_owned();
+        Self::signed_in(world, &email, &password).await
+    }
+
+    /// Begins at the address that the start of the service prints.
+    pub(crate) async fn sign_in(&self, email: &str, password: &str) {
+        self.open("/sign-in").await;
+        self.fill("Email", email).await;
+        self.fill("Password", password).await;
+        self.press("Sign in").await;
+    }
+
+    pub(crate) async fn open(&self, path: &str) {
+        self.session.post("/url", &json!({ "url": format!("{}{path}", self.root) })).await;
+    }
+
+    /// Returns the text of the page; nothing while it gives way to the next one.
+    async fn text(&self) -> String {
+        let script = "return document.body.innerText.replace(/\\s+/g, ' ')";
+        let text = self.session.attempt("/execute/sync", &json!({ "script": script, "args": [] })).await;
+        text.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// Waits until the page shows a text, without opening it again.
+    pub(crate) async fn sees(&self, text: &str) {
+        self.waits_for(text, false).await;
+    }
+
+    /// Opens the page again until it shows a text.
+    pub(crate) async fn comes_to_see(&self, text: &str) {
+        self.waits_for(text, true).await;
+    }
+
+    async fn waits_for(&self, text: &str, reloads: bool) {
+        let begun = Instant::now();
+        loop {
+            if reloads {
+                self.session.attempt("/refresh", &json!({})).await;
+            }
+            let page = self.text().await;
+            if page.contains(text) {
+                return;
+            }
+            assert!(begun.elapsed() < SIGHT, "in vain: waited for {text:?} on this page:\n{page}");
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn found(&self, what: &str, script: &str, arguments: &[&str]) -> Element<'_> {
+        let found = self.session.find(script, arguments).await;
+        let text = if found.is_none() { self.text().await } else { String::new() };
+        found.unwrap_or_else(|| panic!("no {what} on this page:\n{text}"))
+    }
+
+    /// Types into the field with this label.
+    pub(crate) async fn fill(&self, label: &str, text: &str) {
+        self.found(&format!("field {label:?}"), FIELD, &[label]).await.type_over(text).await;
+    }
+
+    /// Presses the button with these words.
+    pub(crate) async fn press(&self, words: &str) {
+        self.found(&format!("button {words:?}"), CONTROL, &[BUTTONS, words]).await.click().await;
+    }
+
+    /// Presses the button with these words in the row that has this cell.
+    pub(crate) async fn press_in(&self, row: &str, words: &str) {
+        let what = format!("button {words:?} in the row of {row:?}");
+        self.found(&what, CONTROL, &[BUTTONS, words, row]).await.click().await;
+    }
+
+    /// Follows the link with these words.
+    pub(crate) async fn follow(&self, words: &str) {
+        self.found(&format!("link {words:?}"), CONTROL, &["a", words]).await.click().await;
+    }
+
+    /// Follows the link with these words in the row that has this cell.
+    pub(crate) async fn follow_in(&self, row: &str, words: &str) {
+        let what = format!("link {words:?} in the row of {row:?}");
+        self.found(&what, CONTROL, &["a", words, row]).await.click().await;
+    }
+
+    /// Returns the text of the element with this id.
+    pub(crate) async fn read(&self, id: &str) -> String {
+        let text =
+            self.session.script("return document.getElementById(arguments[0]).textContent", &[id]).await;
+        text.as_str().unwrap().to_owned()
+    }
+
+    /// Returns what the browser complained about since the last call.
+    pub(crate) async fn complaints(&self) -> Vec<String> {
+        let log = self.session.post("/se/log", &json!({ "type": "browser" })).await;
+        let is_bad = |line: &&Value| line["level"] == "SEVERE" || line["level"] == "WARNING";
+        log.as_array().unwrap().iter().filter(is_bad).map(|line| line["message"].to_string()).collect()
+    }
+}

@@ -1,0 +1,151 @@
+//! An account with something on each of its pages, and on each page of operators.
+
+use sandbox::{FaultKind, FaultOrder, Operation};
+use serde_json::{Value, json};
+use testkit::documents::{self, submission};
+use testkit::edit::with;
+use testkit::patience::eventually;
+use testkit::receiver::{Receiver, Reply};
+
+use crate::support::account::Account;
+use crate::support::supplies;
+use crate::support::world::World;
+
+pub(crate) struct Showcase {
+    pub(crate) account: Account,
+    /// Email and password of the integrator that onboarded it.
+    pub(crate) integrator: (String, String),
+    pages: Vec<(&'static str, String)>,
+    _receiver: Receiver,
+}
+
+impl Showcase {
+    pub(crate) async fn new(world: &World) -> Self {
+        let (integrator, email, password) = world.new_integrator_person().await;
+        let account = Account::newcomer(world, &integrator).await;
+        let (taxpayer, id) = (&account.taxpayer, account.taxpayer.id);
+        let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+        integrator.change_profile(id, &profile).await.expect_status(200);
+        let receiver = Receiver::start();
+        let events = ["invoice.created", "invoice.signed"];
+        integrator.set_webhook(id, &receiver.url(), &events).await.expect_status(200);
+        integrator.rotate_secret(id).await;
+        let signed = taxpayer.invoice(&documents::invoice()).await;
+        let body = submission(taxpayer, signed["invoice_no"].as_str().unwrap());
+        taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+        let approved = taxpayer.invoice(&documents::invoice()).await;
+        taxpayer.set_status(&approved, "approved").await.expect_status(200);
+        account.refused_invoice().await;
+        let odd = with(&documents::invoice(), "invoice_date", json!("yesterday"));
+        let batch = taxpayer.create_batch(&[documents::invoice(), odd]).await.expect_status(201);
+        let supplied = supplies::received(world, taxpayer).await;
+        let delivery = delivered(&integrator, id).await;
+        receiver.answer_always(Reply::Status(500));
+        taxpayer.invoice(&documents::invoice()).await;
+        let operator = world.new_operator().await;
+        let dead = async || {
+            let letters = operator.dead_letters(&format!("?taxpayer_id={id}")).await.expect_status(200);
+            (letters.data()["data"].as_array().is_some_and(|all| !all.is_empty())).then_some(())
+        };
+        eventually("a dead letter", dead).await;
+        let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+        world.authority.add_fault(fault).unwrap();
+        let waits = taxpayer.invoice(&documents::invoice()).await;
+        let body = submission(taxpayer, waits["invoice_no"].as_str().unwrap());
+        taxpayer.app().submit_async(&body).await.expect_status(202);
+        let compared = operator.reconcile(id, "2026-01-15").await;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let run = text(&operator.run_of(taxpayer).await["id"]);
+        let facts = Facts {
+            taxpayer: id,
+            invoice: signed["id"].clone(),
+            irn: text(&signed["irn"]),
+            batch: text(&batch.data()["batch_no"]),
+            supplied,
+            delivery,
+            run,
+            reconciliation: text(&compared.data()["id"]),
+        };
+        Self { pages: facts.pages(), account, integrator: (email, password), _receiver: receiver }
+    }
+
+    /// Returns all pages: pattern and path.
+    pub(crate) fn pages(&self) -> Vec<(&'static str, String)> {
+        self.pages.clone()
+    }
+}
+
+/// Waits for the first delivery and returns its number.
+async fn delivered(integrator: &testkit::roles::Integrator, id: i64) -> String {
+    let look = async || {
+        let log = integrator.deliveries(id, "?state=delivered").await.expect_status(200);
+        log.data()["data"][0]["id"].as_str().map(str::to_owned)
+    };
+    eventually("a delivery", look).await
+}
+
+/// What the parameters of paths are.
+struct Facts {
+    taxpayer: i64,
+    invoice: Value,
+    irn: String,
+    batch: String,
+    supplied: String,
+    delivery: String,
+    run: String,
+    reconciliation: String,
+}
+
+impl Facts {
+    fn pages(&self) -> Vec<(&'static str, String)> {
+        let Self { taxpayer, invoice, irn, batch, supplied, delivery, run, reconciliation } = self;
+        let account = format!("/dashboard/{taxpayer}");
+        let as_they_are = [
+            "/sign-in",
+            "/account/password",
+            "/console",
+            "/console/audit",
+            "/console/breakers",
+            "/console/deliveries",
+            "/console/deliveries/dead-letters",
+            "/console/lanes",
+            "/console/reconciliations",
+            "/console/runs",
+            "/console/supervision",
+            "/console/taxpayers",
+            "/dashboard/taxpayers",
+        ];
+        let of_operators = [
+            ("/console/reconciliations/{id}", format!("/console/reconciliations/{reconciliation}")),
+            ("/console/runs/{id}", format!("/console/runs/{run}")),
+            ("/console/taxpayers/{id}", format!("/console/taxpayers/{taxpayer}")),
+            (
+                "/console/taxpayers/{taxpayer}/invoices/{id}",
+                format!("/console/taxpayers/{taxpayer}/invoices/{invoice}"),
+            ),
+            ("/console/taxpayers/{taxpayer}/irn", format!("/console/taxpayers/{taxpayer}/irn?irn={irn}")),
+        ];
+        let of_account = [
+            ("/dashboard/{taxpayer}", String::new()),
+            ("/dashboard/{taxpayer}/batches", "/batches".to_owned()),
+            ("/dashboard/{taxpayer}/batches/{batch_no}", format!("/batches/{batch}")),
+            ("/dashboard/{taxpayer}/contacts", "/contacts".to_owned()),
+            ("/dashboard/{taxpayer}/inbox", "/inbox".to_owned()),
+            ("/dashboard/{taxpayer}/inbox/{irn}", format!("/inbox/{supplied}")),
+            ("/dashboard/{taxpayer}/integration", "/integration".to_owned()),
+            ("/dashboard/{taxpayer}/invoices", "/invoices".to_owned()),
+            ("/dashboard/{taxpayer}/invoices/{id}", format!("/invoices/{invoice}")),
+            ("/dashboard/{taxpayer}/keys", "/keys".to_owned()),
+            ("/dashboard/{taxpayer}/profile", "/profile".to_owned()),
+            ("/dashboard/{taxpayer}/webhooks", "/webhooks".to_owned()),
+            ("/dashboard/{taxpayer}/webhooks/deliveries", "/webhooks/deliveries".to_owned()),
+            (
+                "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}",
+                format!("/webhooks/deliveries/{delivery}"),
+            ),
+        ];
+        let of_account = of_account.map(|(pattern, rest)| (pattern, format!("{account}{rest}")));
+        let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
+        as_they_are.into_iter().chain(of_operators).chain(of_account).collect()
+    }
+}
