@@ -109,6 +109,7 @@ impl Facts {
             "/console/deliveries",
             "/console/deliveries/dead-letters",
             "/console/lanes",
+            "/console/quarantine",
             "/console/reconciliations",
             "/console/runs",
             "/console/supervision",
