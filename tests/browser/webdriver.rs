@@ -13,8 +13,8 @@ use testkit::patience::PATIENCE;
 /// The name of a reference to an element in the protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Ends the driver when its standard input closes, which happens however this process ends.
-const DRIVER_SCRIPT: &str = "chromedriver --port=0 & read -r _; kill $!";
+/// Ends the driver and its browsers when its standard input closes, which happens however this process ends.
+const DRIVER_SCRIPT: &str = "setsid chromedriver --port=0 & read -r _; kill -- -$!";
 
 /// Tests run as root in containers, where Chromium has no sandbox. It opens pages of this process only.
 const CHROMIUM: [&str; 6] = [
