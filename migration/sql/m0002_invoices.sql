@@ -100,7 +100,8 @@ CREATE TABLE payment_entries (
     at bigint NOT NULL,
     PRIMARY KEY (taxpayer_id, sequence)
 );
-CREATE INDEX payment_entries_by_taxpayer_id_invoice_id ON payment_entries (taxpayer_id, invoice_id);
+CREATE INDEX payment_entries_by_taxpayer_id_invoice_id_sequence
+    ON payment_entries (taxpayer_id, invoice_id, sequence);
 
 CREATE TABLE batches (
     taxpayer_id bigint NOT NULL,

@@ -15,7 +15,7 @@ CREATE TABLE events (
     at bigint NOT NULL,
     PRIMARY KEY (taxpayer_id, sequence)
 );
-CREATE INDEX events_by_taxpayer_id_irn ON events (taxpayer_id, irn);
+CREATE INDEX events_by_taxpayer_id_irn_sequence ON events (taxpayer_id, irn, sequence);
 CREATE INDEX events_by_taxpayer_id_at ON events (taxpayer_id, at);
 
 CREATE TABLE idempotency_keys (
