@@ -22,6 +22,13 @@ const QUICK: [(&str, &str); 4] = [
     ("AUTHORITY__PULL_EVERY_S", "86400"),
 ];
 
+/// A run that waits does so until somebody moves it.
+const PATIENT: [(&str, &str); 3] = [
+    ("PIPELINE__RETRY_INITIAL_MS", "600000"),
+    ("PIPELINE__RETRY_MAX_S", "600"),
+    ("AUTHORITY__UTC_OFFSET", "+00:00"),
+];
+
 /// The day of the simulator, whose zone is UTC. A case that runs into midnight looks at the day it began on.
 fn today() -> String {
     day_of(SystemClock.now(), Offset::UTC).to_string()
@@ -109,15 +116,25 @@ async fn state(taxpayer: &Taxpayer, irn: &str, operation: &str, wanted: &str) {
 
 /// A stored invoice whose signature was committed and whose run was given up before it learned of it.
 async fn paused_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Value, String) {
+    let (invoice, irn) = behind_its_signature(world, taxpayer, "paused").await;
+    world.authority.clear_faults();
+    (invoice, irn)
+}
+
+/// A stored invoice whose signature was committed and whose run waits for an authority that tells nothing.
+async fn waiting_behind_its_signature(world: &World, taxpayer: &Taxpayer) -> (Value, String) {
+    behind_its_signature(world, taxpayer, "waiting").await
+}
+
+async fn behind_its_signature(world: &World, taxpayer: &Taxpayer, wanted: &str) -> (Value, String) {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap().to_owned();
     let irn = irn(taxpayer, &no);
     order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
     silence(world, &irn);
     taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
-    state(taxpayer, &irn, "submit", "paused").await;
+    state(taxpayer, &irn, "submit", wanted).await;
     assert_eq!(world.authority.invoice(&irn).unwrap().sign_count, 1);
-    world.authority.clear_faults();
     (invoice, irn)
 }
 
@@ -172,25 +189,6 @@ async fn a_signature_that_a_paused_run_never_learned_of_is_found_and_the_run_res
 }
 
 #[each_database(&QUICK)]
-async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
-    let (taxpayer, operator) = &unconfirmed(world).await;
-    let (invoice, irn) = paused_behind_its_signature(world, taxpayer).await;
-    // Paused again by hand, while it waits for an authority that fails.
-    silence(world, &irn);
-    let run = operator.run_of(taxpayer).await;
-    let id = run["id"].as_str().unwrap();
-    operator.move_run(id, "resume").await.expect_status(200);
-    operator.move_run(id, "pause").await.expect_status(200);
-    world.authority.clear_faults();
-    assert_eq!(found(operator, taxpayer).await, ["held_locally listed"]);
-    state(taxpayer, &irn, "submit", "paused").await;
-    assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
-    operator.move_run(id, "resume").await.expect_status(200);
-    state(taxpayer, &irn, "submit", "succeeded").await;
-    assert!(found(operator, taxpayer).await.is_empty());
-}
-
-#[each_database(&QUICK)]
 async fn what_the_authority_signed_without_us_is_listed_and_nothing_is_guessed(world: &World) {
     let (taxpayer, operator) = &unconfirmed(world).await;
     let unknown = sent_elsewhere(world, taxpayer, &documents::invoice_no());
@@ -235,15 +233,26 @@ async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_lis
     assert_eq!(found, expected);
 }
 
-#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "600000"), ("PIPELINE__RETRY_MAX_S", "600"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
+#[each_database(&PATIENT)]
+async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
+    let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
+    let (invoice, irn) = waiting_behind_its_signature(world, taxpayer).await;
+    let run = operator.run_of(taxpayer).await;
+    let id = run["id"].as_str().unwrap();
+    operator.move_run(id, "pause").await.expect_status(200);
+    world.authority.clear_faults();
+    assert_eq!(found(operator, taxpayer).await, ["held_locally listed"]);
+    state(taxpayer, &irn, "submit", "paused").await;
+    assert_eq!(standing(taxpayer, &invoice).await, "validated FAILED");
+    operator.move_run(id, "resume").await.expect_status(200);
+    state(taxpayer, &irn, "submit", "succeeded").await;
+    assert!(found(operator, taxpayer).await.is_empty());
+}
+
+#[each_database(&PATIENT)]
 async fn a_waiting_run_is_sent_to_ask_at_once(world: &World) {
     let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
-    let no = documents::invoice_no();
-    let irn = irn(taxpayer, &no);
-    order(world, FaultKind::CommitThenDrop, Operation::Sign, &irn);
-    silence(world, &irn);
-    taxpayer.app().submit_async(&submission(taxpayer, &no)).await.expect_status(202);
-    state(taxpayer, &irn, "submit", "waiting").await;
+    let (_, irn) = waiting_behind_its_signature(world, taxpayer).await;
     world.authority.clear_faults();
     assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
     state(taxpayer, &irn, "submit", "succeeded").await;
