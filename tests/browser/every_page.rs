@@ -2,9 +2,9 @@
 //! light and dark, it fits a phone, and it is small.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, iter};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,13 +23,15 @@ const AXE: &str = include_str!("axe.min.js");
 /// A page with its style, its script and its icon.
 const BYTES_MAX: u64 = 100_000;
 
-/// Paths that answer GET and are no page: files, parts of a page, and what leads to a page.
-const NO_PAGES: [&str; 5] = [
+/// Paths that answer GET and are no page: files, parts of a page, what leads to a page, and the form for a code, which is
+/// there only between the password and the code.
+const NO_PAGES: [&str; 6] = [
     "/assets/{hash}/{name}",
     "/console/live/overview",
     "/console/live/supervision",
     "/console/search",
     "/dashboard",
+    "/sign-in/code",
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
@@ -173,8 +175,7 @@ async fn operator<'a>(
         OperatorRole::Admin => "admin",
     };
     let visitor = Visitor::operator(world, role).await;
-    let pages =
-        iter::once(("/account/password", "/account/password".to_owned())).chain(below(pages, "/console"));
+    let pages = below(pages, "/account").into_iter().chain(below(pages, "/console"));
     Walk { role: name, visitor, pages: pages.collect(), pictures }
 }
 

@@ -103,12 +103,14 @@ impl Facts {
         let as_they_are = [
             "/sign-in",
             "/account/password",
+            "/account/second-factor",
             "/console",
             "/console/audit",
             "/console/breakers",
             "/console/deliveries",
             "/console/deliveries/dead-letters",
             "/console/lanes",
+            "/console/operators",
             "/console/quarantine",
             "/console/reconciliations",
             "/console/runs",
@@ -123,6 +125,10 @@ impl Facts {
             (
                 "/console/taxpayers/{taxpayer}/invoices/{id}",
                 format!("/console/taxpayers/{taxpayer}/invoices/{invoice}"),
+            ),
+            (
+                "/console/taxpayers/{taxpayer}/history",
+                format!("/console/taxpayers/{taxpayer}/history?irn={irn}"),
             ),
             ("/console/taxpayers/{taxpayer}/irn", format!("/console/taxpayers/{taxpayer}/irn?irn={irn}")),
         ];

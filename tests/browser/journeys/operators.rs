@@ -50,7 +50,7 @@ fn a_paused_run_is_found_by_search_and_retried() {
             let find = async || {
                 operator
                     .fill(
-                        "Search by IRN, TIN, taxpayer or run",
+                        "Search by IRN, invoice number, TIN, taxpayer, run or event",
                         &format!("{}\n", invoice["irn"].as_str().unwrap()),
                     )
                     .await;
