@@ -13,6 +13,7 @@ use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::app::database::open_beside_service;
 use crate::app::error::StartError;
 use crate::app::keys::check_end;
@@ -150,6 +151,7 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
         notifiers: Notifiers::default(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
+        panic_orders: PanicOrders::default(),
     };
     let taxpayers =
         TaxpayerHandle::new(taxpayer_deps, &Tree::new(clock), &arbiters, AdmissionLimits::default());

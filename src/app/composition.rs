@@ -18,6 +18,7 @@ use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree, assert_unwinding, install_hook};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::app::authority_connection::{AuthorityConnection, retry_policy};
 use crate::app::background_actors::{BackgroundActors, BackgroundWork};
 use crate::app::checkpoint::checkpointer;
@@ -295,6 +296,10 @@ pub(super) fn taxpayer_deps(
         notifiers: notifiers.clone(),
         deadlines: deadlines(settings),
         verification: settings.accounts.verification,
+        panic_orders: match settings.environment {
+            Environment::Development => PanicOrders::accepted(),
+            Environment::Production => PanicOrders::default(),
+        },
     }
 }
 

@@ -18,6 +18,7 @@ use crate::actors::reconciliation::ReconciliationHandle;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::authority::Authority;
 use crate::authority::testing::authority;
 use crate::domain::access::api_key::{KeyOwner, NewKey};
@@ -131,6 +132,7 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         notifiers: notifiers.clone(),
         deadlines: DeadlinePolicy::default(),
         verification: VerificationPolicy::Warn,
+        panic_orders: PanicOrders::accepted(),
     };
     let taxpayers =
         Arc::new(TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default()));

@@ -14,6 +14,7 @@ use crate::actors::supervision::{
 use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, TaxpayerCommand};
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
 use crate::actors::taxpayer::handle::{CommandResult, TaxpayerHandle};
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::read_set::CachedState;
 use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, execute_alone};
@@ -31,6 +32,7 @@ pub struct TaxpayerDeps {
     pub notifiers: Notifiers,
     pub deadlines: DeadlinePolicy,
     pub verification: VerificationPolicy,
+    pub panic_orders: PanicOrders,
 }
 
 struct TaxpayerActor {
@@ -47,7 +49,7 @@ impl TaxpayerHandle {
         let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
         let deps = Arc::new(deps);
         let committers = Committers::start(&deps, arbiters);
-        let store = deps.store.clone();
+        let (store, panic_orders) = (deps.store.clone(), deps.panic_orders.clone());
         let registry = Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
             let (id, deps, committers) = (*id, Arc::clone(&deps), committers.clone());
             batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
@@ -57,7 +59,7 @@ impl TaxpayerHandle {
                 cached: None,
             })
         });
-        Self::to(registry, store)
+        Self::to(registry, store, panic_orders)
     }
 }
 
@@ -87,6 +89,7 @@ impl Worker for TaxpayerActor {
     }
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
+        self.deps.panic_orders.obey(self.id);
         let ids: Vec<_> = batch.tasks().iter().map(|task| task.id).collect();
         let ready = Box::new(ReadyBatch { id: self.id, cached: self.cached.take(), batch });
         let results = match self.committers.execute(ready).await {

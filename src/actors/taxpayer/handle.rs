@@ -11,6 +11,7 @@ use crate::actors::taxpayer::command::{
     Onboarding, OperatorActionRequest, RenewedToken, Revised, RunProgress, RunRecheck, TaxpayerCommand,
     VerificationResult, WebhookChange,
 };
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::access::api_key::NewKey;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::replay::{Replay, ReplayScope};
@@ -66,6 +67,7 @@ pub(crate) type CommandResult = Result<CommandReply, CommandError>;
 pub struct TaxpayerHandle {
     registry: Arc<Registry<TaxpayerId, CommandEnvelope, CommandResult>>,
     store: Store,
+    panic_orders: PanicOrders,
     idempotency: Option<Idempotency>,
 }
 
@@ -84,8 +86,12 @@ macro_rules! request {
 }
 
 impl TaxpayerHandle {
-    pub(super) fn to(registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>, store: Store) -> Self {
-        Self { registry: Arc::new(registry), store, idempotency: None }
+    pub(super) fn to(
+        registry: Registry<TaxpayerId, CommandEnvelope, CommandResult>,
+        store: Store,
+        panic_orders: PanicOrders,
+    ) -> Self {
+        Self { registry: Arc::new(registry), store, panic_orders, idempotency: None }
     }
 
     pub fn registry(&self) -> &Registry<TaxpayerId, CommandEnvelope, CommandResult> {
@@ -99,7 +105,11 @@ impl TaxpayerHandle {
     /// Returns a handle that sends the idempotency key with its command. Send only one command through it.
     #[must_use]
     pub fn with_idempotency(&self, idempotency: Option<Idempotency>) -> Self {
-        Self { registry: Arc::clone(&self.registry), store: self.store.clone(), idempotency }
+        Self { idempotency, ..self.clone() }
+    }
+
+    pub fn panic_orders(&self) -> &PanicOrders {
+        &self.panic_orders
     }
 
     /// Adds a taxpayer with the reserved `id`.

@@ -8,7 +8,7 @@
 //! | the actor, and the group commit of several actors' batches | `actor`, `committer` |
 //! | one transaction | `transaction` |
 //! | what a transaction reads, works on and writes | `read_set`, `unit_of_work`, `indexes`, `write_set` |
-//! | quarantined commands and their replay | `quarantined` |
+//! | quarantined commands and their replay; panics ordered in development | `quarantined`, `panic_orders` |
 //! | the decision of each command | `commands` |
 
 mod actor;
@@ -20,6 +20,7 @@ mod direct_runs;
 mod group_tests;
 pub mod handle;
 mod indexes;
+pub mod panic_orders;
 pub mod quarantined;
 mod read_set;
 #[cfg(test)]

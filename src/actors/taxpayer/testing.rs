@@ -7,6 +7,7 @@ use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
 use crate::actors::taxpayer::command::{NewContact, Onboarding};
 use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
@@ -23,6 +24,7 @@ impl TaxpayerHandle {
             notifiers: Notifiers::default(),
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
+            panic_orders: PanicOrders::default(),
         };
         Self::new(deps, &Tree::new(clock), arbiters, AdmissionLimits::default())
     }

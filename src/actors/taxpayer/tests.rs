@@ -19,6 +19,7 @@ use super::command::{
 use super::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
+use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
@@ -76,6 +77,7 @@ impl TestTaxpayers {
             notifiers,
             deadlines: DeadlinePolicy::default(),
             verification: VerificationPolicy::Warn,
+            panic_orders: PanicOrders::default(),
         };
         let limits = AdmissionLimits { per_key_max: 1_024, ..AdmissionLimits::default() };
         let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, limits));

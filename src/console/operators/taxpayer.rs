@@ -16,7 +16,7 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::runs::{self, RunRow};
 use crate::console::page::{Answer, Form, go_to, show};
-use crate::console::session::operators::{Admin, Viewer};
+use crate::console::session::operators::{Admin, Operator, Viewer};
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::integration::IntegrationSummary;
 use crate::domain::kernel::audit::Actor;
@@ -24,6 +24,7 @@ use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::ids::{TaxpayerId, parse_number};
 use crate::domain::party::verification::{ConfirmedBy, Verification};
 use crate::domain::party::{Contact, Taxpayer};
+use crate::http::api::ops::development;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
@@ -43,6 +44,7 @@ pub(super) fn endpoints() -> Vec<Path> {
         path("/console/taxpayers/{id}").page(show_taxpayer),
         path("/console/taxpayers/{id}/verify").form(verify),
         path("/console/taxpayers/{id}/subscription").form(set_subscription),
+        path("/console/taxpayers/{id}/panic").form(order_panic),
     ]
 }
 
@@ -55,6 +57,7 @@ struct TaxpayerPage {
     subscription: Badge,
     missing: String,
     contacts: Vec<Contact>,
+    accepts_panics: bool,
     endpoint: Option<EndpointFacts>,
     integration: IntegrationSummary,
     invoices: Vec<InvoiceLine>,
@@ -89,6 +92,7 @@ async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: 
             url: shown_url(&endpoint.url),
             disabled_reason: endpoint.disabled_reason,
         }),
+        accepts_panics: state.taxpayers.panic_orders().are_accepted(),
         integration: integrations::kinds_owned_by(store.reader(), id).await?,
         invoices_total: invoices.total,
         invoices: invoices.invoices.into_iter().map(InvoiceLine::from).collect(),
@@ -140,4 +144,21 @@ async fn set_subscription(
         Subscription::Inactive => "The subscription has ended: the taxpayer may create no invoices.",
     };
     Ok(go_to(&format!("/console/taxpayers/{id}"), notice))
+}
+
+#[derive(Debug, Deserialize)]
+struct PanicForm {
+    panics: u32,
+}
+
+/// POST /console/taxpayers/{id}/panic: makes the actor of a taxpayer panic at its next command, in development.
+async fn order_panic(
+    state: web::Data<ApiState>,
+    Operator(_): Operator,
+    id: web::Path<String>,
+    form: Form<PanicForm>,
+) -> Answer {
+    let id = of_path(&state, &id).await?.id;
+    development::order(&state, id, form.0.panics).await?;
+    Ok(go_to(&format!("/console/taxpayers/{id}"), "The actor panics at the next command of this taxpayer."))
 }

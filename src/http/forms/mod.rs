@@ -18,6 +18,7 @@
 //! | the settings for notifying a taxpayer's ERP | `integration` |
 //! | the day to compare with the authority's ledger | `reconciliation` |
 //! | the dead letters to replay | `dead_letters` |
+//! | a panic ordered in development | `panic_order` |
 //! | Submit, Transmit | `submission`, `transmit` |
 //! | Validate, Report, Update Payment Status of `/v1/app` | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: owner, header | `ownership`, `document_header` |
@@ -43,6 +44,7 @@ pub(crate) mod line;
 pub(crate) mod normalized;
 pub(crate) mod notice;
 pub(crate) mod ownership;
+pub(crate) mod panic_order;
 pub(crate) mod payment_update;
 pub(crate) mod profile;
 pub(crate) mod query;

@@ -3,6 +3,7 @@
 mod accounts;
 mod credentials;
 mod dead_letters;
+mod development;
 mod integration;
 mod limits;
 mod networks;

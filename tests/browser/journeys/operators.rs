@@ -95,3 +95,30 @@ fn an_invoice_is_seen_live_on_its_way_through_the_pipeline() {
         })
     });
 }
+
+#[test]
+fn a_quarantined_create_is_replayed() {
+    run_alone("quarantine", |world| {
+        Box::pin(async move {
+            let account = Account::new(world).await;
+            let operator = Visitor::operator(world, OperatorRole::Operator).await;
+            operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
+            operator.press("Order the panic").await;
+            operator.sees("The actor panics at the next command of this taxpayer.").await;
+            account.taxpayer.invoice(&documents::invoice()).await;
+            operator.follow("Supervision").await;
+            operator.comes_to_see("an operator ordered this panic").await;
+            operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
+            operator.fill("Panics of the next command", "2").await;
+            operator.press("Order the panic").await;
+            operator.sees("The actor panics at the next command of this taxpayer.").await;
+            account.taxpayer.create_invoice(&documents::invoice_numbered("PANIC2")).await.expect_status(500);
+            operator.follow("Quarantine").await;
+            operator.comes_to_see("an operator ordered this panic").await;
+            operator.press("Replay").await;
+            operator.sees("The command was replayed.").await;
+            operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
+            operator.sees("PANIC2").await;
+        })
+    });
+}

@@ -2,6 +2,7 @@
 
 mod accounts;
 pub(crate) mod dead_letters;
+pub(crate) mod development;
 mod invoices;
 mod overview;
 mod probes;
@@ -20,7 +21,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let runs = [overview::endpoints(), run_moves::endpoints(), runs::endpoints()];
     let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
     let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
-    let others =
-        [accounts::endpoints(), search::endpoints(), invoices::endpoints()].into_iter().chain(records);
+    let looks = [accounts::endpoints(), search::endpoints(), invoices::endpoints(), development::endpoints()];
+    let others = looks.into_iter().chain(records);
     [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

@@ -1,0 +1,61 @@
+//! What operators may do in the development environment only, to see how the service copes.
+
+use actix_web::web;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::domain::access::caller::OperatorCaller;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::forms::{panic_order, report};
+use crate::http::openapi::{doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::taxpayers;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/ops/development/panic").post(order_panic, || {
+        doc("order_panic", "Make the actor of a taxpayer panic, in development")
+            .noted(
+                "It panics at the next command of the taxpayer. After one panic the command is executed again and succeeds; \
+                 with two it goes into the quarantine. Where `environment` is production, this path is not found.",
+            )
+            .takes(panic_order::read, example!("panic_order"))
+            .gives::<OrderedPanics>(200, "Panic ordered successfully")
+            .fails(&[ErrorCode::RouteNotFound, ErrorCode::TaxpayerNotFound])
+    })]
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct OrderedPanics {
+    /// The taxpayer whose actor panics at its next command.
+    taxpayer_id: i64,
+    /// How many times it panics.
+    panics: u32,
+}
+
+/// POST /ops/development/panic: makes the actor of a taxpayer panic at its next command.
+async fn order_panic(
+    state: web::Data<ApiState>,
+    _: OperatorCaller,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), panic_order::read)?;
+    let ordered = OrderedPanics { taxpayer_id: form.value.taxpayer_id.0, panics: form.value.panics };
+    order(&state, form.value.taxpayer_id, ordered.panics).await?;
+    Ok(ApiResponse::ok("Panic ordered successfully", ordered).warn(&form.warnings))
+}
+
+/// Orders panics of a taxpayer's actor. Not found outside the development environment.
+pub(crate) async fn order(state: &ApiState, id: TaxpayerId, panics: u32) -> Result<(), ApiError> {
+    let orders = state.taxpayers.panic_orders();
+    if !orders.are_accepted() {
+        return Err(ApiError::route_not_found());
+    }
+    taxpayers::with_id(state.store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
+    orders.order(id, panics);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Reads an order to make the actor of a taxpayer panic.
+
+use crate::actors::taxpayer::panic_orders::PANICS_MAX;
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::forms::reader::Reader;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PanicOrder {
+    pub(crate) taxpayer_id: TaxpayerId,
+    /// After one panic the commands are executed again. A command that panics twice is quarantined.
+    pub(crate) panics: u32,
+}
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PanicOrder> {
+    let taxpayer_id = reader.required("taxpayer_id").id();
+    let panics = reader.optional("panics").whole_number(PANICS_MAX).unwrap_or(1);
+    if panics == 0 {
+        reader.fault("panics", FieldRule::must_be("integer", "1 or 2"));
+    }
+    Some(PanicOrder { taxpayer_id: TaxpayerId(taxpayer_id?), panics })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::forms::testing::check;
+
+    #[test]
+    fn each_field_keeps_its_rule() {
+        let cases = [
+            ("/taxpayer_id", None, "taxpayer_id: required"),
+            ("/panics", None, ""),
+            ("/panics", Some(json!(1)), ""),
+            ("/panics", Some(json!(0)), "panics: integer"),
+            ("/panics", Some(json!(3)), "panics: integer"),
+        ];
+        check(&json!({ "taxpayer_id": 7, "panics": 2 }), &cases, read);
+    }
+}
