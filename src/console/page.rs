@@ -1,5 +1,7 @@
 //! The answers of handlers: a page, a redirect with a notice, and the page of a failure. Also the form of a POST.
 
+use std::future::{Ready, ready};
+
 use actix_web::body::BoxBody;
 use actix_web::cookie::{Cookie, SameSite};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -10,13 +12,12 @@ use actix_web::http::header::{
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, web};
 use askama::Template;
-use futures_util::future::LocalBoxFuture;
 use serde::de::DeserializeOwned;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::session::{self, Refusal};
-use crate::http::respond::code::ErrorCode;
+use crate::http::extract::form;
 use crate::http::respond::error::ApiError;
 
 /// What a handler of a page returns.
@@ -28,7 +29,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The cookie that carries a notice to the next page. It ends by itself.
 pub(super) const NOTICE: &str = "notice";
 const NOTICE_S: i64 = 5;
-const FORM_BYTES_MAX: usize = 64 * 1024;
 
 /// Renders a page.
 pub(crate) fn show(page: &impl Template) -> Answer {
@@ -97,18 +97,10 @@ pub(crate) struct Form<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = Refusal;
-    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+    type Future = Ready<Result<Self, Refusal>>;
 
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = read(request, payload);
-        let request = request.clone();
-        Box::pin(async move {
-            let body = body.await?;
-            let fields = url::form_urlencoded::parse(&body);
-            let tokens: Vec<_> = fields.filter(|(name, _)| name == "csrf").map(|(_, value)| value).collect();
-            session::check_csrf(&request, &tokens)?;
-            Ok(Self(parse(&body)?))
-        })
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(from_own_page(request).map(Self))
     }
 }
 
@@ -118,39 +110,29 @@ pub(crate) struct PublicForm<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + 'static> FromRequest for PublicForm<T> {
     type Error = Refusal;
-    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+    type Future = Ready<Result<Self, Refusal>>;
 
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = read(request, payload);
-        let origin = session::check_origin(request);
-        Box::pin(async move {
-            origin?;
-            Ok(Self(parse(&body.await?)?))
-        })
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(from_this_site(request).map(Self))
     }
 }
 
-fn read(
-    request: &HttpRequest,
-    payload: &mut Payload,
-) -> LocalBoxFuture<'static, Result<web::Bytes, ApiError>> {
-    let body = web::Payload::from_request(request, payload);
-    Box::pin(async move {
-        let payload = body.await.map_err(ApiError::internal)?;
-        let read = payload.to_bytes_limited(FORM_BYTES_MAX).await;
-        let too_large = |_| ApiError::new(ErrorCode::PayloadTooLarge, "The form is too large");
-        read.map_err(too_large)?.map_err(|error| malformed(&error))
-    })
+fn from_own_page<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
+    let body = form::take(request)?;
+    let fields = url::form_urlencoded::parse(&body);
+    let tokens: Vec<_> = fields.filter(|(name, _)| name == "csrf").map(|(_, value)| value).collect();
+    session::check_csrf(request, &tokens)?;
+    Ok(parse(&body)?)
+}
+
+fn from_this_site<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, Refusal> {
+    session::check_origin(request)?;
+    Ok(parse(&form::take(request)?)?)
 }
 
 fn parse<T: DeserializeOwned>(body: &web::Bytes) -> Result<T, ApiError> {
-    let text = std::str::from_utf8(body).map_err(|error| malformed(&error))?;
-    Ok(web::Query::<T>::from_query(text).map_err(|error| malformed(&error))?.into_inner())
-}
-
-fn malformed(error: &impl std::fmt::Display) -> ApiError {
-    let message = "The form cannot be read. Go back, reload the page and send it again.";
-    ApiError::new(ErrorCode::ValidationFailed, message).because(error)
+    let text = std::str::from_utf8(body).map_err(|error| form::malformed(&error))?;
+    Ok(web::Query::<T>::from_query(text).map_err(|error| form::malformed(&error))?.into_inner())
 }
 
 /// The page of a failure.

@@ -148,12 +148,13 @@ impl Path {
     }
 
     /// Handles POST of a form on a page for people, which the API document does not list.
-    pub(crate) fn form<F, Args>(self, handler: F) -> Self
+    pub(crate) fn form<F, Args>(mut self, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + 'static,
         F::Output: Responder + 'static,
     {
+        self.policy.posts_form = true;
         self.route([Method::POST], handler)
     }
 

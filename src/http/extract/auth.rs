@@ -49,6 +49,12 @@ impl Surface {
         [ErrorCode::Unauthenticated, self.otherwise]
     }
 
+    /// Looks the key up once more, after the body came in: the key may have ended since the request began.
+    pub(crate) async fn admit_again(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
+        request.extensions_mut().remove::<ResolvedKey>();
+        self.admit(request).await
+    }
+
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
@@ -59,7 +65,7 @@ impl Surface {
     }
 }
 
-/// The result of looking up the key, cached so that the lookup runs once per request.
+/// The result of looking up the key, cached for the extractors of the request.
 #[derive(Debug, Clone, Copy)]
 struct ResolvedKey(Option<(KeyOwner, KeyScope)>);
 

@@ -32,7 +32,7 @@ pub(crate) struct Body {
 
 enum BodySource {
     Unread(Payload),
-    /// The body was read early, to compare it with the body of an earlier request with the same idempotency key.
+    /// The policy read the body, before the right to the path was looked up.
     Read(BodyText),
 }
 
@@ -118,13 +118,12 @@ impl Body {
 
     /// Parses the body as a JSON object. An empty body gives an empty object, even if its content type is not JSON.
     pub(crate) async fn object_or_nothing(self) -> Result<JsonObject, ApiError> {
-        let (is_json, state) = (self.declared.is_json, self.state.clone());
+        let state = self.state.clone();
         let text = self.in_time().await?;
-        match text.bytes.is_empty() {
-            true => Ok(JsonObject { members: Map::new(), _room: None }),
-            false if is_json => text.object(&state).await,
-            false => Err(no_json()),
+        if text.bytes.is_empty() {
+            return Ok(JsonObject { members: Map::new(), _room: None });
         }
+        text.object(&state).await
     }
 
     /// Parses the body as a JSON object.
@@ -141,7 +140,8 @@ impl Body {
         self.in_time().await
     }
 
-    /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off.
+    /// Reads the whole body within the timeout, so that a slow trickle of bytes is cut off. Of a body that is not JSON,
+    /// nothing is read but its emptiness.
     async fn in_time(self) -> Result<BodyText, ApiError> {
         let limit = self.state.settings.body_timeout;
         match self.source {
@@ -155,6 +155,9 @@ impl Body {
         else {
             return Err(ApiError::internal("the body was read before"));
         };
+        if !declared.is_json && declared.length.is_some_and(|length| length > 0) {
+            return Err(no_json());
+        }
         if declared.length.is_some_and(|length| length > bytes_max) {
             return Err(too_large(bytes_max));
         }
@@ -166,6 +169,9 @@ impl Body {
         let mut bytes = Vec::with_capacity(size);
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
+            if !declared.is_json {
+                return Err(no_json());
+            }
             let length = bytes.len() + chunk.len();
             if length > bytes_max {
                 return Err(too_large(bytes_max));
@@ -203,16 +209,20 @@ impl BodyText {
     }
 }
 
-/// Reads the whole body of a request before the handler runs. Does not check the content.
-pub(crate) async fn whole(
+/// Reads the whole body of a request before the handler runs, and leaves it for the extractor. Does not check the
+/// content. If no handler takes the body, its memory is released with the request.
+pub(crate) async fn read_first(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,
     account: KeyOwner,
     bytes_max: usize,
-) -> Result<BodyText, ApiError> {
+) -> Result<(), ApiError> {
     let declared = ContentHeaders::of(request.headers());
     let source = BodySource::Unread(request.take_payload());
-    Body { source, declared, bytes_max, account: Some(account), state: state.clone() }.in_time().await
+    let body = Body { source, declared, bytes_max, account: Some(account), state: state.clone() };
+    let text = body.in_time().await?;
+    request.extensions_mut().insert(text);
+    Ok(())
 }
 
 fn too_large(bytes_max: usize) -> ApiError {
@@ -224,7 +234,7 @@ fn no_json() -> ApiError {
     ApiError::new(ErrorCode::UnsupportedMediaType, message)
 }
 
-fn too_slow(limit: Duration) -> ApiError {
+pub(super) fn too_slow(limit: Duration) -> ApiError {
     let message = format!("The request body did not come in within {} s", limit.as_secs());
     ApiError::new(ErrorCode::RequestTimeout, message)
 }

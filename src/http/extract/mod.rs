@@ -5,12 +5,14 @@
 //! | the caller, from its API key | `auth` |
 //! | the taxpayer that a call acts for | `acting_taxpayer` |
 //! | the body: its text, and the JSON object in it | `body`, `json` |
+//! | the form of a page | `form` |
 //! | ids in the path | `path_ids` |
 //! | how long the caller waits for a run | `prefer` |
 
 pub(crate) mod acting_taxpayer;
 pub(crate) mod auth;
 pub(crate) mod body;
+pub(crate) mod form;
 pub(crate) mod json;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;

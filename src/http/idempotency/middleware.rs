@@ -1,5 +1,5 @@
 //! Handles a request with an idempotency key. Returns the response that is stored for the key, or executes the request
-//! and stores its response. The body is read first, because a repeated key is only accepted with the same body.
+//! and stores its response. A repeated key is only accepted with the same body, which the policy of the path has read.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
 use crate::http::extract::acting_taxpayer::TAXPAYER_ID;
-use crate::http::extract::body;
+use crate::http::extract::body::BodyText;
 use crate::http::idempotency::in_progress::{InProgress, InProgressGuard};
 use crate::http::idempotency::key::idempotency_key;
 use crate::http::idempotency::stored_response;
@@ -31,15 +31,14 @@ enum KeyStatus {
     Repeated(HttpResponse),
 }
 
-/// Answers a write. Refuses a body of more than `bytes_max` bytes.
+/// Answers a write.
 pub(crate) async fn visit(
     state: &web::Data<ApiState>,
     account: KeyOwner,
-    bytes_max: usize,
-    mut request: ServiceRequest,
+    request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    match arrive(state, account, bytes_max, &mut request).await {
+    match arrive(state, account, &request).await {
         Err(error) => Ok(request.error_response(error)),
         Ok(KeyStatus::Unkeyed) => next.call(request).await,
         Ok(KeyStatus::Repeated(answer)) => Ok(request.into_response(answer)),
@@ -56,16 +55,12 @@ pub(crate) async fn visit(
 async fn arrive(
     state: &web::Data<ApiState>,
     account: KeyOwner,
-    bytes_max: usize,
-    request: &mut ServiceRequest,
+    request: &ServiceRequest,
 ) -> Result<KeyStatus, ApiError> {
     let Some(key) = idempotency_key(request.headers())?.map(str::to_owned) else {
         return Ok(KeyStatus::Unkeyed);
     };
-    let body = body::whole(request, state, account, bytes_max).await?;
-    let claim = claim(state, account, &key, (request, &body.bytes));
-    // The handler takes the body from the extensions. If no handler takes it, its memory is released with the request.
-    request.extensions_mut().insert(body);
+    let claim = claim(state, account, &key, request);
     let place = state.in_progress.enter(&claim).map_err(in_use)?;
     match idempotency::find(&state.store, &claim, state.now()).await? {
         None => Ok(KeyStatus::First(claim, place)),
@@ -74,12 +69,9 @@ async fn arrive(
 }
 
 /// Makes the claim of a request. Requests are the same if method, path with query, body and `x-taxpayer-id` are equal.
-fn claim(
-    state: &ApiState,
-    account: KeyOwner,
-    key: &str,
-    (request, body): (&ServiceRequest, &[u8]),
-) -> IdempotencyClaim {
+fn claim(state: &ApiState, account: KeyOwner, key: &str, request: &ServiceRequest) -> IdempotencyClaim {
+    let extensions = request.extensions();
+    let body = extensions.get::<BodyText>().map_or(&[][..], |body| &body.bytes);
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let acting = request.headers().get(TAXPAYER_ID).map_or(&[][..], |value| value.as_bytes());
     let parts = [request.method().as_str().as_bytes(), target.as_bytes(), acting, body];

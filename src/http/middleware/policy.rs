@@ -1,5 +1,6 @@
-//! Applies the policy of a path before the body is read: looks up the key, counts the request for the rate limit,
-//! checks the rights of the key, and limits concurrent calls. Executes a write with an `Idempotency-Key` only once.
+//! Applies the policy of a path. Before the body: looks up the key, counts the request for the rate limit, checks the
+//! rights of the key, and limits concurrent calls. Then reads the body or the form, and looks the key up again: a right
+//! that ended while the body came in allows nothing. Executes a write with an `Idempotency-Key` only once.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,6 +11,7 @@ use actix_web::{Error, HttpMessage, web};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::extract::auth::{self, ChangesNothing, Surface};
+use crate::http::extract::{body, form};
 use crate::http::idempotency;
 use crate::http::limits;
 use crate::http::limits::CallKind;
@@ -42,10 +44,13 @@ pub(crate) struct RoutePolicy {
     pub(crate) relays: bool,
     /// True if the body contains many invoices.
     pub(crate) is_bulk: bool,
+    /// True if the path takes the form of a page. It is read before the session of its sender is looked up.
+    pub(crate) posts_form: bool,
     pub(crate) sensitive: Option<SensitiveOp>,
 }
 
 /// A request that the policy has admitted.
+#[derive(Default)]
 struct Admitted {
     account: Option<KeyOwner>,
     is_read: bool,
@@ -57,7 +62,15 @@ impl RoutePolicy {
     /// Returns the policy of a path without special rules.
     pub(crate) fn new(pattern: &'static str) -> Self {
         let surface = Surface::of(pattern);
-        Self { pattern, surface, effect: Effect::OfMethod, relays: false, is_bulk: false, sensitive: None }
+        Self {
+            pattern,
+            surface,
+            effect: Effect::OfMethod,
+            relays: false,
+            is_bulk: false,
+            posts_form: false,
+            sensitive: None,
+        }
     }
 
     /// Returns the policy of a path that needs no key. A key that is sent anyway is not looked up.
@@ -114,20 +127,54 @@ impl RoutePolicy {
         if self.only_reads(request.method()) {
             request.extensions_mut().insert(ChangesNothing);
         }
-        let mut response = match state.filter(|_| self.is_counted()) {
+        let mut response = match state {
             None => next.call(request).await?,
-            Some(state) => match self.authorize(&state, &request, is_taken).await {
-                Err(error) => request.error_response(error),
-                Ok(Admitted { account: Some(account), is_read: false, _call }) if is_taken => {
-                    let body_bytes_max = self.body_bytes_max(&state.settings);
-                    idempotency::visit(&state, account, body_bytes_max, request, next).await?
-                }
-                Ok(_visitor) => next.call(request).await?,
-            },
+            Some(state) => self.answer(&state, request, next, is_taken).await?,
         };
         let request = response.request().clone();
         limits::tell(&request, response.headers_mut());
         Ok(response)
+    }
+
+    async fn answer(
+        self,
+        state: &web::Data<ApiState>,
+        mut request: ServiceRequest,
+        next: Next<BoxBody>,
+        is_taken: bool,
+    ) -> Result<ServiceResponse<BoxBody>, Error> {
+        let admitted = if self.is_counted() {
+            self.authorize(state, &request, is_taken).await
+        } else {
+            Ok(Admitted::default())
+        };
+        let read = match &admitted {
+            Ok(_) if is_taken && !is_read(request.method()) => self.read_first(state, &mut request).await,
+            _ => Ok(()),
+        };
+        match read.and(admitted) {
+            Err(error) => Ok(request.error_response(error)),
+            Ok(Admitted { account: Some(account), is_read: false, _call }) if is_taken => {
+                idempotency::visit(state, account, request, next).await
+            }
+            Ok(_visitor) => next.call(request).await,
+        }
+    }
+
+    /// Reads the body of a request, and looks its key up again. The session of a form is looked up by the handler's
+    /// extractors, which run after this.
+    async fn read_first(
+        self,
+        state: &web::Data<ApiState>,
+        request: &mut ServiceRequest,
+    ) -> Result<(), ApiError> {
+        if self.posts_form {
+            return form::read_first(request, state.settings.body_timeout).await;
+        }
+        let Some(surface) = self.surface else { return Ok(()) };
+        let account = surface.admit(request.request()).await?;
+        body::read_first(request, state, account, self.body_bytes_max(&state.settings)).await?;
+        surface.admit_again(request.request()).await.map(drop)
     }
 
     async fn authorize(

@@ -97,7 +97,7 @@ pub(super) async fn create_batch(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let text = body.up_to(state.settings.bulk_bytes_max).text().await?;
+    let text = body.text().await?;
     let _turn = state.bodies.bulk_turn().await?;
     let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
