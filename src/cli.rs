@@ -132,6 +132,9 @@ pub enum KeyCall {
     /// Gives an account a new password for the console, ends its sessions, and prints { id, password } as one line of
     /// JSON.
     Password { id: i64 },
+    /// Makes a one-time link with which an account chooses a password for the console, and prints { id, path,
+    /// `expires_at` } as one line of JSON. The present password stays until the link is used, within 72 hours.
+    Invitation { id: i64 },
 }
 
 /// The terms of a new key.
@@ -178,6 +181,16 @@ pub enum TaxpayerCall {
         #[arg(value_name = "STATE", value_parser = subscriptions())]
         state: Subscription,
     },
+    /// Manages the contact persons of a taxpayer, who sign in to its account.
+    #[command(subcommand)]
+    Contact(ContactCommand),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ContactCommand {
+    /// Makes a one-time link with which a contact person chooses a password, and prints { id, path, `expires_at` } as
+    /// one line of JSON. The present password stays until the link is used, within 72 hours.
+    Invitation { taxpayer: i64, id: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -314,6 +327,19 @@ mod tests {
                     public_key: Some("K".to_owned()),
                 },
             ),
+        ] {
+            assert_eq!(call(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn invitations_are_made_for_each_kind_of_person() {
+        let keys = |id| KeyCall::Invitation { id };
+        let contact = ContactCommand::Invitation { taxpayer: 7, id: 9 };
+        for (line, expected) in [
+            ("operator invitation 7", Call::Operator(OperatorCall::Keys(keys(7)))),
+            ("integrator invitation 7", Call::Integrator(IntegratorCall::Keys(keys(7)))),
+            ("taxpayer contact invitation 7 9", Call::Taxpayer(TaxpayerCall::Contact(contact))),
         ] {
             assert_eq!(call(line), expected, "{line}");
         }

@@ -202,8 +202,6 @@ pub struct SecretsSettings {
     /// Older encryption keys, which still open sealed secrets but seal no new ones.
     #[serde(deserialize_with = "form::secrets", serialize_with = "form::masked_list")]
     pub encryption_keys: Vec<SecretString>,
-    #[serde(deserialize_with = "form::secret", serialize_with = "form::masked")]
-    pub contact_password: SecretString,
 }
 
 /// The rate limits. 0 means that there is no limit.

@@ -14,7 +14,8 @@ use clap::Parser as _;
 use einvoice::app;
 use einvoice::app::{KeyKind, KeyOwner, StartError};
 use einvoice::cli::{
-    Arguments, Call, ConfigCall, IntegratorCall, KeyCall, OperatorCall, SecretsCall, TaxpayerCall,
+    Arguments, Call, ConfigCall, ContactCommand, IntegratorCall, KeyCall, OperatorCall, SecretsCall,
+    TaxpayerCall,
 };
 use einvoice::config::Settings;
 use einvoice::telemetry;
@@ -89,6 +90,9 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
         Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
             no_output(app::set_subscription(settings, id, state).await)
         }
+        Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Invitation { taxpayer, id })) => {
+            json_line(app::invite_contact(settings, taxpayer, id).await)
+        }
         Call::Sandbox { bind, seed } => {
             let bind = bind.unwrap_or(settings.sandbox.bind);
             no_output(app::sandbox(settings, bind, seed).await)
@@ -140,6 +144,7 @@ async fn keys(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value,
             app::rotate_key(settings, KeyOwner { kind, id }, terms.into_terms(overlap_s)).await
         }
         KeyCall::Password { id } => app::new_password(settings, KeyOwner { kind, id }).await,
+        KeyCall::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
     }
 }
 

@@ -19,7 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["actors::dispatch", "actors::incidents", "actors::durations"],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
-    &["actors::taxpayer::command"],
+    &["actors::taxpayer::command", "actors::taxpayer::panic_orders"],
     &["actors::taxpayer::handle"],
     &[
         "actors::taxpayer",
@@ -55,7 +55,7 @@ const LAYERS: &[&[&str]] = &[
         "http::middleware::client_address",
     ],
     &["http::state"],
-    &["http::extract"],
+    &["http::extract", "http::invitations"],
     &["http::search"],
     &["http::idempotency"],
     &["http::metrics"],

@@ -171,8 +171,7 @@ fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboarding {
             email: format!("ada{number}@bench.example"),
             phone: None,
             // Nobody signs in here.
-            password_hash: String::new(),
-            must_change_password: true,
+            password_hash: None,
         },
         conflicts: Faults::default(),
     }

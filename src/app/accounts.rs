@@ -33,6 +33,7 @@ use crate::http::password;
 use crate::store::accounts::people::{self, PasswordChange};
 use crate::store::accounts::second_factors::{self, Removal};
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
+use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 
 /// Brings the database schema up to date.
@@ -59,7 +60,7 @@ pub async fn create_integrator(
     let new = NewIntegrator {
         name: name.clone(),
         email: email.clone(),
-        password_hash: Some(password::hash(&password).map_err(|_| StartError::Password)?),
+        password_hash: Some(hash(&store, &email, &password).await?),
         key: NewKey { text: key.clone(), terms },
     };
     let added = accounts::add_integrator(&store, &new, SystemClock.now()).await;
@@ -80,7 +81,7 @@ pub async fn create_operator(
     check_end(&terms)?;
     let store = open_beside_service(&settings).await?;
     let password = random_password();
-    let hash = password::hash(&password).map_err(|_| StartError::Password)?;
+    let hash = hash(&store, &email, &password).await?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
     let now = SystemClock.now();
     let key_of = NewKey { text: key.clone(), terms };
@@ -98,8 +99,10 @@ pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value
         KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(account.id)),
     };
     let password = random_password();
-    let hash = password::hash(&password).map_err(|_| StartError::Password)?;
     let store = open_beside_service(&settings).await?;
+    let person = people::with_owner(&store, owner).await?;
+    let person = person.ok_or(StartError::NoAccount { kind: account.kind, id: account.id })?;
+    let hash = hash(&store, &person.email, &password).await?;
     let change = PasswordChange { owner, hash: &hash, by: Actor::CommandLine };
     let changed = people::set_password(&store, change, SystemClock.now()).await;
     store.close().await;
@@ -121,6 +124,12 @@ pub async fn reset_totp(settings: Settings, id: i64) -> Result<Value, StartError
     store.close().await;
     let had_totp = removed?.ok_or(StartError::NoAccount { kind: KeyKind::Operator, id })?;
     Ok(json!({ "id": id, "had_totp": had_totp }))
+}
+
+/// Hashes a password with the salt of another account of this email, if there is one.
+async fn hash(store: &Store, email: &str, password: &SecretString) -> Result<String, StartError> {
+    let salt = people::hash_with_email(store, email).await?;
+    password::hash(password, salt.as_deref()).map_err(|_| StartError::Password)
 }
 
 /// Returns a password of 144 random bits.

@@ -69,6 +69,8 @@ pub enum StartError {
     Checkpoint(#[from] CheckpointError),
     #[error(transparent)]
     CheckpointFile(#[from] CheckpointFileError),
+    #[error("taxpayer {taxpayer} has no contact person {id}")]
+    NoContact { taxpayer: i64, id: i64 },
     #[error("there is no taxpayer {0}")]
     NoTaxpayer(i64),
     #[error(

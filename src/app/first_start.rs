@@ -34,8 +34,8 @@ pub struct DemoAccounts {
     pub integrator_key: SecretString,
     pub taxpayer_id: TaxpayerId,
     pub taxpayer_key: SecretString,
-    /// The password that the demo's contact person has to change at the first sign-in.
-    pub contact_password: SecretString,
+    /// The password of the demo's contact person; `None` if an earlier start has created the person.
+    pub contact_password: Option<SecretString>,
     /// `None` if an earlier start has created the operator.
     pub operator: Option<DemoOperator>,
 }
@@ -74,7 +74,7 @@ pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccou
     {
         return Ok(None);
     }
-    match make(app, settings, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
+    match make(app, integrator, taxpayer.map(|taxpayer| taxpayer.id)).await {
         // Another process is creating the demo accounts at the same moment.
         Err(StartError::Store(StoreError::Duplicate(_)) | StartError::Command(TaxpayerError::Refused(_))) => {
             Ok(None)
@@ -85,7 +85,6 @@ pub async fn accounts(app: &App, settings: &Settings) -> Result<Option<DemoAccou
 
 async fn make(
     app: &App,
-    settings: &Settings,
     integrator: Option<IntegratorId>,
     taxpayer: Option<TaxpayerId>,
 ) -> Result<DemoAccounts, StartError> {
@@ -102,17 +101,20 @@ async fn make(
         Some(id) => accounts::replace_integrator_key(store, id, &key, now).await.map(|()| id)?,
         None => accounts::add_integrator(store, &new_integrator(), now).await?,
     };
+    let mut contact_password = None;
     let id = if let Some(id) = taxpayer {
         id
     } else {
         enrol(app)?;
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
-        app.taxpayers.onboard(id, onboarding(integrator, &settings.secrets.contact_password)?).await?.id
+        let password = random_password();
+        let id = app.taxpayers.onboard(id, onboarding(integrator, &password)?).await?.id;
+        contact_password = Some(password);
+        id
     };
     app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
     app.taxpayers.rotate_key(id, taxpayer_key.clone().into(), Actor::CommandLine).await?;
-    let contact_password = settings.secrets.contact_password.clone();
     let operator = operator(store, now).await?;
     Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key, contact_password, operator })
 }
@@ -121,7 +123,7 @@ async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>,
     let (password, key) = (random_password(), new_key(KeyKind::Operator, clock::chance().random()));
     let new = NewOperator {
         email: OPERATOR_EMAIL.into(),
-        password_hash: password::hash(&password).map_err(|_| StartError::Password)?,
+        password_hash: password::hash(&password, None).map_err(|_| StartError::Password)?,
         role: OperatorRole::Admin,
         key: key.clone().into(),
     };
@@ -133,7 +135,7 @@ async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>,
 }
 
 fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {
-    let password_hash = password::hash(password).map_err(|_| StartError::Password)?;
+    let password_hash = password::hash(password, None).map_err(|_| StartError::Password)?;
     Ok(Onboarding {
         integrator_id,
         name: NAME.into(),
@@ -149,8 +151,7 @@ fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<On
             last_name: "Obi".into(),
             email: CONTACT_EMAIL.into(),
             phone: None,
-            password_hash,
-            must_change_password: true,
+            password_hash: Some(password_hash),
         },
         conflicts: Faults::default(),
     })
@@ -198,9 +199,10 @@ pub(super) fn welcome(app: &App, address: SocketAddr, accounts: Option<&DemoAcco
         if let Some(operator) = &accounts.operator {
             lines.push(format!("  {OPERATOR_EMAIL}   {}", operator.password.expose_secret()));
         }
-        let password = accounts.contact_password.expose_secret();
+        if let Some(password) = &accounts.contact_password {
+            lines.push(format!("  {CONTACT_EMAIL}    {}", password.expose_secret()));
+        }
         lines.extend([
-            format!("  {CONTACT_EMAIL}    {password}   (the dashboard asks for a new one)"),
             format!("The documentation is at http://{address}/docs/"),
             String::new(),
             "Create an invoice:".to_owned(),

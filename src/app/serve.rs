@@ -114,7 +114,7 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
         traffic: http::Traffic::default(),
         limits: rates(settings).into(),
         key_usage: app.key_usage(),
-        passwords: http::Passwords::new(settings.secrets.contact_password.clone()),
+        passwords: http::Passwords::default(),
         calls: http::ConcurrentCalls::new(
             settings.http.calls_per_account_max,
             settings.http.relays_per_account_max,

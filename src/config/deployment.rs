@@ -90,11 +90,6 @@ impl DeploymentChecks {
             "secrets.encryption_key",
             "be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`",
         );
-        self.require(
-            has(&secrets.contact_password, 1),
-            "secrets.contact_password",
-            "be set in production, the same on every replica: 12 characters at least",
-        );
     }
 
     fn check_development(&mut self, settings: &Settings) {
@@ -119,12 +114,11 @@ impl DeploymentChecks {
             "secrets.encryption_key",
             "be random in production, as of `openssl rand -base64 32`",
         );
-        let (authority, secrets) = (&settings.authority, &settings.secrets);
+        let authority = &settings.authority;
         let typed = [
             ("authority.api_key", &authority.api_key),
             ("authority.api_secret", &authority.api_secret),
             ("authority.notification_token", &authority.notification_token),
-            ("secrets.contact_password", &secrets.contact_password),
         ];
         for (key, secret) in typed {
             self.require(
@@ -233,7 +227,6 @@ mod tests {
     fn production_refuses_development_settings() {
         let without = |name| faults_of_production(name, None);
         insta::assert_snapshot!(without("EINVOICE__SECRETS__ENCRYPTION_KEY"), @"`secrets.encryption_key` must be set in production, the same on every replica: 32 bytes in base64, as of `openssl rand -base64 32`");
-        insta::assert_snapshot!(without("EINVOICE__SECRETS__CONTACT_PASSWORD"), @"`secrets.contact_password` must be set in production, the same on every replica: 12 characters at least");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN"), @"`authority.notification_token` must have 16 characters at least in production");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__API_KEY"), @"`authority.api_key` must be set where `authority.mode` is remote");
         insta::assert_snapshot!(without("EINVOICE__AUTHORITY__MODE"), @"`authority.mode` must be remote in production: the simulator validates no invoice");
@@ -279,7 +272,6 @@ mod tests {
         insta::assert_snapshot!(with("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"), @"`database.url` must hold sslmode=verify-full in production, loopback and Unix sockets excepted");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
         insta::assert_snapshot!(with("EINVOICE__SECRETS__ENCRYPTION_KEY", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="), @"`secrets.encryption_key` must be random in production, as of `openssl rand -base64 32`");
-        insta::assert_snapshot!(with("EINVOICE__SECRETS__CONTACT_PASSWORD", "password1234"), @"`secrets.contact_password` must be hard to guess in production");
         insta::assert_snapshot!(with("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "1234567890123456"), @"`authority.notification_token` must be hard to guess in production");
         insta::assert_snapshot!(with("EINVOICE__HTTP__BIND", "0.0.0.0:8080"), @"`metrics.public` must be false in production where `http.bind` is open to other machines, so that scrapers send an operator's key; or set `metrics.public_on_network` where only scrapers get there");
         insta::assert_snapshot!(faults_of_production("EINVOICE__CHECKPOINTS__KEY_FILE", None), @"`checkpoints.key_file` must be set in production where `checkpoints.file` is: base64 of 32 bytes, as of `openssl rand -base64 32`");
@@ -323,7 +315,7 @@ mod tests {
     #[test]
     fn production_without_settings_lists_every_missing_one() {
         let fault = Settings::load(None, variables(&[("EINVOICE__ENVIRONMENT", "production")])).unwrap_err();
-        assert_eq!(fault.0.len(), 4, "{fault}");
+        assert_eq!(fault.0.len(), 3, "{fault}");
     }
 
     #[test]

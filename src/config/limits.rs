@@ -19,18 +19,15 @@ const GIB: i64 = 1 << 30;
 const COUNT_MAX: i64 = 1_000_000;
 /// The length of an encryption key, in bytes.
 const ENCRYPTION_KEY_BYTES: usize = 32;
-/// The shortest password of a contact, in characters; the HTTP API has the same limit.
-const PASSWORD_CHARS_MIN: usize = 12;
 
 /// The settings whose values are secret and never shown.
-const SECRETS: [&str; 7] = [
+const SECRETS: [&str; 6] = [
     "database.url",
     "authority.api_key",
     "authority.api_secret",
     "authority.notification_token",
     "secrets.encryption_key",
     "secrets.encryption_keys",
-    "secrets.contact_password",
 ];
 
 #[derive(Debug, Clone)]
@@ -105,7 +102,6 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("webhooks.disable_after_s", Allowed::Number(1..=12 * MONTH_S)),
     ("secrets.encryption_key", Allowed::Text(is_encryption_key, "32 bytes in base64, or empty")),
     ("secrets.encryption_keys", Allowed::Texts(is_one_encryption_key, "keys of 32 bytes in base64")),
-    ("secrets.contact_password", Allowed::Text(is_password, "12 characters at least, or empty")),
     ("rate_limit.requests_per_s", Allowed::Number(0..=COUNT_MAX)),
     ("rate_limit.burst", Allowed::Number(0..=COUNT_MAX)),
     ("rate_limit.rotate_per_min", Allowed::Number(0..=COUNT_MAX)),
@@ -234,10 +230,6 @@ fn is_encryption_key(text: &str) -> bool {
 
 fn is_one_encryption_key(text: &str) -> bool {
     !text.is_empty() && is_encryption_key(text)
-}
-
-fn is_password(text: &str) -> bool {
-    text.is_empty() || text.chars().count() >= PASSWORD_CHARS_MIN
 }
 
 fn is_name(text: &str) -> bool {

@@ -31,7 +31,6 @@ impl Settings {
         fill(&mut self.secrets.encryption_key, "secrets.encryption_key", &dir, |chance| {
             STANDARD.encode(chance)
         })?;
-        fill(&mut self.secrets.contact_password, "secrets.contact_password", &dir, short)?;
         fill(&mut self.authority.notification_token, "authority.notification_token", &dir, long)?;
         // The simulator accepts any key that is a UUID and any secret. A remote authority issues both itself.
         if self.authority.mode == AuthorityMode::Sandbox {
@@ -61,10 +60,6 @@ fn restrict_to_owner(dir: &Path) {
 
 fn long(chance: [u8; 32]) -> String {
     URL_SAFE_NO_PAD.encode(chance)
-}
-
-fn short(chance: [u8; 32]) -> String {
-    URL_SAFE_NO_PAD.encode(&chance[..18])
 }
 
 fn uuid(chance: [u8; 32]) -> String {
@@ -132,7 +127,6 @@ mod tests {
             let (secrets, authority) = (&settings.secrets, &settings.authority);
             [
                 &secrets.encryption_key,
-                &secrets.contact_password,
                 &authority.notification_token,
                 &authority.api_key,
                 &authority.api_secret,
@@ -143,8 +137,7 @@ mod tests {
         let key = STANDARD.decode(first.secrets.encryption_key.expose_secret()).unwrap();
         assert_eq!(key.len(), 32);
         assert!(first.authority.api_key.expose_secret().parse::<uuid::Uuid>().is_ok());
-        assert!(first.secrets.contact_password.expose_secret().len() >= 12);
-        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 6);
+        assert_eq!(std::fs::read_dir(&home).unwrap().count(), 5);
         let checkpoints = &first.checkpoints;
         assert_eq!(checkpoints.file.as_deref(), Some(home.join("checkpoints.log").as_path()));
         assert_eq!(checkpoints.key_file.as_deref(), Some(home.join("checkpoint_key").as_path()));

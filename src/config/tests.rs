@@ -52,7 +52,6 @@ pub(super) fn production() -> Vec<(&'static str, &'static str)> {
         ("EINVOICE__AUTHORITY__API_SECRET", "a-secret-of-theirs"),
         ("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "a-token-of-16-characters"),
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", "mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM="),
-        ("EINVOICE__SECRETS__CONTACT_PASSWORD", "correct horse battery"),
         ("EINVOICE__CHECKPOINTS__FILE", "/var/log/einvoice/checkpoints"),
         ("EINVOICE__CHECKPOINTS__KEY_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")),
     ]
@@ -267,7 +266,6 @@ fn a_secret_that_is_not_allowed_is_not_repeated() {
         ("EINVOICE__AUTHORITY__NOTIFICATION_TOKEN", "hunter2/"),
         ("EINVOICE__SECRETS__ENCRYPTION_KEY", "hunter2"),
         ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"hunter2\"]"),
-        ("EINVOICE__SECRETS__CONTACT_PASSWORD", "hunter2"),
     ] {
         let said = faults_of_environment(&[(name, value)]);
         assert!(said.contains(name) && !said.contains("hunter2"), "{said}");

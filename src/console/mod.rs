@@ -7,6 +7,7 @@
 //! | `operators` | the pages under `/console` |
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out, and the change of a password |
+//! | `invitation` | the choice of a password with a one-time link |
 //! | `second_factor` | the code of an authenticator app at sign-in, and how an operator sets it up |
 //! | `session` | who a request comes from, as the parameters that handlers take |
 //! | `live` | parts of a page that change by themselves |
@@ -24,6 +25,7 @@ mod chart;
 mod filters;
 mod form_values;
 mod frame;
+mod invitation;
 mod live;
 mod operators;
 mod page;
@@ -42,6 +44,7 @@ pub(crate) use page::error_pages;
 fn table() -> Vec<Path> {
     let parts = [
         sign_in::endpoints(),
+        invitation::endpoints(),
         second_factor::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),

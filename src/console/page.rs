@@ -164,7 +164,6 @@ pub(crate) async fn error_pages(
     } else if let Some(refusal) = error.as_error::<Refusal>() {
         match refusal {
             Refusal::NotSignedIn => redirect(&session::sign_in_path(request)),
-            Refusal::PasswordUnchanged => redirect("/account/password"),
             Refusal::CodeMissing => redirect("/sign-in/code"),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {

@@ -15,6 +15,7 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with};
 use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
+use crate::domain::access::password;
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
@@ -22,12 +23,10 @@ use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::people::{self, PasswordChange, SignIn};
+use crate::store::accounts::people::{self, PasswordChange};
 use crate::store::accounts::sessions;
 
 const REFUSED: &str = "This email and password do not belong together.";
-/// A password takes as many characters as Create Taxpayer admits; hashing more would only cost time.
-const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=128;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -62,13 +61,17 @@ struct SignInForm {
 }
 
 /// GET /sign-in: shows the form; leads a person who is signed in to the first page.
-async fn sign_in_page(signed_in: Result<SignedIn, Refusal>, query: web::Query<Next>) -> Answer {
+async fn sign_in_page(
+    request: HttpRequest,
+    signed_in: Result<SignedIn, Refusal>,
+    query: web::Query<Next>,
+) -> Answer {
     if let Ok(SignedIn { session, .. }) = signed_in {
         return Ok(redirect(&home(session.person.owner)));
     }
     let next = query.into_inner().next;
     std::future::ready(show(&SignInPage {
-        frame: Frame::bare("Sign in"),
+        frame: Frame { notice: session::notice(&request), ..Frame::bare("Sign in") },
         next,
         email: String::new(),
         refusal: None,
@@ -79,7 +82,7 @@ async fn sign_in_page(signed_in: Result<SignedIn, Refusal>, query: web::Query<Ne
 /// POST /sign-in: opens a session, always a new one.
 async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicForm<SignInForm>) -> Answer {
     let SignInForm { email, password, next } = form.0;
-    let Some(person) = recognised(&state, &request, &email, password).await? else {
+    let Some(person) = recognise(&state, &request, &email, password).await? else {
         let page = SignInPage { frame: Frame::bare("Sign in"), next, email, refusal: Some(REFUSED) };
         return show_with(StatusCode::UNAUTHORIZED, &page);
     };
@@ -110,27 +113,50 @@ pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &S
     Ok(answer)
 }
 
-/// Returns the person with this email and password.
-async fn recognised(
-    state: &ApiState,
+/// Returns the person with this email and password. An email costs one hash, however many accounts have it.
+async fn recognise(
+    state: &web::Data<ApiState>,
     request: &HttpRequest,
     email: &str,
     password: SecretString,
 ) -> Result<Option<Person>, ApiError> {
     let now = state.now();
     state.limits.sign_in(email, client_address(request), now).map_err(limits::refused)?;
-    let found = people::with_email(&state.store, email).await?;
-    let is_known = !found.is_empty();
-    for SignIn { person, password_hash } in found {
-        if state.passwords.is_right(password.clone(), Some(password_hash)).await? {
-            return Ok(Some(person));
-        }
-        sessions::note_refused(&state.store, person.owner, now).await?;
+    let mut found = people::with_email(&state.store, email).await?;
+    let hashes = found.iter().map(|account| account.password_hash.clone()).collect();
+    if let Some(position) = state.passwords.find(password, hashes).await? {
+        return Ok(Some(found.swap_remove(position).person));
     }
-    if !is_known {
-        state.passwords.is_right(password, None).await?;
-    }
+    note_refused(state, found.into_iter().map(|account| account.person.owner).collect());
     Ok(None)
+}
+
+/// Returns true if this is the password of this person, whatever other accounts with the email have.
+pub(super) async fn is_own_password(
+    state: &web::Data<ApiState>,
+    request: &HttpRequest,
+    person: &Person,
+    password: SecretString,
+) -> Result<bool, ApiError> {
+    state.limits.sign_in(&person.email, client_address(request), state.now()).map_err(limits::refused)?;
+    let hash = people::password_of(&state.store, person.owner).await?;
+    let is_right = state.passwords.find(password, hash.into_iter().collect()).await?.is_some();
+    if !is_right {
+        note_refused(state, vec![person.owner]);
+    }
+    Ok(is_right)
+}
+
+/// Records refused passwords after the answer: the time of a commit would show that the account exists.
+fn note_refused(state: &web::Data<ApiState>, owners: Vec<SessionOwner>) {
+    let state = state.clone();
+    actix_web::rt::spawn(async move {
+        for owner in owners {
+            if let Err(error) = sessions::note_refused(&state.store, owner, state.now()).await {
+                tracing::warn!(%error, "failed to record a refused sign-in");
+            }
+        }
+    });
 }
 
 /// True for a path of a page of this service, so that the sign-in leads nowhere else.
@@ -175,9 +201,8 @@ async fn sign_out(
 #[template(path = "password.html")]
 struct PasswordPage {
     frame: Frame,
-    is_forced: bool,
     is_operator: bool,
-    refusal: Option<&'static str>,
+    refusal: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -192,12 +217,11 @@ async fn password_page(signed_in: SignedIn) -> Answer {
     std::future::ready(password_answer(&signed_in, None)).await
 }
 
-fn password_answer(signed_in: &SignedIn, refusal: Option<&'static str>) -> Answer {
+fn password_answer(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
     let person = &signed_in.session.person;
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = PasswordPage {
         frame: Frame::person(person, &signed_in.csrf, "Change your password"),
-        is_forced: person.must_change_password,
         is_operator: matches!(person.owner, SessionOwner::Operator(_)),
         refusal,
     };
@@ -216,10 +240,11 @@ async fn change_password(
     if let Some(refusal) = refusal(present, new, again) {
         return password_answer(&signed_in, Some(refusal));
     }
-    if recognised(&state, &request, &person.email, present.clone()).await?.is_none() {
-        return password_answer(&signed_in, Some("The present password is not right."));
+    if !is_own_password(&state, &request, person, present.clone()).await? {
+        return password_answer(&signed_in, Some("The present password is not right.".to_owned()));
     }
-    let hash = state.passwords.keep(Some(new.clone())).await?.hash;
+    let salt = people::hash_with_email(&state.store, &person.email).await?;
+    let hash = state.passwords.hash(new.clone(), salt).await?;
     let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
     people::set_password(&state.store, change, state.now()).await?;
     let mut answer = start(&state, person.owner, &home(person.owner)).await?;
@@ -231,14 +256,14 @@ async fn change_password(
 }
 
 /// Returns why a new password is not taken.
-fn refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<&'static str> {
+fn refusal(present: &SecretString, new: &SecretString, again: &SecretString) -> Option<String> {
     let [present, new, again] = [present, new, again].map(ExposeSecret::expose_secret);
-    if !PASSWORD_CHARS.contains(&new.chars().count()) {
-        Some("The new password needs 12 characters at least and 128 at most.")
+    if let Err(fault) = password::check(new) {
+        Some(fault.to_string())
     } else if new != again {
-        Some("The two new passwords are not the same.")
+        Some("The two new passwords are not the same.".to_owned())
     } else if new == present {
-        Some("The new password is the present one. Choose another.")
+        Some("The new password is the present one. Choose another.".to_owned())
     } else {
         None
     }
@@ -270,5 +295,6 @@ mod tests {
         assert!(!check("the first password", "a few easy words", "a few easy word"));
         assert!(!check("the first password", "the first password", "the first password"));
         assert!(!check("the first password", &"x".repeat(129), &"x".repeat(129)));
+        assert!(!check("the first password", "password1234", "password1234"));
     }
 }

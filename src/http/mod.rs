@@ -12,6 +12,7 @@
 //! | `metrics`, `idempotency` | the metrics page; one execution for each `Idempotency-Key` |
 //! | `search` | what an operator's search finds |
 //! | `extract` | the parts of a request as handlers take them |
+//! | `invitations` | one-time links with which people choose a password |
 //! | `state` | everything that handlers share |
 //! | `limits`, `health`, `password`, `stopping`, `cached` | parts of the state |
 //! | `key_generation` | new API keys and signing secrets |
@@ -31,6 +32,7 @@ pub(crate) mod forms;
 pub mod fuzzing;
 mod health;
 mod idempotency;
+pub(crate) mod invitations;
 pub(crate) mod key_generation;
 pub(crate) mod limits;
 pub(crate) mod metrics;

@@ -1,10 +1,11 @@
 //! Password hashes: Argon2id in the PHC string format. Hashing is expensive on purpose, so the number of running and
-//! waiting hashes is limited. The deployment's default password is hashed only once.
+//! waiting hashes is limited. Accounts with the same email share a salt, so that one hash answers for all of them:
+//! the time of a sign-in does not show how many accounts an email has.
 
-use argon2::Argon2;
-use argon2::password_hash::{Error, PasswordHasher, PasswordVerifier};
+use argon2::password_hash::{CustomizedPasswordHasher, Error, PasswordHasher};
+use argon2::{Argon2, Params, PasswordHash};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
@@ -17,50 +18,45 @@ const ADMITTED_MAX: usize = 32;
 /// Hashes passwords. All requests of the process share one queue.
 #[derive(Debug)]
 pub struct Passwords {
-    /// The password that a contact person gets if Create Taxpayer names none.
-    default: SecretString,
-    default_hash: OnceCell<String>,
     admitted: Semaphore,
     working: Semaphore,
 }
 
-/// A password hash to store. `must_change` is true for the default password of the deployment.
-#[derive(Debug)]
-pub(crate) struct KeptPassword {
-    pub(crate) hash: String,
-    pub(crate) must_change: bool,
+impl Default for Passwords {
+    fn default() -> Self {
+        Self { admitted: Semaphore::new(ADMITTED_MAX), working: Semaphore::new(AT_ONCE) }
+    }
 }
 
 impl Passwords {
-    pub fn new(default: SecretString) -> Self {
-        let (admitted, working) = (Semaphore::new(ADMITTED_MAX), Semaphore::new(AT_ONCE));
-        Self { default, default_hash: OnceCell::new(), admitted, working }
-    }
-
-    /// Hashes a password on a blocking thread. Without a password, returns the hash of the default password, which must
-    /// be changed. If too many hashes wait, the error asks the caller to retry.
-    pub(crate) async fn keep(&self, password: Option<SecretString>) -> Result<KeptPassword, ApiError> {
-        let Some(password) = password else {
-            let hash = self.default_hash.get_or_try_init(|| self.hashed(self.default.clone())).await?;
-            return Ok(KeptPassword { hash: hash.clone(), must_change: true });
-        };
-        Ok(KeptPassword { hash: self.hashed(password).await?, must_change: false })
-    }
-
-    /// Returns true if the hash is one of this password. Without a hash, spends the same time and returns false, so that
-    /// the time of an answer does not show whether an account exists.
-    pub(crate) async fn is_right(
+    /// Hashes a password on a blocking thread, with the salt of another hash of the same email, if there is one. If
+    /// too many hashes wait, the error asks the caller to retry.
+    pub(crate) async fn hash(
         &self,
         password: SecretString,
-        hash: Option<String>,
-    ) -> Result<bool, ApiError> {
+        salted_like: Option<String>,
+    ) -> Result<String, ApiError> {
+        let hash = self.work(move || hash(&password, salted_like.as_deref())).await?;
+        hash.map_err(ApiError::internal)
+    }
+
+    /// Returns the position of the hash that is one of this password. Costs one hash for each salt, and one where there
+    /// is no hash, so that the time of an answer does not show whether an account exists.
+    pub(crate) async fn find(
+        &self,
+        password: SecretString,
+        hashes: Vec<String>,
+    ) -> Result<Option<usize>, ApiError> {
+        self.work(move || find(&password, &hashes)).await
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
         let _admitted = self.admitted.try_acquire().map_err(|_| overloaded(RETRY_AFTER))?;
         let _working = self.working.acquire().await.map_err(ApiError::internal)?;
-        let checked = spawn_blocking(move || match hash {
-            Some(hash) => verify(&password, &hash),
-            None => self::hash(&password).is_err(),
-        });
-        checked.await.map_err(ApiError::internal)
+        spawn_blocking(work).await.map_err(ApiError::internal)
     }
 
     /// Takes every place of the queue, so that further hashes are refused.
@@ -69,58 +65,101 @@ impl Passwords {
         let places = u32::try_from(ADMITTED_MAX).unwrap();
         self.admitted.acquire_many(places).await.unwrap()
     }
-
-    async fn hashed(&self, password: SecretString) -> Result<String, ApiError> {
-        let _admitted = self.admitted.try_acquire().map_err(|_| overloaded(RETRY_AFTER))?;
-        let _working = self.working.acquire().await.map_err(ApiError::internal)?;
-        let hash = spawn_blocking(move || hash(&password));
-        hash.await.map_err(ApiError::internal)?.map_err(ApiError::internal)
-    }
 }
 
-/// Hashes a password at the cost that OWASP recommends (19 MiB, two passes; about 20 ms).
-pub(crate) fn hash(password: &SecretString) -> Result<String, Error> {
-    let hash = Argon2::default().hash_password(password.expose_secret().as_bytes())?;
+/// Hashes a password at the cost that OWASP recommends (19 MiB, two passes; about 20 ms), with the salt of another hash
+/// of the same email, or with a random one.
+pub(crate) fn hash(password: &SecretString, salted_like: Option<&str>) -> Result<String, Error> {
+    let (hasher, password) = (Argon2::default(), password.expose_secret().as_bytes());
+    let like = salted_like.and_then(|hash| PasswordHash::new(hash).ok());
+    let hash: PasswordHash = match like.and_then(|like| like.salt) {
+        Some(salt) => hasher.hash_password_with_salt(password, &salt)?,
+        None => hasher.hash_password(password)?,
+    };
     Ok(hash.to_string())
 }
 
-fn verify(password: &SecretString, hash: &str) -> bool {
-    Argon2::default().verify_password(password.expose_secret().as_bytes(), hash).is_ok()
+fn find(password: &SecretString, hashes: &[String]) -> Option<usize> {
+    let mut computed: Vec<PasswordHash> = Vec::new();
+    let mut position = None;
+    for (index, stored) in hashes.iter().enumerate() {
+        let Ok(stored) = PasswordHash::new(stored) else { continue };
+        let known = computed.iter().position(|hash| has_same_terms(hash, &stored));
+        if known.is_none() {
+            computed.extend(hash_again(password, &stored));
+        }
+        let own = known.map_or_else(|| computed.last(), |known| computed.get(known));
+        // The comparison of outputs takes constant time. Every hash is compared, whichever is right.
+        let is_right = own.is_some_and(|own| has_same_terms(own, &stored) && own.hash == stored.hash);
+        if is_right && position.is_none() {
+            position = Some(index);
+        }
+    }
+    if computed.is_empty() && hash(password, None).is_err() {
+        return None;
+    }
+    position
+}
+
+/// Hashes a password with the salt and the cost of a stored hash.
+fn hash_again(password: &SecretString, stored: &PasswordHash) -> Option<PasswordHash> {
+    let salt = stored.salt.as_ref()?;
+    let (algorithm, params) = (Some(stored.algorithm.as_str()), Params::try_from(stored).ok()?);
+    let password = password.expose_secret().as_bytes();
+    Argon2::default().hash_password_customized(password, salt, algorithm, stored.version, params).ok()
+}
+
+fn has_same_terms(one: &PasswordHash, other: &PasswordHash) -> bool {
+    one.algorithm == other.algorithm
+        && one.version == other.version
+        && one.params == other.params
+        && one.salt == other.salt
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_hash_names_its_cost_and_knows_its_password_and_no_other() {
-        let [right, wrong] = ["correct horse", "correct hors"].map(SecretString::from);
-        let hash = hash(&right).unwrap();
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert!(verify(&right, &hash));
-        assert!(!verify(&wrong, &hash));
+    fn passwords() -> [SecretString; 2] {
+        ["correct horse", "correct hors"].map(SecretString::from)
     }
 
-    #[actix_web::test]
-    async fn the_deployments_password_is_hashed_once_and_has_to_be_changed() {
-        let passwords = Passwords::new("the first password".into());
-        let (one, two) = (passwords.keep(None).await.unwrap(), passwords.keep(None).await.unwrap());
-        assert_eq!((&one.hash, one.must_change), (&two.hash, true));
-        let own = passwords.keep(Some("the first password".into())).await.unwrap();
-        assert!(own.hash != one.hash && !own.must_change);
+    #[test]
+    fn a_hash_names_its_cost_and_knows_its_password_and_no_other() {
+        let [right, wrong] = passwords();
+        let hash = hash(&right, None).unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert_eq!(find(&right, std::slice::from_ref(&hash)), Some(0));
+        assert_eq!(find(&wrong, &[hash]), None);
+        assert_eq!(find(&right, &[]), None);
+    }
+
+    #[test]
+    fn of_the_hashes_of_one_email_the_right_one_is_found() {
+        let [one, two] = passwords();
+        let first = hash(&one, None).unwrap();
+        let second = hash(&two, Some(&first)).unwrap();
+        let foreign = hash(&two, None).unwrap();
+        let salt = |hash: &str| PasswordHash::new(hash).unwrap().salt;
+        assert_eq!(salt(&first), salt(&second));
+        assert_ne!(salt(&first), salt(&foreign));
+        let all = [first, "odd".to_owned(), second, foreign.clone()];
+        assert_eq!((find(&one, &all), find(&two, &all)), (Some(0), Some(2)));
+        assert_eq!(find(&two, &[all[0].clone(), foreign]), Some(1), "salts may differ");
+        assert_eq!(find(&"another".into(), &all), None);
     }
 
     #[actix_web::test]
     async fn where_many_wait_the_next_one_is_asked_to_come_back() {
-        let passwords = Passwords::new("the first password".into());
+        let passwords = Passwords::default();
         let _all = passwords.fill().await;
-        let refused = passwords.keep(Some("another password".into())).await.unwrap_err();
+        let refused = passwords.hash("another password".into(), None).await.unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY_AFTER)));
     }
 
     #[test]
     fn the_same_password_has_another_hash_each_time() {
         let password = SecretString::from("correct horse");
-        assert_ne!(hash(&password).unwrap(), hash(&password).unwrap());
+        assert_ne!(hash(&password, None).unwrap(), hash(&password, None).unwrap());
     }
 }

@@ -172,11 +172,13 @@ async fn foreign(ask: &impl AsyncFn(Asked) -> Seen) -> Foreign {
     assert_eq!(run.status, 503, "{}", run.text);
     let replay = post(&of("webhook/replay"), integrator, json!({ "since": 1, "only": "all" })).await;
     let deliveries = ask(get(&of("webhook/deliveries"), integrator)).await.data();
+    let shown = ask(get(&format!("{TAXPAYERS}/{taxpayer}"), integrator)).await.data();
     let id = made["id"].as_i64().unwrap();
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let places = vec![
         ("{irn}", irn.clone()),
         ("{batch_no}", text(&batch)),
+        ("{contact_id}", text(&shown["users"][0]["id"])),
         ("{delivery_id}", text(&deliveries["data"][0]["id"])),
         ("{replay_id}", text(&replay["id"])),
         ("{reference}", uuid::Uuid::nil().to_string()),
@@ -206,7 +208,7 @@ impl Foreign {
 
     /// Returns true if the path contains the id of an object. Only the owner may see such an object.
     fn is_named_by(pattern: &str) -> bool {
-        ["{id}", "{irn}", "{batch_no}", "{delivery_id}", "{replay_id}"]
+        ["{id}", "{irn}", "{batch_no}", "{contact_id}", "{delivery_id}", "{replay_id}"]
             .iter()
             .any(|name| pattern.contains(name))
     }

@@ -4,6 +4,8 @@ pub mod api_key_row;
 pub mod contact_row;
 pub mod contacts;
 pub mod integrator_row;
+mod invitation_row;
+pub mod invitations;
 pub mod key_leases;
 pub mod keys;
 pub mod operator_row;

@@ -22,6 +22,7 @@ const STORY: &[(&str, u16)] = &[
     ("create_taxpayer", 201),
     ("list_taxpayers", 200),
     ("get_taxpayer", 200),
+    ("invite_contact", 200),
     ("get_integration_setup", 200),
     ("update_profile", 200),
     ("rotate_api_key", 200),
@@ -258,6 +259,7 @@ impl<'w> Walk<'w> {
         };
         match name {
             "create_taxpayer" | "create_invoice" => drop(self.places.insert("id", text("/id"))),
+            "get_taxpayer" => drop(self.places.insert("contact_id", text("/users/0/id"))),
             "rotate_api_key" => drop(self.keys.insert("taxpayer_key", text("/api_key"))),
             "create_batch" => drop(self.places.insert("batch_no", text("/batch_no"))),
             "list_deliveries" | "list_own_dead_letters" => {

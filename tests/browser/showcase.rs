@@ -6,8 +6,9 @@ use testkit::documents::{self, submission};
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::receiver::{Receiver, Reply};
+use testkit::roles::TAXPAYERS;
 
-use crate::support::account::Account;
+use crate::support::account::{Account, link_path};
 use crate::support::supplies;
 use crate::support::world::World;
 
@@ -65,6 +66,7 @@ impl Showcase {
             delivery,
             run,
             reconciliation: text(&compared.data()["id"]),
+            invitation: invitation(&integrator, id).await,
         };
         Self { pages: facts.pages(), account, integrator: (email, password), _receiver: receiver }
     }
@@ -73,6 +75,14 @@ impl Showcase {
     pub(crate) fn pages(&self) -> Vec<(&'static str, String)> {
         self.pages.clone()
     }
+}
+
+/// Returns the path of a link with which the contact person of a taxpayer chooses a password.
+async fn invitation(integrator: &testkit::roles::Integrator, id: i64) -> String {
+    let shown = integrator.get(&format!("{TAXPAYERS}/{id}")).await.expect_status(200);
+    let path = format!("{TAXPAYERS}/{id}/contacts/{}/invitation", shown.data()["users"][0]["id"]);
+    let made = integrator.call("POST", &path).await.expect_status(200);
+    link_path(made.data()["link"].as_str().unwrap())
 }
 
 /// Waits for the first delivery and returns its number.
@@ -94,11 +104,13 @@ struct Facts {
     delivery: String,
     run: String,
     reconciliation: String,
+    invitation: String,
 }
 
 impl Facts {
     fn pages(&self) -> Vec<(&'static str, String)> {
-        let Self { taxpayer, invoice, irn, batch, supplied, delivery, run, reconciliation } = self;
+        let Self { taxpayer, invoice, irn, batch, supplied, delivery, run, reconciliation, invitation } =
+            self;
         let account = format!("/dashboard/{taxpayer}");
         let as_they_are = [
             "/sign-in",
@@ -153,6 +165,8 @@ impl Facts {
         ];
         let of_account = of_account.map(|(pattern, rest)| (pattern, format!("{account}{rest}")));
         let as_they_are = as_they_are.map(|path| (path, path.to_owned()));
-        as_they_are.into_iter().chain(of_operators).chain(of_account).collect()
+        let of_nobody = [("/sign-in/invitation/{token}", invitation.clone())];
+        let as_they_are = as_they_are.into_iter().chain(of_nobody);
+        as_they_are.chain(of_operators).chain(of_account).collect()
     }
 }

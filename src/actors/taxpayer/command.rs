@@ -169,9 +169,8 @@ pub struct NewContact {
     pub last_name: String,
     pub email: String,
     pub phone: Option<String>,
-    /// The Argon2id hash of the password, as a PHC string.
-    pub password_hash: String,
-    pub must_change_password: bool,
+    /// The Argon2id hash of the password, as a PHC string. `None` if the person chooses one with an invitation.
+    pub password_hash: Option<String>,
 }
 
 /// Holds the steps that the holder of a run's lane has taken since its last record.

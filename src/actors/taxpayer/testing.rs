@@ -48,8 +48,7 @@ impl Onboarding {
                 last_name: "Obi".into(),
                 email: format!("ada-{id}@company.example"),
                 phone: None,
-                password_hash: "$argon2id$".into(),
-                must_change_password: true,
+                password_hash: None,
             },
             conflicts: Faults::default(),
         }

@@ -124,8 +124,7 @@ pub(super) fn onboarding(tag: &str) -> Onboarding {
             last_name: "Obi".into(),
             email: format!("ada-{tag}@company.example"),
             phone: None,
-            password_hash: "$argon2id$".into(),
-            must_change_password: true,
+            password_hash: None,
         },
         conflicts: Faults::default(),
     }

@@ -331,7 +331,6 @@ impl UnitOfWork {
             email_key: person.email.trim().to_lowercase(),
             phone: person.phone.clone(),
             password_hash: person.password_hash.clone(),
-            must_change_password: person.must_change_password,
             role: ContactRole::Owner.to_string(),
             created_at: self.now.as_microsecond(),
             updated_at: self.now.as_microsecond(),

@@ -1,28 +1,25 @@
-//! The people of an account: who may sign in, with which role, and the first password of a new one.
+//! The people of an account: who may sign in, with which role, and the link with which one chooses a password.
 
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpRequest, web};
 use askama::Template;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rand::RngExt;
-use secrecy::{ExposeSecret, SecretString};
 
 use crate::console::accounts::base;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
-use crate::console::page::{Answer, Form, go_to, show, show_with};
+use crate::console::invitation::show_link;
+use crate::console::page::{Answer, Form, go_to, show_with};
 use crate::console::session::accounts::{AccountSession, Owner};
-use crate::domain::access::session::ContactRole;
+use crate::domain::access::session::{ContactRole, SessionOwner};
 use crate::domain::kernel::audit::Actor;
-use crate::domain::kernel::clock;
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{ContactId, parse_number};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::report;
+use crate::http::invitations::{self, InvitationOrder};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -32,6 +29,7 @@ use crate::store::db::error::StoreError;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/contacts").page(show_contacts).form(add),
+        path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite),
         path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
         path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
     ]
@@ -51,16 +49,6 @@ struct PersonLine {
     access: ContactAccess,
     /// True for the person who looks at the page.
     is_self: bool,
-}
-
-/// The only page that shows the first password of a new person.
-#[derive(Template)]
-#[template(path = "accounts/new_contact.html")]
-struct NewContactPage {
-    frame: Frame,
-    base: String,
-    email: String,
-    password: String,
 }
 
 /// A new person as the form names it.
@@ -108,31 +96,51 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
     show_with(status, &page)
 }
 
-/// POST of the form: adds a person with a random password, which it has to change at the first sign-in.
-async fn add(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+/// POST of the form: adds a person, and shows the link with which it chooses its password.
+async fn add(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let body = form.0.object(&["first_name", "last_name", "email", "role"]);
     let named = match report::read(&body, &state.catalog.get(), read) {
         Ok(named) => named.value,
         Err(faults) => return render(&state, &session, FormState::refused(form.0, faults)).await,
     };
-    let random: [u8; 12] = clock::chance().random();
-    let password = SecretString::from(URL_SAFE_NO_PAD.encode(random));
-    let kept = state.passwords.keep(Some(password.clone())).await?;
     let Named { first_name, last_name, email, role } = named;
-    let person = NewPerson { first_name, last_name, email, role, password_hash: kept.hash };
+    let person = NewPerson { first_name, last_name, email, role };
     match contacts::add(&state.store, change(&state, &session), &person).await {
-        Ok(()) => show(&NewContactPage {
-            frame: Frame::account(&session, "The first password"),
-            base: base(&session),
-            email: person.email,
-            password: password.expose_secret().to_owned(),
-        }),
+        Ok(id) => show_invitation(&state, &request, &session, id).await,
         Err(StoreError::Duplicate(_)) => {
             let taken = Fault::new("email", "unique", "Somebody signs in with this email already.");
             render(&state, &session, FormState::refused(form.0, Faults::from(taken))).await
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// POST …/invitation: shows a link with which a person chooses its first password, or another for a forgotten one.
+async fn invite(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    show_invitation(&state, &request, &session, contact_id(&ids.1)?).await
+}
+
+async fn show_invitation(
+    state: &ApiState,
+    request: &HttpRequest,
+    session: &AccountSession,
+    id: ContactId,
+) -> Answer {
+    let owner = SessionOwner::Contact { taxpayer: session.taxpayer, id };
+    let order = InvitationOrder { owner, by: session.by, reason: None };
+    let made = invitations::make(state, request, order).await?.ok_or_else(ApiError::route_not_found)?;
+    show_link(Frame::account(session, "People"), made, format!("{}/contacts", base(session)))
 }
 
 async fn set_role(

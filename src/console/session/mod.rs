@@ -19,7 +19,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
 
-/// A person who is signed in, also one who has to change the password first.
+/// A person who is signed in, also one who has to set up a second factor first.
 #[derive(Debug)]
 pub(crate) struct SignedIn {
     pub(crate) session: Session,
@@ -78,13 +78,10 @@ async fn found(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     Ok(SignedIn { session, csrf: csrf_token(&token) })
 }
 
-/// Returns the person who is signed in, unless the password has to be changed or a second factor set up first.
+/// Returns the person who is signed in, unless a second factor has to be set up first.
 async fn admitted(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let signed_in = signed_in(request).await?;
     let person = &signed_in.session.person;
-    if person.must_change_password {
-        return Err(Refusal::PasswordUnchanged);
-    }
     let is_operator = matches!(person.owner, SessionOwner::Operator(_));
     if is_operator && !person.has_second_factor && state(request)?.settings.sessions.operators_need_totp {
         return Err(Refusal::SecondFactorMissing);

@@ -9,8 +9,6 @@ use crate::http::respond::error::ApiError;
 pub(crate) enum Refusal {
     #[error("nobody is signed in")]
     NotSignedIn,
-    #[error("the password has to be changed first")]
-    PasswordUnchanged,
     #[error("the code of the second factor is missing")]
     CodeMissing,
     #[error("a second factor has to be set up first")]
@@ -31,9 +29,7 @@ impl From<ApiError> for Refusal {
 impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::NotSignedIn | Self::PasswordUnchanged | Self::CodeMissing | Self::SecondFactorMissing => {
-                StatusCode::SEE_OTHER
-            }
+            Self::NotSignedIn | Self::CodeMissing | Self::SecondFactorMissing => StatusCode::SEE_OTHER,
             Self::NotAllowed(_) => StatusCode::FORBIDDEN,
             Self::Failed(error) => error.status,
         }

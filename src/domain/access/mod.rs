@@ -1,7 +1,9 @@
-//! Callers, their API keys and sessions, and the idempotency claim of a request.
+//! Callers, their API keys and sessions, the passwords and invitations of people, and the idempotency claim of a request.
 
 pub mod api_key;
 pub mod caller;
 pub mod claim;
+pub mod invitation;
+pub mod password;
 pub mod second_factor;
 pub mod session;

@@ -39,8 +39,6 @@ pub struct Person {
     /// The name of a contact person or of an integrator. Operators have no name.
     pub name: Option<String>,
     pub rights: Rights,
-    /// True if the person may do nothing before it has chosen a password of its own.
-    pub must_change_password: bool,
     /// True if a sign-in needs a code beside the password. Only operators have second factors.
     pub has_second_factor: bool,
 }

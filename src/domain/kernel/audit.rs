@@ -39,6 +39,8 @@ words! {
         RefuseSignIn = "session.refuse",
         SignOut = "session.sign-out",
         ChangePassword = "password.change",
+        MakeInvitation = "invitation.make",
+        AcceptInvitation = "invitation.accept",
         EnableSecondFactor = "second-factor.enable",
         DisableSecondFactor = "second-factor.disable",
         ResetSecondFactor = "second-factor.reset",

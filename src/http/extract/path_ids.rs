@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
-use crate::domain::kernel::ids::{IntegratorId, InvoiceId, TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, InvoiceId, TaxpayerId, parse_number};
 use crate::domain::party::Taxpayer;
 use crate::domain::pipeline::Run;
 use crate::http::respond::code::ErrorCode;
@@ -44,6 +44,11 @@ pub(crate) async fn any_taxpayer(state: &ApiState, text: &str) -> Result<Taxpaye
     let id = parse_number(text).map(TaxpayerId).ok_or_else(ApiError::taxpayer_not_found)?;
     let found = taxpayers::with_id(state.store.reader(), id).await?;
     found.map(|taxpayer| taxpayer.id).ok_or_else(ApiError::taxpayer_not_found)
+}
+
+/// Returns the id of a contact person in the path.
+pub(crate) fn contact(text: &str) -> Result<ContactId, ApiError> {
+    parse_number(text).map(ContactId).ok_or_else(ApiError::contact_not_found)
 }
 
 /// Parses a UUID that is written with hyphens. Any other form gives `None`.

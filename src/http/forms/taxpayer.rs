@@ -2,6 +2,7 @@
 
 use secrecy::SecretString;
 
+use crate::domain::access::password::is_common;
 use crate::domain::invoice::irn::is_service_id;
 use crate::domain::kernel::field_rule::FieldRule;
 use crate::domain::party::normal_form;
@@ -34,7 +35,7 @@ pub(crate) struct ContactPerson {
     pub(crate) last_name: String,
     pub(crate) email: String,
     pub(crate) phone: Option<String>,
-    /// If this is `None`, the new account gets the deployment's default password.
+    /// If this is `None`, the person chooses one with an invitation.
     pub(crate) password: Option<SecretString>,
 }
 
@@ -71,6 +72,12 @@ fn contact_person(reader: &mut Reader<'_>) -> Option<ContactPerson> {
     let email = reader.required("email").email();
     let phone = reader.optional("phone").text(TEXT_MAX);
     let password = reader.optional("password").password(PASSWORD_MIN, TEXT_MAX);
+    if password.as_deref().is_some_and(is_common) {
+        reader.fault(
+            "password",
+            FieldRule::other("common", "must not be one of those that everybody tries first"),
+        );
+    }
     Some(ContactPerson {
         first_name: first_name?,
         last_name: last_name?,
@@ -135,7 +142,8 @@ mod tests {
             ("/contact_person", None, "contact_person: required"),
             ("/contact_person/first_name", None, "contact_person.first_name: required"),
             ("/contact_person/email", Some(json!("ada")), "contact_person.email: email"),
-            ("/contact_person/password", Some(json!("x".repeat(12))), ""),
+            ("/contact_person/password", Some(json!("a new secret")), ""),
+            ("/contact_person/password", Some(json!("Password2026!")), "contact_person.password: common"),
             ("/contact_person/password", Some(json!("x".repeat(11))), "contact_person.password: min"),
         ];
         check(&body(), &cases, read);

@@ -100,7 +100,7 @@ impl RoutePolicy {
     fn is_for_all(self) -> bool {
         let starts = ["/health/", "/assets/", "/account/"];
         starts.iter().any(|start| self.pattern.starts_with(start))
-            || ["/sign-in", "/sign-out"].contains(&self.pattern)
+            || ["/sign-in", "/sign-out", "/sign-in/invitation/{token}"].contains(&self.pattern)
     }
 
     fn call_kind(self, is_read: bool) -> CallKind {

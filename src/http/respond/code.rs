@@ -36,6 +36,7 @@ codes! {
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     InvoiceFileNotFound = "INVOICE_FILE_NOT_FOUND", NOT_FOUND;
     TaxpayerNotFound = "TAXPAYER_NOT_FOUND", NOT_FOUND;
+    ContactNotFound = "CONTACT_NOT_FOUND", NOT_FOUND;
     IntegratorNotFound = "INTEGRATOR_NOT_FOUND", NOT_FOUND;
     OperatorNotFound = "OPERATOR_NOT_FOUND", NOT_FOUND;
     RunNotFound = "RUN_NOT_FOUND", NOT_FOUND;

@@ -84,6 +84,10 @@ impl ApiError {
         Refusal::InvoiceNotFound.into()
     }
 
+    pub(crate) fn contact_not_found() -> Self {
+        Self::new(ErrorCode::ContactNotFound, "Contact person not found")
+    }
+
     pub(crate) fn taxpayer_not_found() -> Self {
         Refusal::TaxpayerNotFound.into()
     }

@@ -36,6 +36,7 @@ pub(crate) mod feed;
 pub(crate) mod grade;
 pub(crate) mod inbox;
 pub(crate) mod integration;
+pub(crate) mod invitation;
 pub(crate) mod invoice;
 pub(crate) mod invoice_version;
 pub(crate) mod listed_endpoint;

@@ -18,8 +18,8 @@ pub struct Model {
     pub email: String,
     pub email_key: String,
     pub phone: Option<String>,
-    pub password_hash: String,
-    pub must_change_password: bool,
+    /// `None` if the person has yet to choose a password, with an invitation.
+    pub password_hash: Option<String>,
     pub role: String,
     pub created_at: i64,
     pub updated_at: i64,

@@ -10,7 +10,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::party::Contact;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
-use crate::store::accounts::sessions;
+use crate::store::accounts::{invitations, sessions};
 use crate::store::db::column::{RowRef, caseless};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -22,8 +22,8 @@ use crate::store::operations::audit;
 pub struct ContactAccess {
     pub contact: Contact,
     pub role: ContactRole,
-    /// True until the person has chosen a password of its own.
-    pub must_change_password: bool,
+    /// False until the person has chosen a password, with an invitation.
+    pub has_password: bool,
 }
 
 /// The account whose people change, and who changes them.
@@ -34,14 +34,13 @@ pub struct PeopleChange {
     pub now: Timestamp,
 }
 
-/// A contact person that is not stored yet. It has to change its password at the first sign-in.
+/// A contact person that is not stored yet. It chooses its password with an invitation.
 #[derive(Debug, Clone)]
 pub struct NewPerson {
     pub first_name: String,
     pub last_name: String,
     pub email: String,
     pub role: ContactRole,
-    pub password_hash: String,
 }
 
 /// What came of a change of a person.
@@ -60,8 +59,8 @@ pub async fn owned_by(store: &Store, taxpayer: TaxpayerId) -> Result<Vec<Contact
     people.all(store.reader()).await?.into_iter().map(ContactAccess::try_from).collect()
 }
 
-/// Adds a contact person. An email that somebody has is `StoreError::Duplicate`.
-pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Result<(), StoreError> {
+/// Adds a contact person and returns its id. An email that somebody has is `StoreError::Duplicate`.
+pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Result<ContactId, StoreError> {
     let id = store.ids().next(IdKind::Contact).await?;
     let row = Model {
         taxpayer_id: change.taxpayer.0,
@@ -71,8 +70,7 @@ pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Res
         email: person.email.clone(),
         email_key: caseless(&person.email),
         phone: None,
-        password_hash: person.password_hash.clone(),
-        must_change_password: true,
+        password_hash: None,
         role: person.role.to_string(),
         created_at: change.now.as_microsecond(),
         updated_at: change.now.as_microsecond(),
@@ -81,7 +79,8 @@ pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Res
     Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     let entry = change.entry(AuditAction::AddContact, ContactId(id));
     audit::append(&tx, &[entry.between(None, Some(person.role.to_string()))]).await?;
-    tx.commit().await
+    tx.commit().await?;
+    Ok(ContactId(id))
 }
 
 /// Gives a contact person another role, in force from its next request on.
@@ -108,7 +107,7 @@ pub async fn set_role(
     tx.commit().await.map(|()| PersonChange::Done)
 }
 
-/// Removes a contact person and ends its sessions.
+/// Removes a contact person and ends its sessions and its invitation.
 pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
     let tx = store.begin().await?;
     let before = match role_to_lose(&tx, change.taxpayer, id, false).await? {
@@ -116,7 +115,9 @@ pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Resul
         Err(refused) => return Ok(refused),
     };
     Entity::delete_by_id((change.taxpayer.0, id.0)).exec(&tx).await?;
-    sessions::close_all(&tx, SessionOwner::Contact { taxpayer: change.taxpayer, id }).await?;
+    let owner = SessionOwner::Contact { taxpayer: change.taxpayer, id };
+    sessions::close_all(&tx, owner).await?;
+    invitations::delete_of(&tx, owner).await?;
     let entry = change.entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.between(Some(before.to_string()), None)]).await?;
     tx.commit().await.map(|()| PersonChange::Done)
@@ -153,8 +154,8 @@ impl TryFrom<Model> for ContactAccess {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let role = RowRef { table: "contacts", id: row.id }.parse(&row.role)?;
-        let must_change_password = row.must_change_password;
-        Ok(Self { contact: Contact::try_from(row)?, role, must_change_password })
+        let has_password = row.password_hash.is_some();
+        Ok(Self { contact: Contact::try_from(row)?, role, has_password })
     }
 }
 
@@ -166,14 +167,9 @@ mod tests {
     const CHANGE: PeopleChange =
         PeopleChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
 
-    async fn add_person(test: &TestStore, email: &str, role: ContactRole) -> Result<(), StoreError> {
-        let person = NewPerson {
-            first_name: "Ada".into(),
-            last_name: "Obi".into(),
-            email: email.into(),
-            role,
-            password_hash: "hash".into(),
-        };
+    async fn add_person(test: &TestStore, email: &str, role: ContactRole) -> Result<ContactId, StoreError> {
+        let person =
+            NewPerson { first_name: "Ada".into(), last_name: "Obi".into(), email: email.into(), role };
         add(&test.store, CHANGE, &person).await
     }
 

@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
-use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
-use crate::store::accounts::{contact_row, integrator_row, operator_row, sessions};
+use crate::store::accounts::{contact_row, integrator_row, invitations, operator_row, sessions};
 use crate::store::db::column::{RowRef, caseless};
-use crate::store::db::connections::Store;
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::page::{self, Page};
 use crate::store::operations::audit;
@@ -21,15 +21,17 @@ pub struct SignIn {
     pub password_hash: String,
 }
 
-/// Finds the accounts with this email, ignoring case: at most one of each kind.
+/// Finds the accounts with this email that have a password, ignoring case: at most one of each kind.
 pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, StoreError> {
     let key = caseless(email);
     let contact = contact_row::Entity::find().filter(contact_row::Column::EmailKey.eq(&key));
     let operator = operator_row::Entity::find().filter(operator_row::Column::EmailKey.eq(&key));
     let integrator = integrator_row::Entity::find().filter(integrator_row::Column::EmailKey.eq(&key));
     let mut found = Vec::new();
-    if let Some(row) = contact.one(store.reader()).await? {
-        found.push(SignIn { password_hash: row.password_hash.clone(), person: contact_person(row)? });
+    if let Some(row) = contact.one(store.reader()).await?
+        && let Some(password_hash) = row.password_hash.clone()
+    {
+        found.push(SignIn { password_hash, person: contact_person(row)? });
     }
     if let Some(row) = operator.one(store.reader()).await? {
         found.push(SignIn { password_hash: row.password_hash.clone(), person: operator_person(row)? });
@@ -40,6 +42,29 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
         found.push(SignIn { password_hash, person: integrator_person(row) });
     }
     Ok(found)
+}
+
+/// Returns the hash of a password that an account with this email has. Another account with the email takes its salt.
+pub async fn hash_with_email(store: &Store, email: &str) -> Result<Option<String>, StoreError> {
+    Ok(with_email(store, email).await?.into_iter().next().map(|found| found.password_hash))
+}
+
+/// Returns the hash of a person's password; `None` if the person has none.
+pub async fn password_of(store: &Store, owner: SessionOwner) -> Result<Option<String>, StoreError> {
+    let reader = store.reader();
+    Ok(match owner {
+        SessionOwner::Operator(id) => {
+            operator_row::Entity::find_by_id(id).one(reader).await?.map(|row| row.password_hash)
+        }
+        SessionOwner::Contact { taxpayer, id } => {
+            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).one(reader).await?;
+            found.and_then(|row| row.password_hash)
+        }
+        SessionOwner::Integrator(id) => {
+            let found = integrator_row::Entity::find_by_id(id.0).one(reader).await?;
+            found.and_then(|row| row.password_hash)
+        }
+    })
 }
 
 /// Finds a person by its account; `None` if the account no longer exists.
@@ -73,7 +98,8 @@ pub struct PasswordChange<'a> {
     pub by: Actor,
 }
 
-/// Gives a person a new password and ends all sessions of the person. `None` if the account does not exist.
+/// Gives a person a new password and ends all sessions of the person, and the invitation that it has. `None` if the
+/// account does not exist.
 pub async fn set_password(
     store: &Store,
     change: PasswordChange<'_>,
@@ -81,33 +107,57 @@ pub async fn set_password(
 ) -> Result<Option<()>, StoreError> {
     let PasswordChange { owner, hash, by } = change;
     let tx = store.begin().await?;
+    if !write_password(&tx, owner, hash, now).await? {
+        return Ok(None);
+    }
+    invitations::delete_of(&tx, owner).await?;
+    sessions::close_all(&tx, owner).await?;
+    audit::append(&tx, &[sessions::entry_by(by, owner, AuditAction::ChangePassword, now)]).await?;
+    tx.commit().await.map(Some)
+}
+
+/// Locks the account of a person for the rest of the transaction. Returns false if the account does not exist.
+pub(super) async fn lock(tx: &Transaction, owner: SessionOwner) -> Result<bool, StoreError> {
+    Ok(match owner {
+        SessionOwner::Operator(id) => {
+            operator_row::Entity::find_by_id(id).lock_exclusive().one(tx).await?.is_some()
+        }
+        SessionOwner::Contact { taxpayer, id } => {
+            contact_row::Entity::find_by_id((taxpayer.0, id.0)).lock_exclusive().one(tx).await?.is_some()
+        }
+        SessionOwner::Integrator(id) => {
+            integrator_row::Entity::find_by_id(id.0).lock_exclusive().one(tx).await?.is_some()
+        }
+    })
+}
+
+/// Writes the hash of a person's password. Returns false if the account does not exist.
+pub(super) async fn write_password(
+    tx: &Transaction,
+    owner: SessionOwner,
+    hash: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     let changed = match owner {
         SessionOwner::Operator(id) => {
             let change = operator_row::Entity::update_many()
                 .col_expr(operator_row::Column::PasswordHash, Expr::value(hash));
-            change.filter(operator_row::Column::Id.eq(id)).exec(&tx).await?
+            change.filter(operator_row::Column::Id.eq(id)).exec(tx).await?
         }
         SessionOwner::Contact { taxpayer, id } => {
             let change = contact_row::Entity::update_many()
                 .col_expr(contact_row::Column::PasswordHash, Expr::value(hash))
-                .col_expr(contact_row::Column::MustChangePassword, Expr::value(false))
                 .col_expr(contact_row::Column::UpdatedAt, Expr::value(now.as_microsecond()));
             let change = change.filter(contact_row::Column::TaxpayerId.eq(taxpayer.0));
-            change.filter(contact_row::Column::Id.eq(id.0)).exec(&tx).await?
+            change.filter(contact_row::Column::Id.eq(id.0)).exec(tx).await?
         }
         SessionOwner::Integrator(id) => {
             let change = integrator_row::Entity::update_many()
                 .col_expr(integrator_row::Column::PasswordHash, Expr::value(hash));
-            change.filter(integrator_row::Column::Id.eq(id.0)).exec(&tx).await?
+            change.filter(integrator_row::Column::Id.eq(id.0)).exec(tx).await?
         }
     };
-    if changed.rows_affected == 0 {
-        return Ok(None);
-    }
-    sessions::close_all(&tx, owner).await?;
-    let entry = AuditEntry { actor: by, ..sessions::entry(owner, AuditAction::ChangePassword, now) };
-    audit::append(&tx, &[entry]).await?;
-    tx.commit().await.map(Some)
+    Ok(changed.rows_affected > 0)
 }
 
 fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
@@ -117,7 +167,6 @@ fn contact_person(row: contact_row::Model) -> Result<Person, StoreError> {
         email: row.email,
         name: Some(format!("{} {}", row.first_name, row.last_name)),
         rights: Rights::Account(role),
-        must_change_password: row.must_change_password,
         has_second_factor: false,
     })
 }
@@ -137,7 +186,6 @@ fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
         email: row.email,
         name: None,
         rights: Rights::Operate(role),
-        must_change_password: false,
         has_second_factor: row.totp_confirmed_at.is_some(),
     })
 }
@@ -149,7 +197,6 @@ fn integrator_person(row: integrator_row::Model) -> Person {
         email: row.email,
         name: Some(row.name),
         rights: Rights::Account(ContactRole::Owner),
-        must_change_password: false,
         has_second_factor: false,
     }
 }

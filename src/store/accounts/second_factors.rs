@@ -143,7 +143,7 @@ pub async fn remove(store: &Store, removal: Removal) -> Result<Option<bool>, Sto
     clear(&tx, operator).await?;
     let owner = SessionOwner::Operator(operator);
     sessions::close_all(&tx, owner).await?;
-    let entry = AuditEntry { actor: by, reason, ..sessions::entry(owner, action, now) };
+    let entry = AuditEntry { reason, ..sessions::entry_by(by, owner, action, now) };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
     Ok(Some(row.totp_confirmed_at.is_some()))

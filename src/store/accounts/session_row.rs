@@ -41,15 +41,7 @@ impl Model {
     }
 
     pub(super) fn owner(&self) -> Result<SessionOwner, StoreError> {
-        let at = self.place();
-        match (at.parse(&self.kind)?, self.taxpayer_id) {
-            (SessionKind::Operator, None) => Ok(SessionOwner::Operator(self.account_id)),
-            (SessionKind::Integrator, None) => Ok(SessionOwner::Integrator(IntegratorId(self.account_id))),
-            (SessionKind::Contact, Some(taxpayer)) => {
-                Ok(SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(self.account_id) })
-            }
-            _ => Err(at.corrupt("only a contact has a taxpayer")),
-        }
+        to_owner(&self.place(), &self.kind, self.account_id, self.taxpayer_id)
     }
 
     pub(super) fn times(&self) -> Result<SessionTimes, StoreError> {
@@ -64,5 +56,22 @@ impl Model {
     /// Errors name the account, because the hash would identify a session.
     fn place(&self) -> RowRef<i64> {
         RowRef { table: "sessions", id: self.account_id }
+    }
+}
+
+/// Reads the account of a person from the columns that name it.
+pub(super) fn to_owner(
+    place: &RowRef<i64>,
+    kind: &str,
+    account_id: i64,
+    taxpayer_id: Option<i64>,
+) -> Result<SessionOwner, StoreError> {
+    match (place.parse(kind)?, taxpayer_id) {
+        (SessionKind::Operator, None) => Ok(SessionOwner::Operator(account_id)),
+        (SessionKind::Integrator, None) => Ok(SessionOwner::Integrator(IntegratorId(account_id))),
+        (SessionKind::Contact, Some(taxpayer)) => {
+            Ok(SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(account_id) })
+        }
+        _ => Err(place.corrupt("only a contact has a taxpayer")),
     }
 }

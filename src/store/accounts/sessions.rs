@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
 use crate::domain::access::session::{Session, SessionLimits, SessionOwner};
-use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::accounts::people;
 use crate::store::accounts::session_row::{Column, Entity, Model};
 use crate::store::db::connections::{Store, Transaction};
@@ -108,11 +108,18 @@ pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) ->
     tx.commit().await
 }
 
+/// Returns the entry of what a person did to its own sign-in.
 pub(super) fn entry(owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
-    let entry = AuditEntry::new(owner.actor(), action, &owner.id(), now);
-    match owner.taxpayer() {
-        Some(taxpayer) => entry.of_taxpayer(taxpayer),
-        None => entry,
+    entry_by(owner.actor(), owner, action, now)
+}
+
+/// Returns the entry of what somebody did to the sign-in of a person.
+pub(super) fn entry_by(by: Actor, owner: SessionOwner, action: AuditAction, now: Timestamp) -> AuditEntry {
+    let entry = AuditEntry::new(by, action, &owner.id(), now);
+    match owner {
+        SessionOwner::Contact { taxpayer, .. } => entry.of_taxpayer(taxpayer),
+        SessionOwner::Integrator(id) => entry.of_integrator(id),
+        SessionOwner::Operator(_) => entry,
     }
 }
 

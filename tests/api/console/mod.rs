@@ -2,6 +2,7 @@
 
 mod accounts;
 mod breakers;
+mod invitations;
 mod overview;
 mod quarantine;
 mod rights;

@@ -1,6 +1,7 @@
 //! Signing in and out: who gets a session, what ends it, and what is refused.
 
 use einvoice::internals::OperatorRole;
+use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
@@ -9,9 +10,10 @@ use crate::support::world::World;
 
 const OWN: &str = "a few easy words";
 
-/// The email of the contact person of a new taxpayer, and the taxpayer's id.
+/// The email of the contact person of a new taxpayer, whose password is `OWN`, and the taxpayer's id.
 async fn contact(world: &World) -> (String, i64) {
-    let body = documents::taxpayer();
+    let mut body = documents::taxpayer();
+    body["contact_person"]["password"] = json!(OWN);
     let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
     let email = body["contact_person"]["email"].as_str().unwrap().to_owned();
     (email, made.data()["id"].as_i64().unwrap())
@@ -28,22 +30,48 @@ async fn an_operator_signs_in_and_out(world: &World) {
 }
 
 #[each_database]
-async fn the_default_password_opens_nothing_but_the_change_of_it(world: &World) {
+async fn a_new_password_needs_the_present_one_and_is_not_a_common_one(world: &World) {
     let (email, id) = contact(world).await;
-    let visitor = Visitor::new(world);
+    let (visitor, other) = (Visitor::new(world), Visitor::new(world));
     let home = format!("/dashboard/{id}");
-    visitor.sign_in(&email, &world.contact_password()).await.leads_to(&home);
-    visitor.get(&home).await.leads_to("/account/password");
-    let change = |new| [("present", world.contact_password()), ("new", new), ("again", OWN.to_owned())];
-    let send = async |fields: [(&str, String); 3]| {
-        let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
-        visitor.submit("/account/password", &fields).await
+    for browser in [&visitor, &other] {
+        browser.sign_in(&email, OWN).await.leads_to(&home);
+    }
+    let new = "another four plain words";
+    let change = async |present, new| {
+        visitor.submit("/account/password", &[("present", present), ("new", new), ("again", new)]).await
     };
-    send(change("too short".into())).await.expect(422).shows("12 characters");
-    send(change(OWN.into())).await.leads_to(&home);
-    let again = Visitor::new(world);
-    again.sign_in(&email, &world.contact_password()).await.expect(401);
-    again.sign_in(&email, OWN).await.leads_to(&home);
+    for (present, new, said) in [
+        (OWN, "too short", "12 characters"),
+        (OWN, "Password1234!", "everybody tries first"),
+        (OWN, OWN, "is the present one"),
+        ("a few easy word", new, "is not right"),
+    ] {
+        change(present, new).await.expect(422).shows(said);
+    }
+    change(OWN, new).await.leads_to(&home);
+    other.get(&home).await.expect(303);
+    other.sign_in(&email, OWN).await.expect(401);
+    other.sign_in(&email, new).await.leads_to(&home);
+}
+
+#[each_database]
+async fn the_present_password_is_the_one_of_this_account(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let visitor = Visitor::new(world);
+    visitor.sign_in(&email, &password).await.leads_to("/dashboard/taxpayers");
+    let mut body = documents::taxpayer();
+    body["contact_person"]["email"] = json!(email);
+    body["contact_person"]["password"] = json!(OWN);
+    world.integrator().create_taxpayer(&body).await.expect_status(201);
+    let new = "another four plain words";
+    let change = async |present: &str| {
+        visitor.submit("/account/password", &[("present", present), ("new", new), ("again", new)]).await
+    };
+    change(OWN).await.expect(422).shows("is not right");
+    change(&password).await.leads_to("/dashboard/taxpayers");
+    let home = Visitor::new(world).sign_in(&email, OWN).await.expect(303).location;
+    assert!(home.starts_with("/dashboard/") && home != "/dashboard/taxpayers", "{home}");
 }
 
 #[each_database]
@@ -62,7 +90,7 @@ async fn who_tries_many_passwords_is_refused_even_with_the_right_one(world: &Wor
     for _ in 0..10 {
         visitor.sign_in(&email, "another password").await.expect(401);
     }
-    visitor.sign_in(&email, &world.contact_password()).await.expect(429).shows("Too many attempts");
+    visitor.sign_in(&email, OWN).await.expect(429).shows("Too many attempts");
 }
 
 #[each_database]
@@ -78,9 +106,8 @@ async fn a_form_without_the_token_of_the_session_is_refused(world: &World) {
 #[each_database]
 async fn the_sign_in_leads_only_to_pages_of_this_service(world: &World) {
     let (email, id) = contact(world).await;
-    let password = world.contact_password();
     let sign_in = async |next: &str| {
-        let fields = [("email", email.as_str()), ("password", password.as_str()), ("next", next)];
+        let fields = [("email", email.as_str()), ("password", OWN), ("next", next)];
         Visitor::new(world).send("/sign-in", &fields).await.location
     };
     let invoices = format!("/dashboard/{id}/invoices");

@@ -18,6 +18,17 @@ pub(crate) async fn signed_in(world: &World, email: &str, password: &str) -> Vis
     visitor
 }
 
+/// Returns the path of the one-time link that a page or an answer shows.
+pub(crate) fn link_path(shown: &str) -> String {
+    let start = shown.find("/sign-in/invitation/").unwrap_or_else(|| panic!("no link in {shown}"));
+    shown[start..].split(['<', '"']).next().unwrap().to_owned()
+}
+
+/// Chooses a password with a one-time link.
+pub(crate) async fn choose(visitor: &Visitor, link: &str, password: &str) -> Seen {
+    visitor.send(link, &[("new", password), ("again", password)]).await
+}
+
 /// An account with its owner at a browser.
 pub(crate) struct Account {
     pub(crate) taxpayer: Taxpayer,

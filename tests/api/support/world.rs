@@ -107,11 +107,6 @@ impl World {
         self.settings.clone()
     }
 
-    /// The password that contact persons begin with.
-    pub(crate) fn contact_password(&self) -> String {
-        self.settings.secrets.contact_password.expose_secret().to_owned()
-    }
-
     /// The integrator that onboards the taxpayers of the tests.
     pub(crate) fn integrator(&self) -> Integrator {
         Integrator::new(&self.client, &self.integrator_key)

@@ -5,10 +5,11 @@ use testkit::documents::{self, submission};
 use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::receiver::Receiver;
+use testkit::roles::TAXPAYERS;
 
 use crate::person::Visitor;
 use crate::run_alone;
-use crate::support::account::{Account, PASSWORD};
+use crate::support::account::{Account, PASSWORD, link_path};
 
 #[test]
 fn a_newcomer_completes_the_profile_and_makes_a_key_that_works() {
@@ -17,15 +18,20 @@ fn a_newcomer_completes_the_profile_and_makes_a_key_that_works() {
             let body = documents::taxpayer();
             world.enrol(&body, body["tin_no"].as_str().unwrap());
             let made = world.integrator().create_taxpayer(&body).await.expect_status(201);
+            let path = format!("{TAXPAYERS}/{}", made.data()["id"]);
+            let shown = world.integrator().get(&path).await.expect_status(200);
+            let path = format!("{path}/contacts/{}/invitation", shown.data()["users"][0]["id"]);
+            let invited = world.integrator().call("POST", &path).await.expect_status(200);
             let visitor = Visitor::new(world).await;
-            let first = world.contact_password();
-            visitor.sign_in(body["contact_person"]["email"].as_str().unwrap(), &first).await;
-            visitor.sees("You signed in with the password that everybody begins with.").await;
-            visitor.fill("Present password", &first).await;
+            visitor.open(&link_path(invited.data()["link"].as_str().unwrap())).await;
             visitor.fill("New password", PASSWORD).await;
             visitor.fill("New password again", PASSWORD).await;
-            visitor.press("Change the password").await;
-            visitor.sees("Your password is changed.").await;
+            visitor.press("Set the password").await;
+            visitor.sees("Your password is set. Sign in with it.").await;
+            visitor.fill("Email", body["contact_person"]["email"].as_str().unwrap()).await;
+            visitor.fill("Password", PASSWORD).await;
+            visitor.press("Sign in").await;
+            visitor.sees("Overview").await;
             visitor.follow("Profile").await;
             visitor.sees("No invoice can be created before these are filled in:").await;
             for (label, text) in [("City", "Lagos"), ("State", "Lagos"), ("Country", "NG")] {

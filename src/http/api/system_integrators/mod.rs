@@ -2,6 +2,7 @@
 
 mod audit;
 mod deliveries;
+mod invitations;
 mod replays;
 mod taxpayers;
 mod webhook;
@@ -10,6 +11,7 @@ use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     let webhooks = [webhook::endpoints(), replays::endpoints(), deliveries::endpoints()];
-    let all = [taxpayers::endpoints(), audit::endpoints()].into_iter().chain(webhooks);
+    let all =
+        [taxpayers::endpoints(), invitations::endpoints(), audit::endpoints()].into_iter().chain(webhooks);
     all.flatten().collect()
 }

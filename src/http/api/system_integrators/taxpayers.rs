@@ -31,6 +31,7 @@ use crate::http::state::ApiState;
 use crate::http::views::paginator::Paginator;
 use crate::http::views::secret::RotatedKey;
 use crate::http::views::taxpayer::{CreatedTaxpayer, ProfileView, TaxpayerView};
+use crate::store::accounts::people;
 use crate::store::accounts::taxpayers;
 use crate::store::db::ids::IdKind;
 
@@ -145,21 +146,19 @@ async fn onboarding(
     };
     let taxpayer = onboarding.taxpayer(id, state.now());
     onboarding.conflicts = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
-    if onboarding.conflicts.is_empty() {
-        let kept = state.passwords.keep(person.password).await?;
-        onboarding.contact.password_hash = kept.hash;
-        onboarding.contact.must_change_password = kept.must_change;
-    } else {
+    if !onboarding.conflicts.is_empty() {
         state.limits.refused_create(integrator_id, state.now()).map_err(limits::refused)?;
+    } else if let Some(password) = person.password {
+        let salt = people::hash_with_email(&state.store, &person.email).await?;
+        onboarding.contact.password_hash = Some(state.passwords.hash(password, salt).await?);
     }
     Ok(onboarding)
 }
 
-/// Returns the contact person with an empty password hash, which `onboarding` sets later.
+/// Returns the contact person without a password, which `onboarding` sets later if the body has one.
 fn contact(person: &ContactPerson) -> NewContact {
     NewContact {
-        password_hash: String::new(),
-        must_change_password: true,
+        password_hash: None,
         first_name: person.first_name.clone(),
         last_name: person.last_name.clone(),
         email: person.email.clone(),

@@ -37,6 +37,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         format!("/webhooks/replays/{id}/cancel"),
         "/contacts".to_owned(),
         "/contacts/1/role".to_owned(),
+        "/contacts/1/invitation".to_owned(),
         "/contacts/1/remove".to_owned(),
     ];
     let accountants = [

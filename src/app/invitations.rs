@@ -1,0 +1,44 @@
+//! Commands that make one-time links with which people choose a password. They run beside a service, and say the path
+//! of the page: the host is the one where the person signs in.
+
+use rand::RngExt;
+use serde_json::{Value, json};
+
+use crate::app::database::open_beside_service;
+use crate::app::error::StartError;
+use crate::config::Settings;
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::invitation::InvitationToken;
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock::{self, Clock, SystemClock};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::store::accounts::invitations::{self, NewInvitation};
+
+/// Makes a link for an operator or an integrator. The returned JSON is the only place where it can be read.
+pub async fn invite(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
+    let KeyOwner { kind, id } = account;
+    let owner = match kind {
+        KeyKind::Operator => SessionOwner::Operator(id),
+        KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
+    };
+    make(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
+}
+
+/// Makes a link for a contact person of a taxpayer. The returned JSON is the only place where it can be read.
+pub async fn invite_contact(settings: Settings, taxpayer: i64, id: i64) -> Result<Value, StartError> {
+    let owner = SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(id) };
+    make(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })
+}
+
+async fn make(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, StartError> {
+    let token = InvitationToken::new(clock::chance().random());
+    let store = open_beside_service(&settings).await?;
+    let by = Actor::CommandLine;
+    let new = NewInvitation { owner, token: &token, by, reason: None, now: SystemClock.now() };
+    let made = invitations::add(&store, new).await;
+    store.close().await;
+    let show = |expires_at: jiff::Timestamp| json!({ "id": owner.id(), "path": token.path(), "expires_at": expires_at.to_string() });
+    Ok(made?.map(show))
+}

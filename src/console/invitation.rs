@@ -1,0 +1,143 @@
+//! Invitations: the page on which a person chooses a password with a one-time link, and the page that shows a new link
+//! to whoever made it. A link opens no session: the person signs in afterwards, with the second factor if there is one.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, PublicForm, go_to, show, show_with};
+use crate::domain::access::invitation::InvitationToken;
+use crate::domain::access::password;
+use crate::domain::access::session::Person;
+use crate::http::endpoint::{Path, path};
+use crate::http::invitations::Invitation;
+use crate::http::limits;
+use crate::http::middleware::client_address::client_address;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::{invitations, people};
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/sign-in/invitation/{token}").page(choose_page).form(choose)]
+}
+
+#[derive(Template)]
+#[template(path = "choose_password.html")]
+struct ChoosePage {
+    frame: Frame,
+    email: String,
+    refusal: Option<String>,
+}
+
+/// Says that a link is not valid any more, and nothing about whom it was for.
+#[derive(Template)]
+#[template(path = "invitation_ended.html")]
+struct EndedPage {
+    frame: Frame,
+}
+
+#[derive(Deserialize)]
+struct ChosenPassword {
+    new: SecretString,
+    again: SecretString,
+}
+
+/// GET /sign-in/invitation/{token}: asks the person for a password. Looking does not use the link, because some mail
+/// programs open each link that they see.
+async fn choose_page(state: web::Data<ApiState>, request: HttpRequest, token: web::Path<String>) -> Answer {
+    let token = InvitationToken::of_path(token.into_inner());
+    match invited(&state, &request, &token).await? {
+        Some(person) => render(person.email, None),
+        None => ended(),
+    }
+}
+
+/// POST /sign-in/invitation/{token}: gives the person the password, and ends the link and all sessions of the person.
+async fn choose(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    token: web::Path<String>,
+    form: PublicForm<ChosenPassword>,
+) -> Answer {
+    let token = InvitationToken::of_path(token.into_inner());
+    // The link is looked up before the password is hashed, which is expensive.
+    let Some(person) = invited(&state, &request, &token).await? else { return ended() };
+    if let Some(refusal) = refusal(&form.0) {
+        return render(person.email, Some(refusal));
+    }
+    let salt = people::hash_with_email(&state.store, &person.email).await?;
+    let hash = state.passwords.hash(form.0.new, salt).await?;
+    match invitations::accept(&state.store, &token, &hash, state.now()).await? {
+        Some(_) => Ok(go_to("/sign-in", "Your password is set. Sign in with it.")),
+        None => ended(),
+    }
+}
+
+/// Returns the person whom the link invites. Attempts count as those to sign in do.
+async fn invited(
+    state: &ApiState,
+    request: &HttpRequest,
+    token: &InvitationToken,
+) -> Result<Option<Person>, ApiError> {
+    let now = state.now();
+    state.limits.sign_in(&token.hash(), client_address(request), now).map_err(limits::refused)?;
+    Ok(invitations::find(&state.store, token, now).await?)
+}
+
+fn refusal(form: &ChosenPassword) -> Option<String> {
+    let new = form.new.expose_secret();
+    if new != form.again.expose_secret() {
+        return Some("The two passwords are not the same.".to_owned());
+    }
+    password::check(new).err().map(|fault| fault.to_string())
+}
+
+fn render(email: String, refusal: Option<String>) -> Answer {
+    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    show_with(status, &ChoosePage { frame: Frame::bare("Choose your password"), email, refusal })
+}
+
+fn ended() -> Answer {
+    show_with(StatusCode::NOT_FOUND, &EndedPage { frame: Frame::bare("This link is not valid") })
+}
+
+/// The only page that shows a new link.
+#[derive(Template)]
+#[template(path = "invitation.html")]
+struct LinkPage {
+    frame: Frame,
+    email: String,
+    link: String,
+    expires_at: Timestamp,
+    back: String,
+}
+
+/// Shows a new link to whoever made it. `back` is the page that the person came from.
+pub(super) fn show_link(frame: Frame, made: Invitation, back: String) -> Answer {
+    let Invitation { email, link, expires_at, .. } = made;
+    show(&LinkPage { frame, email, link, expires_at, back })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chosen_password_is_typed_twice_and_not_a_common_one() {
+        for (new, again, refused) in [
+            ("a few easy words", "a few easy words", None),
+            ("a few easy words", "a few easy word", Some("not the same")),
+            ("eleven char", "eleven char", Some("12 characters")),
+            ("password1234", "password1234", Some("everybody tries first")),
+        ] {
+            let said = refusal(&ChosenPassword { new: new.into(), again: again.into() });
+            assert_eq!(said.is_some(), refused.is_some(), "{new}");
+            assert!(said.unwrap_or_default().contains(refused.unwrap_or_default()), "{new}");
+        }
+    }
+}

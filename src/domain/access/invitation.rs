@@ -1,0 +1,59 @@
+//! Invitations: one-time links with which a person chooses a password, the first one or another for one that was
+//! forgotten. Nobody but the person ever knows a password that opens an account.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+
+/// The path of the page that a link leads to, before the token.
+pub const INVITATION_PATH: &str = "/sign-in/invitation/";
+
+/// The time in which a link has to be used.
+pub const INVITATION_LASTS: Duration = Duration::from_hours(72);
+
+/// The secret of a link: 32 random bytes in URL-safe base64. Its `Debug` text does not show it.
+#[derive(Debug, Clone)]
+pub struct InvitationToken(SecretString);
+
+impl InvitationToken {
+    pub fn new(random: [u8; 32]) -> Self {
+        Self(URL_SAFE_NO_PAD.encode(random).into())
+    }
+
+    /// Takes the token from the path of a request.
+    pub fn of_path(text: String) -> Self {
+        Self(text.into())
+    }
+
+    pub fn text(&self) -> &str {
+        self.0.expose_secret()
+    }
+
+    /// Returns the path of the page where the person chooses a password.
+    pub fn path(&self) -> String {
+        format!("{INVITATION_PATH}{}", self.text())
+    }
+
+    /// Returns the SHA-256 of the token, which is what is stored.
+    pub fn hash(&self) -> String {
+        hex::encode(Sha256::digest(self.text()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_holds_the_token_and_no_log_does() {
+        let token = InvitationToken::new([7; 32]);
+        assert_eq!(token.text().len(), 43);
+        assert_eq!(token.path(), format!("/sign-in/invitation/{}", token.text()));
+        assert_eq!(InvitationToken::of_path(token.text().to_owned()).hash(), token.hash());
+        assert_ne!(InvitationToken::new([8; 32]).hash(), token.hash());
+        assert!(!format!("{token:?}").contains(token.text()));
+    }
+}

@@ -1,0 +1,39 @@
+//! One-time links for the contact persons of an integrator's taxpayers.
+
+use actix_web::{HttpRequest, web};
+
+use crate::domain::access::caller::IntegratorCaller;
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::audit::Actor;
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::path_ids;
+use crate::http::invitations::{self, InvitationOrder};
+use crate::http::openapi::doc;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::invitation::InvitationView;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![path("/v1/system-integrators/taxpayers/{id}/contacts/{contact_id}/invitation").post(invite_contact, || {
+        doc("invite_contact", "Invite a contact person, or let it choose another password")
+            .noted("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used.")
+            .gives::<InvitationView<'_>>(200, "Invitation created successfully")
+            .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
+    })]
+}
+
+/// POST …/invitation: makes a link with which the contact person chooses a password.
+async fn invite_contact(
+    state: web::Data<ApiState>,
+    IntegratorCaller(integrator): IntegratorCaller,
+    request: HttpRequest,
+    ids: web::Path<(String, String)>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::taxpayer(&state, integrator, &ids.0).await?.id;
+    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact(&ids.1)? };
+    let order = InvitationOrder { owner, by: Actor::Integrator(integrator), reason: None };
+    let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::contact_not_found)?;
+    Ok(ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).unstored())
+}

@@ -1,0 +1,91 @@
+//! Makes the one-time links with which people choose a password, for pages and for the API. Who may make one is the
+//! caller's right to check; nobody makes one for itself, because a session or a key alone must not give a password.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::HOST;
+use jiff::Timestamp;
+use rand::RngExt as _;
+
+use crate::domain::access::invitation::InvitationToken;
+use crate::domain::access::session::SessionOwner;
+use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::invitation::InvitationView;
+use crate::store::accounts::invitations::{self, NewInvitation};
+use crate::store::accounts::people;
+
+/// An invitation that was just made. Its link is shown once.
+#[derive(Debug)]
+pub(crate) struct Invitation {
+    pub(crate) owner: SessionOwner,
+    pub(crate) email: String,
+    pub(crate) link: String,
+    pub(crate) expires_at: Timestamp,
+}
+
+impl<'a> From<&'a Invitation> for InvitationView<'a> {
+    fn from(invitation: &'a Invitation) -> Self {
+        Self {
+            id: invitation.owner.id(),
+            email: &invitation.email,
+            link: &invitation.link,
+            expires_at: precise(invitation.expires_at),
+        }
+    }
+}
+
+/// Says who invites whom, and why.
+#[derive(Debug)]
+pub(crate) struct InvitationOrder {
+    pub(crate) owner: SessionOwner,
+    pub(crate) by: Actor,
+    pub(crate) reason: Option<String>,
+}
+
+/// Makes an invitation, which ends an earlier one of the same person. `None` if there is no such person.
+pub(crate) async fn make(
+    state: &ApiState,
+    request: &HttpRequest,
+    order: InvitationOrder,
+) -> Result<Option<Invitation>, ApiError> {
+    let InvitationOrder { owner, by, reason } = order;
+    if by == owner.actor() {
+        let message =
+            "Nobody makes a link for itself. Change your password, or ask somebody else for a link.";
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    let Some(person) = people::with_owner(&state.store, owner).await? else { return Ok(None) };
+    let token = InvitationToken::new(clock::chance().random());
+    let new = NewInvitation { owner, token: &token, by, reason, now: state.now() };
+    let Some(expires_at) = invitations::add(&state.store, new).await? else { return Ok(None) };
+    let link = address(state, request, &order_side(owner, by), token.path());
+    Ok(Some(Invitation { owner, email: person.email, link, expires_at }))
+}
+
+/// The listeners that the maker and the person use.
+#[derive(Debug, PartialEq, Eq)]
+enum Side {
+    Same,
+    Other,
+}
+
+fn order_side(owner: SessionOwner, by: Actor) -> Side {
+    let is_operator = matches!(owner, SessionOwner::Operator(_));
+    if matches!(by, Actor::Operator(_)) == is_operator { Side::Same } else { Side::Other }
+}
+
+/// Returns the whole address of a page, with the host that the maker of the link uses. Where operators have a listener
+/// of their own, an account's people use another host: only the path is known.
+fn address(state: &ApiState, request: &HttpRequest, side: &Side, path: String) -> String {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let is_elsewhere = *side == Side::Other && state.settings.ops_address.is_some();
+    let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
+    match host.filter(|_| !is_elsewhere) {
+        Some(host) => format!("{scheme}://{host}{path}"),
+        None => path,
+    }
+}

@@ -1,0 +1,181 @@
+//! Invitations: one-time links with which a person chooses a password. Making one changes nothing about the present
+//! password, so that a link that is lost, or made by mistake, keeps nobody out. Using one ends the present password,
+//! all sessions and the link.
+
+use jiff::Timestamp;
+use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
+
+use crate::domain::access::invitation::{INVITATION_LASTS, InvitationToken};
+use crate::domain::access::session::{Person, SessionOwner};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::store::accounts::invitation_row::{Column, Entity, Model};
+use crate::store::accounts::{people, sessions};
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::operations::audit;
+
+/// An invitation that is not stored yet.
+#[derive(Debug)]
+pub struct NewInvitation<'a> {
+    pub owner: SessionOwner,
+    pub token: &'a InvitationToken,
+    pub by: Actor,
+    pub reason: Option<String>,
+    pub now: Timestamp,
+}
+
+/// Stores an invitation, which ends the one that the person had. Returns when it expires; `None` if there is no such
+/// person.
+pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timestamp>, StoreError> {
+    let NewInvitation { owner, token, by, reason, now } = new;
+    let expires_at = now.saturating_add(INVITATION_LASTS).unwrap_or(Timestamp::MAX);
+    let tx = store.begin().await?;
+    if !people::lock(&tx, owner).await? {
+        return Ok(None);
+    }
+    delete_of(&tx, owner).await?;
+    Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(&tx).await?;
+    let row = Model {
+        hash: token.hash(),
+        kind: owner.kind().to_string(),
+        account_id: owner.id(),
+        taxpayer_id: owner.taxpayer().map(|taxpayer| taxpayer.0),
+        created_at: now.as_microsecond(),
+        expires_at: expires_at.as_microsecond(),
+    };
+    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    let entry = sessions::entry_by(by, owner, AuditAction::MakeInvitation, now);
+    let entry = AuditEntry { reason, ..entry };
+    audit::append(&tx, &[entry]).await?;
+    tx.commit().await?;
+    Ok(Some(expires_at))
+}
+
+/// Finds the person that a link is for. `None` if the link was used or replaced, has expired, or never existed, or if
+/// the person was removed.
+pub async fn find(
+    store: &Store,
+    token: &InvitationToken,
+    now: Timestamp,
+) -> Result<Option<Person>, StoreError> {
+    let row = Entity::find_by_id(token.hash()).one(store.reader()).await?;
+    let Some(row) = row.filter(|row| row.expires_at > now.as_microsecond()) else { return Ok(None) };
+    people::with_owner(store, row.owner()?).await
+}
+
+/// Uses a link: gives the person the password with this hash, and ends the link and all sessions. `None` if the link
+/// is not valid any more; of two who use a link at once, one gets `None`.
+pub async fn accept(
+    store: &Store,
+    token: &InvitationToken,
+    password_hash: &str,
+    now: Timestamp,
+) -> Result<Option<SessionOwner>, StoreError> {
+    let tx = store.begin().await?;
+    let Some(row) = Entity::find_by_id(token.hash()).one(&tx).await? else { return Ok(None) };
+    let owner = row.owner()?;
+    // The person's row is locked before the link is taken, in the order of `add`.
+    if !people::lock(&tx, owner).await? {
+        return Ok(None);
+    }
+    let used = Entity::delete_by_id(token.hash()).filter(Column::ExpiresAt.gt(now.as_microsecond()));
+    if used.exec(&tx).await?.rows_affected == 0
+        || !people::write_password(&tx, owner, password_hash, now).await?
+    {
+        return Ok(None);
+    }
+    sessions::close_all(&tx, owner).await?;
+    audit::append(&tx, &[sessions::entry(owner, AuditAction::AcceptInvitation, now)]).await?;
+    tx.commit().await?;
+    Ok(Some(owner))
+}
+
+/// Ends the link of a person, if there is one.
+pub(super) async fn delete_of(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
+    let of_owner = Column::Kind.eq(owner.kind().as_str()).and(Column::AccountId.eq(owner.id()));
+    Entity::delete_many().filter(of_owner).exec(tx).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::access::session::ContactRole;
+    use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+    use crate::store::accounts::contacts::{self, NewPerson, PeopleChange};
+    use crate::store::accounts::people::PasswordChange;
+    use crate::store::testing::{TestStore, stores};
+
+    const CHANGE: PeopleChange =
+        PeopleChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+
+    async fn person(test: &TestStore, name: &str) -> SessionOwner {
+        let new = NewPerson {
+            first_name: name.into(),
+            last_name: "Obi".into(),
+            email: format!("{name}@example.com"),
+            role: ContactRole::Owner,
+        };
+        let id = contacts::add(&test.store, CHANGE, &new).await.unwrap();
+        SessionOwner::Contact { taxpayer: TaxpayerId(1), id }
+    }
+
+    async fn invite(test: &TestStore, owner: SessionOwner, byte: u8) -> InvitationToken {
+        let token = InvitationToken::new([byte; 32]);
+        let new =
+            NewInvitation { owner, token: &token, by: Actor::CommandLine, reason: None, now: CHANGE.now };
+        let expires_at = add(&test.store, new).await.unwrap().unwrap();
+        assert_eq!(expires_at, CHANGE.now + INVITATION_LASTS);
+        token
+    }
+
+    async fn hash_of(test: &TestStore, owner: SessionOwner) -> Option<String> {
+        people::password_of(&test.store, owner).await.unwrap()
+    }
+
+    async fn is_open(test: &TestStore, token: &InvitationToken, now: Timestamp) -> bool {
+        find(&test.store, token, now).await.unwrap().is_some()
+    }
+
+    #[tokio::test]
+    async fn a_link_gives_one_person_a_password_once() {
+        for test in stores().await {
+            let (one, other) = (person(&test, "ada").await, person(&test, "bola").await);
+            let (first, token) = (invite(&test, one, 1).await, invite(&test, one, 2).await);
+            assert!(!is_open(&test, &first, CHANGE.now).await, "a new link replaces the one before");
+            let found = find(&test.store, &token, CHANGE.now).await.unwrap().unwrap();
+            assert_eq!((found.owner, found.email.as_str()), (one, "ada@example.com"));
+            assert_eq!(hash_of(&test, one).await, None, "a link alone changes nothing");
+            for (token, expected) in [(&first, None), (&token, Some(one)), (&token, None)] {
+                assert_eq!(accept(&test.store, token, "hash", CHANGE.now).await.unwrap(), expected);
+            }
+            assert_eq!((hash_of(&test, one).await, hash_of(&test, other).await), (Some("hash".into()), None));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_ends_with_its_time_with_a_new_password_and_with_the_person() {
+        for test in stores().await {
+            let owner = person(&test, "ada").await;
+            person(&test, "bola").await;
+            let token = invite(&test, owner, 1).await;
+            let end = CHANGE.now + INVITATION_LASTS;
+            for (now, is_valid) in [(end - Duration::from_secs(1), true), (end, false)] {
+                assert_eq!(is_open(&test, &token, now).await, is_valid);
+            }
+            assert_eq!(accept(&test.store, &token, "late", end).await.unwrap(), None);
+            let change = PasswordChange { owner, hash: "own", by: owner.actor() };
+            people::set_password(&test.store, change, CHANGE.now).await.unwrap().unwrap();
+            assert_eq!(accept(&test.store, &token, "hash", CHANGE.now).await.unwrap(), None);
+            let token = invite(&test, owner, 2).await;
+            contacts::remove(&test.store, CHANGE, ContactId(owner.id())).await.unwrap();
+            assert!(!is_open(&test, &token, CHANGE.now).await);
+            assert_eq!(accept(&test.store, &token, "hash", CHANGE.now).await.unwrap(), None);
+            let new =
+                NewInvitation { owner, token: &token, by: owner.actor(), reason: None, now: CHANGE.now };
+            assert_eq!(add(&test.store, new).await.unwrap(), None, "the person was removed");
+        }
+    }
+}
