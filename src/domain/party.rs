@@ -2,6 +2,7 @@
 //! stored data of the customer is used; only a missing tax number is filled in from the invoice.
 
 pub mod email;
+pub mod look_alike;
 pub mod normal_form;
 pub mod verification;
 

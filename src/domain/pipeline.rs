@@ -14,6 +14,9 @@ use crate::domain::kernel::codes::words;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
 pub use crate::domain::pipeline::run::{Run, RunRequest, StepRecord, StepResult};
 
+/// The refusal of a transmission by this service itself: the authority is not asked to transmit to nobody.
+pub const NO_CUSTOMER: &str = "the invoice names no customer to transmit it to";
+
 words! {
     /// The operation that a run carries out at the authority.
     Operation {

@@ -13,6 +13,7 @@ use crate::http::limits::SensitiveOp;
 use crate::http::middleware::policy::{Effect, RoutePolicy};
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::{Operation, OperationDoc};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 
 /// The order in which `Allow` lists the methods.
@@ -173,12 +174,12 @@ impl Path {
 
     /// Returns the documented operations of the path, each with the kinds of keys that the path's policy accepts.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
-        let (path, surface) = (self.pattern, self.policy.surface);
+        let (path, policy) = (self.pattern, self.policy);
         self.documented.iter().map(move |(methods, doc)| Operation {
             path,
             methods: methods.iter().filter_map(http_method).collect(),
-            keys: surface.map_or(&[], |surface| surface.kinds),
-            refusals: surface.map_or_else(Vec::new, |surface| surface.refusals().to_vec()),
+            keys: policy.surface.map_or(&[], |surface| surface.kinds),
+            refusals: refusals(policy, methods),
             doc: doc(),
         })
     }
@@ -187,6 +188,13 @@ impl Path {
     fn precedence(&self) -> Vec<bool> {
         self.pattern.split('/').map(|segment| segment.starts_with('{')).collect()
     }
+}
+
+/// Returns the error codes of a call whose key does not give the right to it.
+fn refusals(policy: RoutePolicy, methods: &[Method]) -> Vec<ErrorCode> {
+    let Some(surface) = policy.surface else { return Vec::new() };
+    let writes = methods.iter().any(|method| !policy.only_reads(method));
+    surface.refusals().into_iter().chain(writes.then_some(ErrorCode::KeyReadOnly)).collect()
 }
 
 /// Returns the method's name in the API document. HEAD is not listed there, because every GET path also answers HEAD.

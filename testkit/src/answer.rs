@@ -1,5 +1,7 @@
 //! An answer: status, headers and the body as JSON, null where it is none.
 
+use std::sync::OnceLock;
+
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -11,6 +13,22 @@ pub struct Answer {
     pub headers: HeaderMap,
     pub body: Value,
     pub text: String,
+}
+
+/// A request and its answer. `path` is as it was sent, without the query.
+#[derive(Debug, Clone, Copy)]
+pub struct Exchange<'e> {
+    pub method: &'e str,
+    pub path: &'e str,
+    pub answer: &'e Answer,
+}
+
+static CHECK: OnceLock<fn(Exchange<'_>)> = OnceLock::new();
+
+/// Has every later answer of this process checked, beside what its test expects of it. The check panics if it fails. Only
+/// the first call counts.
+pub fn check_every_answer(check: fn(Exchange<'_>)) {
+    CHECK.get_or_init(|| check);
 }
 
 impl Answer {
@@ -25,11 +43,19 @@ impl Answer {
     }
 
     async fn read(request: RequestBuilder) -> reqwest::Result<Self> {
-        let response = request.send().await?;
+        let (http, request) = request.build_split();
+        let request = request?;
+        let method = request.method().clone();
+        let path = request.url().path().to_owned();
+        let response = http.execute(request).await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await?;
         let body = strict_json::from_trusted(&text).unwrap_or(Value::Null);
-        Ok(Self { status, headers, body, text })
+        let answer = Self { status, headers, body, text };
+        if let Some(check) = CHECK.get() {
+            check(Exchange { method: method.as_str(), path: &path, answer: &answer });
+        }
+        Ok(answer)
     }
 
     #[track_caller]

@@ -8,7 +8,7 @@ use crate::actors::pipeline::resolve_unknown::resolve_unknown;
 use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::authority::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use crate::domain::payment::RelayedPayment;
-use crate::domain::pipeline::{ResolvedBy, Run, Step};
+use crate::domain::pipeline::{NO_CUSTOMER, ResolvedBy, Run, Step};
 use crate::store::db::connections::Store;
 
 /// A step that succeeded.
@@ -164,7 +164,7 @@ impl StepExecutor<'_> {
         match parties.customer {
             Some(customer) if customer.online => Ok(done()),
             Some(_) => Err(offline("customer")),
-            None => Err(StepError::Refused("the invoice names no customer to transmit it to".to_owned())),
+            None => Err(StepError::Refused(NO_CUSTOMER.to_owned())),
         }
     }
 

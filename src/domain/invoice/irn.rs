@@ -6,6 +6,8 @@ use std::fmt;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::kernel::invisible::is_invisible;
+
 /// The number of characters in a service id, which the authority assigns to each taxpayer.
 pub const SERVICE_ID_LEN: usize = 8;
 
@@ -28,7 +30,7 @@ impl Irn {
     pub fn parse(text: &str) -> Result<Self, MalformedIrn> {
         let (rest, date) = text.rsplit_once('-').ok_or(MalformedIrn)?;
         let (invoice_no, service_id) = rest.rsplit_once('-').ok_or(MalformedIrn)?;
-        let clean = !text.chars().any(char::is_control);
+        let clean = !text.chars().any(|letter| letter.is_control() || is_invisible(letter));
         let whole = !invoice_no.is_empty() && is_service_id(service_id) && compact_date(date).is_some();
         if whole && clean {
             Ok(Self { text: text.to_owned(), service_at: invoice_no.len() + 1 })

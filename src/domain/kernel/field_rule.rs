@@ -16,8 +16,14 @@ pub enum FieldRule {
     MinItems(usize),
     MaxItems(usize),
     NoControlCharacters,
-    /// The name of the reference list that contains the allowed codes.
-    Listed(&'static str),
+    /// The field identifies something, so every character of it must be visible.
+    NoInvisibleCharacters,
+    /// The name of the reference list that contains the allowed codes. `meant` is the code that was sent in another
+    /// spelling, if there is one.
+    Listed {
+        list: &'static str,
+        meant: Option<String>,
+    },
     /// The allowed words, separated by commas.
     OneOf(String),
     Above(Amount),
@@ -68,7 +74,8 @@ impl FieldRule {
             Self::MinChars(_) | Self::MinItems(_) | Self::AtLeast(_) => "min",
             Self::MaxChars(_) | Self::MaxItems(_) | Self::AtMost(_) => "max",
             Self::NoControlCharacters => "control_characters",
-            Self::Listed(_) => "exists",
+            Self::NoInvisibleCharacters => "invisible_characters",
+            Self::Listed { .. } => "exists",
             Self::OneOf(_) => "one_of",
             Self::Above(_) => "greater_than",
             Self::NotBefore(_) => "after_or_equal",
@@ -86,7 +93,10 @@ impl FieldRule {
             Self::MinItems(min) => format!("at least {min} items"),
             Self::MaxItems(max) => format!("at most {max} items"),
             Self::NoControlCharacters => "a text without control characters".to_owned(),
-            Self::Listed(list) => format!("a code of {list}"),
+            Self::NoInvisibleCharacters => {
+                "a text without invisible characters and direction controls".to_owned()
+            }
+            Self::Listed { list, .. } => format!("a code of {list}"),
             Self::OneOf(words) => format!("one of {words}"),
             Self::Above(min) => format!("more than {min}"),
             Self::AtLeast(min) => format!("at least {min}"),
@@ -109,7 +119,13 @@ impl fmt::Display for FieldRule {
             Self::MinItems(min) => write!(f, "must have at least {min} items"),
             Self::MaxItems(max) => write!(f, "must not have more than {max} items"),
             Self::NoControlCharacters => f.write_str("must not contain control characters"),
-            Self::Listed(list) => write!(f, "must exist in {list}"),
+            Self::NoInvisibleCharacters => {
+                f.write_str("must not contain invisible characters or direction controls")
+            }
+            Self::Listed { list, meant: None } => write!(f, "must exist in {list}"),
+            Self::Listed { list, meant: Some(code) } => {
+                write!(f, "must exist in {list} (did you mean {code}?)")
+            }
             Self::OneOf(words) => write!(f, "must be one of {words}"),
             Self::Above(min) => write!(f, "must be greater than {min}"),
             Self::AtLeast(min) => write!(f, "must be at least {min}"),
@@ -129,6 +145,8 @@ mod tests {
     #[test]
     fn a_rule_has_an_id_a_sentence_and_an_expected_value() {
         let hundred = Amount::ONE_HUNDRED;
+        let listed =
+            |meant: Option<&str>| FieldRule::Listed { list: "currencies", meant: meant.map(str::to_owned) };
         let words = || FieldRule::OneOf("B2B, B2C".to_owned());
         let irn = FieldRule::Written { id: "irn_malformed", format: "{no}-{id}" };
         for (rule, id, sentence, expected) in [
@@ -144,7 +162,19 @@ mod tests {
                 "must not contain control characters",
                 "a text without control characters",
             ),
-            (FieldRule::Listed("currencies"), "exists", "must exist in currencies", "a code of currencies"),
+            (
+                FieldRule::NoInvisibleCharacters,
+                "invisible_characters",
+                "must not contain invisible characters or direction controls",
+                "a text without invisible characters and direction controls",
+            ),
+            (listed(None), "exists", "must exist in currencies", "a code of currencies"),
+            (
+                listed(Some("NGN")),
+                "exists",
+                "must exist in currencies (did you mean NGN?)",
+                "a code of currencies",
+            ),
             (words(), "one_of", "must be one of B2B, B2C", "one of B2B, B2C"),
             (FieldRule::Above(Amount::ZERO), "greater_than", "must be greater than 0", "more than 0"),
             (FieldRule::AtLeast(Amount::ZERO), "min", "must be at least 0", "at least 0"),

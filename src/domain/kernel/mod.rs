@@ -8,6 +8,7 @@ pub mod digest;
 pub mod fault;
 pub mod field_rule;
 pub mod ids;
+pub mod invisible;
 pub mod jitter;
 pub mod path_segment;
 pub mod refusal;

@@ -3,9 +3,9 @@
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Characters that Unicode classifies as letters although they are invisible.
-const FILLERS: [char; 2] = ['\u{115F}', '\u{1160}'];
+use crate::domain::kernel::invisible::is_invisible;
 
 /// Returns the text trimmed, in lower case and in one Unicode encoding (NFKC), for searches.
 pub fn folded(text: &str) -> String {
@@ -13,9 +13,9 @@ pub fn folded(text: &str) -> String {
     text.trim().nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 
-/// Returns the letters and digits of a tax number in lower case and NFKC; `None` if it has no letters or digits.
+/// Returns the letters and digits of a tax number in lower case and NFKC, with the digits of every script as ASCII; `None` if it has no letters or digits.
 pub fn tin(text: &str) -> Option<String> {
-    let written: String = text.nfkc().filter(|letter| counts(*letter)).collect();
+    let written: String = text.nfkc().filter(|letter| counts(*letter)).map(ascii_digit).collect();
     let normal: String = folded(&written).chars().filter(|letter| counts(*letter)).collect();
     (!normal.is_empty()).then_some(normal)
 }
@@ -26,7 +26,18 @@ pub fn is_same_tin(one: &str, other: &str) -> bool {
 }
 
 fn counts(letter: char) -> bool {
-    letter.is_alphanumeric() && !is_combining_mark(letter) && !FILLERS.contains(&letter)
+    letter.is_alphanumeric() && !is_combining_mark(letter) && !is_invisible(letter)
+}
+
+/// Returns the ASCII digit for a decimal digit of any script; other characters stay. Unicode encodes the digits of a
+/// script in order and without gaps, so a digit's value is its distance from the start of its run.
+fn ascii_digit(letter: char) -> char {
+    let is_digit = |letter: &char| letter.general_category() == GeneralCategory::DecimalNumber;
+    if letter.is_ascii() || !is_digit(&letter) {
+        return letter;
+    }
+    let before = (0..u32::from(letter)).rev().map_while(char::from_u32).take_while(is_digit).count();
+    u32::try_from(before % 10).ok().and_then(|value| char::from_digit(value, 10)).unwrap_or(letter)
 }
 
 #[cfg(test)]
@@ -52,6 +63,11 @@ mod tests {
             "1\u{301}2345678\u{345}-00\u{20dd}01",
             "①②③④⑤⑥⑦⑧-0001",
             "𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖-𝟶𝟶𝟶𝟷",
+            "\u{661}\u{662}\u{663}\u{664}\u{665}\u{666}\u{667}\u{668}-\u{660}\u{660}\u{660}\u{661}",
+            "\u{967}\u{968}\u{969}\u{96a}\u{96b}\u{96c}\u{96d}\u{96e}-\u{966}\u{966}\u{966}\u{967}",
+            "\u{b9}\u{b2}\u{b3}45678\u{207b}\u{2070}\u{2070}\u{2070}\u{b9}",
+            "1\u{fe0f}\u{20e3}2345678-000\u{e0031}1",
+            "12345678\u{17b4}\u{34f}\u{115f}-0001",
         ];
         for written in spellings {
             assert_eq!(tin(written).as_deref(), Some("123456780001"), "{written:?}");
@@ -60,6 +76,18 @@ mod tests {
         assert_eq!(tin("TIN-a").as_deref(), Some("tina"));
         assert_eq!(tin("ＴＩＮ-Á"), tin("tina\u{301}"), "an accent makes another letter, in either encoding");
         assert!(!is_same_tin("12345678-0001", "12345678-0002"));
+    }
+
+    #[test]
+    fn the_digits_of_a_script_are_one_run_of_ten() {
+        let digits: Vec<char> = ('\0'..=char::MAX)
+            .filter(|letter| letter.general_category() == GeneralCategory::DecimalNumber)
+            .collect();
+        assert!(digits.len() > 700 && digits.len() % 10 == 0, "{}", digits.len());
+        for ten in digits.chunks(10) {
+            let values: String = ten.iter().copied().map(ascii_digit).collect();
+            assert_eq!(values, "0123456789", "{ten:?}");
+        }
     }
 
     #[test]

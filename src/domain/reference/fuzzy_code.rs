@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use strsim::osa_distance;
 
-use crate::domain::reference::catalog::{Catalog, ReferenceList, folded};
+use crate::domain::reference::catalog::{Catalog, CatalogTerm, ReferenceList, folded};
 
 /// The maximum length of a text, in bytes. There is no guess for a longer text.
 const TEXT_BYTES_MAX: usize = 128;
@@ -44,13 +44,30 @@ pub fn nearest(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<Cod
         return None;
     }
     let wanted = folded(text);
-    let alike = || catalog.words(list).filter(|word| !wanted.is_empty() && word.folded == wanted);
-    let found: BTreeSet<&str> = alike().map(|word| word.code.as_str()).collect();
-    if found.is_empty() {
+    let alike = alike(catalog, list, &wanted);
+    if alike.is_empty() {
         return slip(catalog, list, &wanted);
     }
-    let is_code = alike().any(|word| word.is_code);
-    only(&found, if is_code { MatchKind::Spelling } else { MatchKind::Name })
+    let is_code = alike.iter().any(|word| word.is_code);
+    only(&codes(&alike), if is_code { MatchKind::Spelling } else { MatchKind::Name })
+}
+
+/// Finds the one code of which the text is another spelling or a name. Typos are not considered: that would compare the
+/// text with every code, and a body may have many texts.
+pub fn another_spelling(catalog: &Catalog, list: ReferenceList, text: &str) -> Option<String> {
+    if text.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let alike = alike(catalog, list, &folded(text));
+    only(&codes(&alike), MatchKind::Spelling).map(|found| found.code)
+}
+
+fn alike<'c>(catalog: &'c Catalog, list: ReferenceList, wanted: &str) -> Vec<&'c CatalogTerm> {
+    catalog.words(list).filter(|word| !wanted.is_empty() && word.folded == wanted).collect()
+}
+
+fn codes<'c>(alike: &[&'c CatalogTerm]) -> BTreeSet<&'c str> {
+    alike.iter().map(|word| word.code.as_str()).collect()
 }
 
 /// Finds the code to which the text has the fewest typos. Returns `None` if another code is about as near.
@@ -173,6 +190,23 @@ mod tests {
             let found = nearest(&catalog, list, text);
             let found = found.as_ref().map(|near| (near.code.as_str(), near.likeness));
             assert_eq!(found, expected, "{list} {text}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_is_no_typo() {
+        let catalog = catalog();
+        for (list, text, expected) in [
+            (ReferenceList::Currencies, "ngn", Some("NGN")),
+            (ReferenceList::Currencies, "Nigerian Naira", Some("NGN")),
+            (ReferenceList::Currencies, "NGM", None),
+            (ReferenceList::QuantityCodes, "ea", Some("EA")),
+            (ReferenceList::QuantityCodes, "denier", None),
+            (ReferenceList::TaxCategories, "standard_vat", Some("STANDARD_VAT")),
+            (ReferenceList::Currencies, "", None),
+            (ReferenceList::Currencies, &"N".repeat(200), None),
+        ] {
+            assert_eq!(another_spelling(&catalog, list, text).as_deref(), expected, "{list} {text}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::domain::pipeline::NO_CUSTOMER;
 use crate::http::explain::explanation::{AUTHORITY, EINVOICE, Explanation, UNTRANSLATED, details, faults};
 use crate::http::explain::field_names::{callers_path, translated};
 use crate::http::explain::phrases::{self, meaning, of_tag};
@@ -38,7 +39,7 @@ const SENTENCES: &[SentencePattern] = &[
     pattern("payment status is already ", " and cannot be changed", STATUS, "transition", "no further payment status"),
     pattern("reference is required for a ", " payment", Some("reference"), "required", "a value"),
     pattern("invoice has no customer to transmit to", "", CUSTOMER, "required", "a customer"),
-    pattern("the invoice names no customer to transmit it to", "", CUSTOMER, "required", "a customer"),
+    pattern(NO_CUSTOMER, "", CUSTOMER, "required", "a customer"),
     pattern("invoice already transmitted", "", None, "state", "an invoice that was not transmitted yet"),
     pattern("invoice already reported", "", None, "state", "an invoice that was not reported yet"),
     pattern("invoice has not been transmitted", "", None, "state", "an invoice that was transmitted"),
@@ -49,9 +50,6 @@ const SENTENCES: &[SentencePattern] = &[
     pattern("unable to complete this operation at this time", "", None, "busy", "the same call again later"),
     pattern("too many requests", "", None, "busy", "the same call again later"),
 ];
-
-/// A refusal that this service writes itself. Its explanation does not name the authority as the source.
-const OURS: &str = "the invoice names no customer to transmit it to";
 
 /// Returns the error for a document that the authority refused. `words` is the authority's reason.
 pub(crate) fn refused(words: &str, document: &Value) -> ApiError {
@@ -131,7 +129,8 @@ fn about_all(words: &str, document: &Value) -> Explanation {
     };
     let found = SENTENCES.iter().find(is_said);
     let path = found.and_then(|pattern| pattern.path);
-    let is_ours = words.eq_ignore_ascii_case(OURS);
+    // This service writes that refusal itself.
+    let is_ours = words.eq_ignore_ascii_case(NO_CUSTOMER);
     Explanation {
         path: path.map(str::to_owned),
         rule: found.map_or(UNTRANSLATED, |pattern| pattern.rule),
@@ -265,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_this_service_says_itself_is_not_called_the_authoritys() {
-        let all = explained(OURS, &json!({}));
+        let all = explained(NO_CUSTOMER, &json!({}));
         assert_eq!((all[0].source, all[0].authority_message.as_deref()), ("einvoice", None));
         assert_eq!(all[0].message, "The invoice names no customer to transmit it to");
     }

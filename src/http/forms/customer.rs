@@ -20,10 +20,10 @@ pub(crate) fn read_with(
     needs_tin: bool,
 ) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
-    let no = reader.required("no").text(TEXT_MAX);
+    let no = reader.required("no").identifier(TEXT_MAX);
     let name = reader.required("name").text(TEXT_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required_if(needs_tin, "tin").text(TEXT_MAX);
+    let tin = reader.required_if(needs_tin, "tin").identifier(TEXT_MAX);
     let business_description =
         reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, LONG_TEXT_MAX);
     let address = address(reader);

@@ -114,7 +114,7 @@ fn line_of(reader: &mut Reader<'_>, needs_description: bool) -> Option<Amount> {
 
 fn item(reader: &mut Reader<'_>, needs_description: bool) -> Option<()> {
     let name = reader.required("name").text(TEXT_MAX);
-    reader.optional("sellers_item_identification").text(TEXT_MAX);
+    reader.optional("sellers_item_identification").identifier(TEXT_MAX);
     reader.required_if(needs_description, "description").long_text(0, LONG_TEXT_MAX);
     name.map(drop)
 }

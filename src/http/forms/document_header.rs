@@ -8,6 +8,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
 use crate::http::forms::reader::Reader;
+use crate::http::forms::text_checks::is_time_of_day;
 
 /// The authority's invoice type code of a debit note.
 const DEBIT_NOTE_CODE: &str = "384";
@@ -25,9 +26,8 @@ pub(crate) fn dates(reader: &mut Reader<'_>, all_required: bool) -> Dates {
     if due.zip(issued).is_some_and(|(due, issued)| due < issued) {
         reader.fault("due_date", FieldRule::NotBefore("issue_date"));
     }
-    reader.optional("issue_time").formatted(FieldRule::must_be("time", "a time written HH:mm:ss"), |text| {
-        text.len() == 8 && jiff::civil::Time::strptime("%H:%M:%S", text).is_ok()
-    });
+    let time = FieldRule::must_be("time", "a time written HH:mm:ss, from 00:00:00 to 23:59:59");
+    reader.optional("issue_time").formatted(time, is_time_of_day);
     reader.required_if(all_required, "tax_point_date").date();
     reader.optional("actual_delivery_date").date();
     Dates { issued, due }
@@ -42,7 +42,7 @@ pub(crate) fn compare(reader: &mut Reader<'_>, issued: Option<Date>, irn: Option
 
 pub(crate) fn texts(reader: &mut Reader<'_>) {
     reader.optional("accounting_cost").amount(Bounds::Any);
-    reader.optional("buyer_reference").text(TEXT_MAX);
+    reader.optional("buyer_reference").identifier(TEXT_MAX);
     reader.optional("note").long_text(0, LONG_TEXT_MAX);
     reader.optional("payment_terms_note").long_text(0, LONG_TEXT_MAX);
 }

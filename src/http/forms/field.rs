@@ -48,6 +48,11 @@ impl<'f> Field<'f> {
         self.described(|| FieldType::Text { min: 0, max }).checked(|text| line(text, 0, max))
     }
 
+    /// Reads a number or name by which something is found again: a line of text in which every character is visible.
+    pub(crate) fn identifier(self, max: usize) -> Option<String> {
+        self.described(|| FieldType::Identifier { max }).checked(|text| text_checks::identifier(text, max))
+    }
+
     /// Reads a password. Leading and trailing blanks are part of a password, so they are not trimmed.
     pub(crate) fn password(self, min: usize, max: usize) -> Option<String> {
         self.described(|| FieldType::Text { min, max }).checked_as_sent(|text| line(text, min, max))
@@ -112,6 +117,17 @@ impl<'f> Field<'f> {
     /// Reads one of a fixed set of words in any case. `allowed` describes the set for callers.
     pub(crate) fn word<T>(self, parse: fn(&str) -> Option<T>, allowed: fn() -> String) -> Option<T> {
         self.described(|| FieldType::Word(allowed())).checked(|text| text_checks::word(text, parse, allowed))
+    }
+
+    /// Reads a word as `word` does. The API document lists it in lower and in upper case, for a field that the contract
+    /// writes in one and reads in the other.
+    pub(crate) fn word_of_either_case<T>(
+        self,
+        parse: fn(&str) -> Option<T>,
+        allowed: fn() -> String,
+    ) -> Option<T> {
+        let both = || format!("{}, {}", allowed().to_lowercase(), allowed().to_uppercase());
+        self.described(|| FieldType::Word(both())).checked(|text| text_checks::word(text, parse, allowed))
     }
 
     /// Reads a code of one of the authority's lists.

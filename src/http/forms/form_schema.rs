@@ -36,6 +36,10 @@ pub(crate) enum FieldType {
         min: usize,
         max: usize,
     },
+    /// A text of at most `max` characters without invisible ones.
+    Identifier {
+        max: usize,
+    },
     Email,
     Date,
     /// A text with a special format, which `what` describes. Any other text violates the rule `rule`.
@@ -48,7 +52,7 @@ pub(crate) enum FieldType {
         pattern: &'static str,
         list: Option<ReferenceList>,
     },
-    /// One of the words in this comma-separated list, in upper or lower case.
+    /// One of the words in this comma-separated list, in any case.
     Word(String),
     /// A code from one of the authority's lists, of at most `max` characters.
     Code {
@@ -114,6 +118,9 @@ impl FieldType {
     fn rules(&self) -> [Option<&'static str>; 3] {
         match self {
             Self::Text { min, .. } => [(*min > 0).then_some("min"), Some("max"), Some("control_characters")],
+            Self::Identifier { .. } => {
+                [Some("max"), Some("control_characters"), Some("invisible_characters")]
+            }
             Self::Email => [Some("max"), Some("email"), None],
             Self::Date => [Some("date"), None, None],
             Self::Formatted { rule, .. } => [Some(rule), None, None],

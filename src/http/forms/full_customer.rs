@@ -17,10 +17,10 @@ const PHONE_CHARS: std::ops::RangeInclusive<usize> = 6..=20;
 /// Reads a customer. A business or a government body needs a tax number and a description.
 pub(crate) fn read(reader: &mut Reader<'_>, category: Option<Category>) -> Option<CustomerDetails> {
     let is_business = category.is_some_and(Category::needs_tin);
-    let no = reader.required("customer_no").text(TEXT_MAX);
+    let no = reader.required("customer_no").identifier(TEXT_MAX);
     let name = reader.required("party_name").text(TEXT_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required_if(is_business, "tin").text(TIN_MAX);
+    let tin = reader.required_if(is_business, "tin").identifier(TIN_MAX);
     let business_description =
         reader.required_if(is_business, "business_description").long_text(DESCRIPTION_MIN, DESCRIPTION_MAX);
     let value = "6 to 20 digits, spaces, dashes and brackets, with or without a leading +";

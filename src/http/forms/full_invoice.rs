@@ -56,7 +56,7 @@ pub(crate) fn read(
 
 /// Reads the draft without its extras. The function `read` adds them.
 pub(crate) fn full_invoice(reader: &mut Reader<'_>, account: Account<'_>) -> Option<Draft> {
-    let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
+    let invoice_no = reader.required("invoice_no").identifier(TEXT_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let irn = reader.required("irn").irn();
@@ -513,6 +513,8 @@ mod tests {
     fn a_credit_note_without_a_billing_reference_is_a_warning() {
         let note = with("/invoice_type_code", "380");
         assert_eq!(read_body(note.clone()).unwrap().warnings.len(), 1);
+        let empty = changed(&note, "/billing_reference", Some(json!([])));
+        assert_eq!(read_body(empty).unwrap().warnings.len(), 1);
         let reference = json!([{ "irn": "INV000-94AD90FB-20261101", "issue_date": "2026-11-01" }]);
         let referring = changed(&note, "/billing_reference", Some(reference));
         assert_eq!(read_body(referring).unwrap().warnings, [""; 0]);
@@ -562,6 +564,9 @@ mod tests {
             ("/accounting_cost", number("0.00")),
             ("/payment_status", json!("pending")),
             ("/note", json!("  ")),
+            ("/billing_reference", json!([])),
+            ("/payment_means", Value::Null),
+            ("/allowance_charge", json!([])),
         ] {
             spelled = changed(&spelled, at, Some(value));
         }

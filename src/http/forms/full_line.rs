@@ -91,7 +91,7 @@ fn given<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Valu
 fn item(reader: &mut Reader<'_>, kind: &mut Option<ItemType>) -> Option<LineItem> {
     let name = reader.required("name").text(TEXT_MAX);
     let description = reader.required("description").long_text(0, LONG_TEXT_MAX);
-    let no = reader.optional("sellers_item_identification").text(TEXT_MAX);
+    let no = reader.optional("sellers_item_identification").identifier(TEXT_MAX);
     *kind = reader.required("type").word(ItemType::parse, ItemType::allowed);
     Some(LineItem { name: name?, no, description: description?, kind: (*kind)? })
 }

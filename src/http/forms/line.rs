@@ -20,7 +20,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Line> {
 /// Reads a line. `quantities` is the allowed range of the quantity.
 pub(crate) fn read_with(reader: &mut Reader<'_>, quantities: Bounds) -> Option<Line> {
     let item_name = reader.required("item_name").text(TEXT_MAX);
-    let item_no = reader.required("item_no").text(TEXT_MAX);
+    let item_no = reader.required("item_no").identifier(TEXT_MAX);
     let item_type = reader.required("item_type").word(ItemType::parse, ItemType::allowed);
     let unit_price = reader.required("unit_price").amount(Bounds::NOT_NEGATIVE);
     let quantity = reader.required("quantity").amount(quantities);

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::http::forms::reader::is_absent;
+
 /// Returns the normalized body, without the fields at the paths `unknown`.
 pub(crate) fn as_sent(body: Map<String, Value>, unknown: &[Vec<String>]) -> Value {
     let mut document = Value::Object(body);
@@ -33,11 +35,7 @@ fn remove(value: &mut Value, steps: &[String]) {
 fn as_read(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|_, inner| match inner {
-                Value::Null => false,
-                Value::String(text) => !text.trim().is_empty(),
-                _ => true,
-            });
+            fields.retain(|_, inner| !is_absent(inner));
             fields.values_mut().for_each(as_read);
         }
         Value::Array(items) => items.iter_mut().for_each(as_read),

@@ -28,7 +28,7 @@ fn check_business_id(reader: &mut Reader<'_>, business_id: Option<String>, taxpa
 
 /// Reads the tax number of a party. If a taxpayer is given, the tax number must be that taxpayer's.
 pub(crate) fn tin(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) {
-    let tin = reader.required("tin").text(TEXT_MAX);
+    let tin = reader.required("tin").identifier(TEXT_MAX);
     let is_other = |tin: &str, taxpayer: &Taxpayer| !is_same_tin(tin, &taxpayer.tin);
     if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| is_other(&tin, taxpayer)) {
         reader.fault("tin", FieldRule::must_be("own", "the tax number of this taxpayer"));

@@ -16,7 +16,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
     let is_partial = status == Some(PaymentStatus::Partial);
     let bounds = if is_partial { Bounds::POSITIVE } else { Bounds::Any };
     let amount = reader.required_if(is_partial, "amount").amount(bounds);
-    let reference = reader.optional("reference").text(TEXT_MAX);
+    let reference = reader.optional("reference").identifier(TEXT_MAX);
     let remark = reader.required("remark").long_text(REMARK_MIN, LONG_TEXT_MAX);
     let notice = match status? {
         PaymentStatus::Pending => PaymentChange::Pending,
@@ -36,9 +36,9 @@ fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
             FieldRule::expecting("required", "is required; status is another name for it", "a value"),
         );
     }
-    let preferred = reader.optional("payment_status").word(parse, allowed);
+    let preferred = reader.optional("payment_status").word_of_either_case(parse, allowed);
     let alias = reader.optional("status");
-    if has_preferred { preferred } else { alias.word(parse, allowed) }
+    if has_preferred { preferred } else { alias.word_of_either_case(parse, allowed) }
 }
 
 #[cfg(test)]

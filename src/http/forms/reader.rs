@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::invisible;
 use crate::http::forms::field::Field;
 use crate::http::forms::form_schema::{Presence, SchemaRecorder};
 use crate::http::forms::report::Report;
@@ -97,7 +98,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Returns true if a field is present and neither null nor blank.
+    /// Returns true if a field is present and neither null, blank nor an empty list.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !is_absent(value))
     }
@@ -122,11 +123,12 @@ impl<'r> Reader<'r> {
     }
 }
 
-fn is_absent(value: &Value) -> bool {
-    value.is_null() || is_blank(value)
+/// Returns true for null, a blank text and an empty list, which all mean the same as leaving the field out.
+pub(super) fn is_absent(value: &Value) -> bool {
+    value.is_null() || is_blank(value) || value.as_array().is_some_and(Vec::is_empty)
 }
 
 /// Returns true if the value is a text without any visible character.
 pub(super) fn is_blank(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.trim().is_empty())
+    value.as_str().is_some_and(invisible::is_blank)
 }

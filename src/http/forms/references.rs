@@ -35,7 +35,7 @@ fn period(reader: &mut Reader<'_>) -> Option<()> {
 }
 
 fn reference(reader: &mut Reader<'_>) -> Option<()> {
-    let irn = reader.required("irn").text(IRN_MAX);
+    let irn = reader.required("irn").identifier(IRN_MAX);
     let issue_date = reader.required("issue_date").date();
     irn.zip(issue_date).map(drop)
 }

@@ -61,7 +61,7 @@ pub(crate) fn read_in_batch(reader: &mut Reader<'_>) -> Option<StandardInvoice> 
 }
 
 fn read_on(reader: &mut Reader<'_>, terms: Terms) -> Option<StandardInvoice> {
-    let invoice_no = reader.required("invoice_no").text(TEXT_MAX);
+    let invoice_no = reader.required("invoice_no").identifier(TEXT_MAX);
     warn_unless_submittable(reader, invoice_no.as_deref());
     let category = reader.required("invoice_category").word(Category::parse, Category::allowed);
     let kind = Kind::read(reader);
@@ -122,7 +122,7 @@ impl Kind {
 }
 
 fn original(reader: &mut Reader<'_>, is_credit_note: bool) -> Option<InvoiceRef> {
-    let text = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
+    let text = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_MAX);
     let kind = reader
         .required_if(text.is_some(), "original_invoice_reference_type")
         .word(UniqueNoType::parse, UniqueNoType::allowed);
@@ -242,6 +242,26 @@ mod tests {
             ("/invoice_lines/0/discount_amount", json!(-1), "invoice_lines.0.discount_amount: min"),
         ];
         rules(&cases.map(|(at, value, rule)| (at, Some(value), rule.to_owned())));
+    }
+
+    #[test]
+    fn a_code_in_another_spelling_is_refused_with_the_one_that_is_meant() {
+        for (at, sent, meant) in [
+            ("/currency", "ngn", Some("NGN")),
+            ("/currency", "QQQ", None),
+            ("/invoice_lines/0/price_unit", "ea", Some("EA")),
+            ("/invoice_lines/0/tax_category", "standard_vat", Some("STANDARD_VAT")),
+        ] {
+            let faults = read_with(changed(&standard_invoice(), at, Some(json!(sent))), read).unwrap_err();
+            let suggestion = meant.map(|code| format!("(did you mean {code}?)"));
+            let said = faults.summary();
+            assert_eq!(
+                said.contains("did you mean"),
+                suggestion.is_some_and(|suggestion| said.contains(&suggestion)),
+                "{said}"
+            );
+            assert_eq!(said.contains("did you mean"), meant.is_some(), "{said}");
+        }
     }
 
     #[test]

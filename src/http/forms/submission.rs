@@ -1,5 +1,6 @@
 //! Submit (spec.md). Makes all of the authority's checks at once, and derives omitted fields that it requires.
 
+use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
 use crate::domain::invoice::irn::Irn;
@@ -43,7 +44,7 @@ pub(crate) fn read(
 }
 
 pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Option<Submission> {
-    let reference = reader.required("invoice_reference").text(TEXT_MAX);
+    let reference = reader.required("invoice_reference").identifier(TEXT_MAX);
     ownership::business_id(reader, taxpayer);
     let irn = ownership::signable_irn(reader, taxpayer);
     if irn.as_ref().zip(reference).is_some_and(|(irn, reference)| reference != irn.invoice_no()) {
@@ -84,6 +85,14 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
         has_tax_currency,
         tax_total,
     })
+}
+
+/// Returns a warning if the issue date is in the future. The legal deadline counts from that date, and once signed it
+/// cannot be changed.
+pub(crate) fn future_issue_date(request: &RunRequest, today: Date) -> Option<String> {
+    let issued = request.document.get("issue_date").and_then(Value::as_str)?.parse::<Date>().ok()?;
+    let warning = "issue_date is in the future: the deadline counts from it, and once signed it stays";
+    (issued > today).then(|| warning.to_owned())
 }
 
 /// Returns the document for the authority: the body with the authority's field names and with the derived fields.
@@ -131,6 +140,7 @@ mod tests {
             ("/due_date", Some(json!("2026-11-20")), "due_date: after_or_equal"),
             ("/issue_time", Some(json!("10:61:00")), "issue_time: time"),
             ("/issue_time", Some(json!("10:01:00")), ""),
+            ("/issue_time", Some(json!("10:01:60")), "issue_time: time"),
             ("/invoice_type_code", None, "invoice_type_code: required"),
             ("/invoice_type_code", Some(json!("380")), "billing_reference: required"),
             ("/invoice_type_code", Some(json!("384")), "billing_reference: required"),

@@ -5,6 +5,7 @@ use secrecy::SecretString;
 use crate::domain::access::password::is_common;
 use crate::domain::invoice::irn::is_service_id;
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
 use crate::http::forms::field::{Field, TEXT_MAX};
 use crate::http::forms::reader::Reader;
@@ -42,9 +43,12 @@ pub(crate) struct ContactPerson {
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<NewTaxpayer> {
     let name = reader.required("name").text(TEXT_MAX);
     let email = reader.required("email").email();
-    let tin = reader.required("tin_no").text(TIN_MAX);
+    let tin = reader.required("tin_no").identifier(TIN_MAX);
     if tin.as_deref().is_some_and(|tin| normal_form::tin(tin).is_none()) {
         reader.fault("tin_no", FieldRule::other("tin", "must have letters or digits"));
+    }
+    if tin.as_deref().is_some_and(look_alike::imitates) {
+        reader.fault("tin_no", FieldRule::other("look_alike", "must not have letters that look like others"));
     }
     let phone = reader.optional("phone").text(TEXT_MAX);
     let nature_of_business = reader.optional("nature_of_business").long_text(0, NATURE_MAX);
@@ -125,7 +129,9 @@ mod tests {
             ("/tin_no", None, "tin_no: required"),
             ("/tin_no", Some(json!("1".repeat(20))), ""),
             ("/tin_no", Some(json!("1".repeat(21))), "tin_no: max"),
-            ("/tin_no", Some(json!("./-\u{2212}\u{200b}")), "tin_no: tin"),
+            ("/tin_no", Some(json!("./-\u{2212}")), "tin_no: tin"),
+            ("/tin_no", Some(json!("1\u{200b}2")), "tin_no: invisible_characters"),
+            ("/tin_no", Some(json!("12-\u{41e}1")), "tin_no: look_alike"),
             ("/phone", Some(json!(1)), "phone: type"),
             ("/nature_of_business", Some(json!("x".repeat(500))), ""),
             ("/nature_of_business", Some(json!("x".repeat(501))), "nature_of_business: max"),

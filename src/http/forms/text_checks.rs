@@ -1,15 +1,20 @@
 //! Checks of texts, which several field types share. The error of a check is the rule that the text breaks.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, Time};
 
 use crate::domain::kernel::field_rule::FieldRule;
+use crate::domain::kernel::invisible::is_invisible;
 use crate::domain::reference::catalog::ReferenceList;
+use crate::domain::reference::fuzzy_code::another_spelling;
 use crate::http::forms::report::Report;
 
 /// Checks that a code is on one of the authority's lists. A list that was not fetched accepts any code, with a warning.
 pub(crate) fn listed(report: &Report<'_>, list: ReferenceList, text: &str) -> Result<String, FieldRule> {
     match report.catalog.has(list, text) {
-        Some(false) => return Err(FieldRule::Listed(list.as_str())),
+        Some(false) => {
+            let meant = another_spelling(report.catalog, list, text);
+            return Err(FieldRule::Listed { list: list.as_str(), meant });
+        }
         Some(true) => {}
         None if text.chars().any(char::is_control) => return Err(FieldRule::NoControlCharacters),
         None => report.unchecked(list),
@@ -24,6 +29,13 @@ pub(crate) fn line(text: &str, min: usize, max: usize) -> Result<String, FieldRu
         return Err(FieldRule::NoControlCharacters);
     }
     Ok(text.to_owned())
+}
+
+/// Checks a number or name by which people and programs find something again. One that nobody can see, type or read in
+/// its order deceives both.
+pub(crate) fn identifier(text: &str, max: usize) -> Result<String, FieldRule> {
+    let text = line(text, 0, max)?;
+    if text.chars().any(is_invisible) { Err(FieldRule::NoInvisibleCharacters) } else { Ok(text) }
 }
 
 pub(crate) fn chars(text: &str, min: usize, max: usize) -> Result<(), FieldRule> {
@@ -61,6 +73,17 @@ pub(crate) fn date(text: &str) -> Result<Date, FieldRule> {
     found.ok_or(FieldRule::DATE)
 }
 
+/// Returns true for a time of day written `HH:mm:ss`. A leap second is none: receivers that parse the time fail on it.
+pub(crate) fn is_time_of_day(text: &str) -> bool {
+    let number = |part: &str| {
+        let is_written = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        if is_written { part.parse::<i8>().ok() } else { None }
+    };
+    let parts: Option<Vec<i8>> = text.split(':').map(number).collect();
+    let Some([hour, minute, second]) = parts.as_deref() else { return false };
+    Time::new(*hour, *minute, *second, 0).is_ok()
+}
+
 /// Reads one of a fixed set of words. `allowed` describes the set in the error message.
 pub(crate) fn word<T>(
     text: &str,
@@ -68,4 +91,32 @@ pub(crate) fn word<T>(
     allowed: fn() -> String,
 ) -> Result<T, FieldRule> {
     parse(text).ok_or_else(|| FieldRule::OneOf(allowed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_is_one_that_a_clock_shows() {
+        for time in ["00:00:00", "10:30:59", "23:59:59"] {
+            assert!(is_time_of_day(time), "{time}");
+        }
+        let odd =
+            ["10:30:60", "23:59:60", "24:00:00", "10:60:00", "10:30", "10:30:00Z", "1:30:000", "+1:30:00"];
+        for time in odd.into_iter().chain(["10:30:00:00", "", " 1:30:00", "\u{661}0:30:00", "10:30:00.5"]) {
+            assert!(!is_time_of_day(time), "{time}");
+        }
+    }
+
+    #[test]
+    fn an_identifier_is_visible_and_reads_in_its_order() {
+        assert_eq!(identifier("INV 001/\u{e9}-\u{4e2d}", 20).unwrap(), "INV 001/\u{e9}-\u{4e2d}");
+        for hidden in
+            ["\u{200b}", "\u{202e}", "\u{2066}", "\u{200d}", "\u{feff}", "\u{fe0f}", "\u{e0041}", "\u{3164}"]
+        {
+            let rule = identifier(&format!("INV{hidden}001"), 20).unwrap_err();
+            assert_eq!(rule.id(), "invisible_characters", "{hidden:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::http::forms::field::IRN_MAX;
 use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<InvoiceRef> {
-    let text = reader.required("unique_no").text(IRN_MAX);
+    let text = reader.required("unique_no").identifier(IRN_MAX);
     let kind = reader.required("unique_no_type").word(UniqueNoType::parse, UniqueNoType::allowed);
     Some(InvoiceRef { kind: kind?, text: text? })
 }

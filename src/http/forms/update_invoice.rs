@@ -26,7 +26,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, catalog: &Arc<Catalog>) -> Option<Up
     let customer = reader.required("customer").object(|reader| customer::read(reader, category));
     let invoice_type = reader.required("invoice_type").code(ReferenceList::InvoiceTypes);
     let is_credit_note = invoice_type.as_deref() == Some(CREDIT_NOTE_CODE);
-    let original = reader.required_if(is_credit_note, "original_invoice_reference").text(IRN_MAX);
+    let original = reader.required_if(is_credit_note, "original_invoice_reference").identifier(IRN_MAX);
     let due_date = reader.required("due_date").date();
     let note = reader.optional("note").long_text(0, LONG_TEXT_MAX);
     let lines = reader.required("lines").objects(1, line);
@@ -47,7 +47,7 @@ fn line(reader: &mut Reader<'_>) -> Option<RevisedLine> {
     let item_id = reader.optional("item_id").id().map(ItemId);
     let is_spelled_out = !reader.has("item_id");
     let item_name = reader.required_if(is_spelled_out, "item_name").text(TEXT_MAX);
-    let item_no = reader.optional("item_no").text(TEXT_MAX);
+    let item_no = reader.optional("item_no").identifier(TEXT_MAX);
     let item_type = reader.required_if(is_spelled_out, "item_type").word(ItemType::parse, ItemType::allowed);
     let tax_category = reader.required_if(is_spelled_out, "tax_category").code(ReferenceList::TaxCategories);
     let is_new = |kind: ItemType| is_spelled_out && item_type == Some(kind);

@@ -67,7 +67,7 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     let type_code = reader.required("invoice_type_code").code(ReferenceList::InvoiceTypes);
     reader.required("document_currency_code").currency();
     reader.required("tax_currency_code").currency();
-    reader.optional("order_reference").text(TEXT_MAX);
+    reader.optional("order_reference").identifier(TEXT_MAX);
     let is_self_billed = type_code.as_deref().is_some_and(document_header::is_self_billed);
     let (supplier, customer) = if is_self_billed { (None, taxpayer) } else { (taxpayer, None) };
     reader.required(SUPPLIER).object(|reader| party(reader, SUPPLIER, supplier));
@@ -78,7 +78,7 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
     document::lines(reader, totals, document::terse_line);
     references::read(reader, type_code.as_deref().is_some_and(document_header::corrects));
     document_header::texts(reader);
-    reader.optional("invoice_reference").text(TEXT_MAX);
+    reader.optional("invoice_reference").identifier(TEXT_MAX);
     let category = reader.optional("invoice_category").word(Category::parse, Category::allowed);
     let status =
         reader.optional("payment_status").word(DeclaredPaymentStatus::parse, DeclaredPaymentStatus::allowed);
@@ -89,7 +89,7 @@ pub(crate) fn validation(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -
 /// else's tax number, only leads to a warning that Submit refuses it.
 fn party(reader: &mut Reader<'_>, name: &str, taxpayer: Option<&Taxpayer>) -> Option<()> {
     reader.required("party_name").text(TEXT_MAX);
-    let tin = reader.required("tin").text(TEXT_MAX);
+    let tin = reader.required("tin").identifier(TEXT_MAX);
     if tin.zip(taxpayer).is_some_and(|(tin, taxpayer)| !is_same_tin(&tin, &taxpayer.tin)) {
         reader.warn(format!("{name}.tin is not the tax number of this taxpayer; Submit refuses it"));
     }

@@ -62,6 +62,7 @@ fn kind(shape: &FieldType) -> String {
     match shape {
         FieldType::Text { min: 0, max } => format!("text, at most {max} characters"),
         FieldType::Text { min, max } => format!("text, {min} to {max} characters"),
+        FieldType::Identifier { max } => format!("identifier, at most {max} characters"),
         FieldType::Email => "email address".to_owned(),
         FieldType::Date => "date, YYYY-MM-DD".to_owned(),
         FieldType::Formatted { what, .. } => what.clone(),

@@ -46,6 +46,7 @@ fn of_property(property: &Property) -> Schema {
     };
     let text = match &property.shape {
         FieldType::Text { min, max } => characters(text(""), presence, *min, *max),
+        FieldType::Identifier { max } => characters(text(""), presence, 0, *max),
         FieldType::Email => text("").format(Some(EMAIL)).max_length(Some(TEXT_MAX)),
         FieldType::Date => text("").format(Some(DATE)),
         FieldType::Formatted { rule: "uuid", .. } => text("").format(Some(UUID)),
@@ -118,7 +119,28 @@ fn or_blank(property: &Property) -> Schema {
 
 /// Returns the ids of the rules that the field can violate; a failure names them in `errors[].rule`.
 fn rules(property: &Property) -> Extensions {
-    Extensions::builder().add("x-rules", property.rules()).build()
+    let rules = Extensions::builder().add("x-rules", property.rules());
+    match &property.shape {
+        FieldType::Word(words) => match names(words) {
+            Some(names) => rules.add("x-enum-varnames", names).build(),
+            None => rules.build(),
+        },
+        _ => rules.build(),
+    }
+}
+
+/// Returns a name for each word if two words differ in case only: generators name the words of an enumeration in one
+/// case, so without names of their own two of them would be the same.
+fn names(words: &str) -> Option<Vec<String>> {
+    let name = |word: &str| {
+        let is_lower = word.chars().all(|letter| !letter.is_uppercase());
+        format!("{}{}", word.to_uppercase(), if is_lower { "_IN_LOWER_CASE" } else { "" })
+    };
+    let mut folded: Vec<_> = words.split(", ").map(str::to_lowercase).collect();
+    let all = folded.len();
+    folded.sort_unstable();
+    folded.dedup();
+    (folded.len() < all).then(|| words.split(", ").map(name).collect())
 }
 
 fn note(presence: Presence) -> &'static str {

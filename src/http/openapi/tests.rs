@@ -1,10 +1,11 @@
 //! Tests that the API document matches the route table, and that the examples match the forms.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::http::{openapi_document, table};
+use crate::http::endpoint::Part;
+use crate::http::{openapi_document, parts, table};
 
 /// The routes of the page that shows the API document to people. The document does not describe them.
 const PAGES: [&str; 3] = ["/", "/docs", "/docs/{file:.*}"];
@@ -67,6 +68,37 @@ fn an_operation_has_one_name_a_key_and_its_failures() {
             || path.starts_with("/authority/");
         assert_eq!(is_keyed, !is_open, "{at}");
         assert!(is_open || operation["responses"]["401"].is_object(), "{at}");
+    }
+}
+
+/// Two types with one schema name make one component, and an answer with the other one breaks generated clients.
+#[test]
+fn a_schema_name_has_one_schema() {
+    let mut schemas = BTreeMap::new();
+    for operation in parts().iter().flat_map(Part::operations) {
+        for (name, schema) in operation.doc.components {
+            let schema = serde_json::to_value(schema).unwrap();
+            let first = schemas.entry(name.clone()).or_insert_with(|| schema.clone());
+            assert_eq!(*first, schema, "{name} names two schemas");
+        }
+    }
+    assert!(schemas.len() > 50);
+}
+
+/// The contract writes these words in lower case and shows them in upper case.
+#[test]
+fn a_payment_status_may_be_written_in_either_case() {
+    let document = parsed();
+    let pointer = "/paths/~1v1~1tax-payers~1invoices~1update-payment-status/patch/requestBody/content\
+        /application~1json/schema/properties";
+    for field in ["payment_status", "status"] {
+        let words = &document.pointer(pointer).unwrap()[field]["anyOf"][0];
+        let listed = ["pending", "paid", "rejected", "partial", "PENDING", "PAID", "REJECTED", "PARTIAL"];
+        let all = |name: &str| words[name].as_array().unwrap().clone();
+        assert_eq!(all("enum").len(), 8);
+        assert!(listed.iter().all(|word| all("enum").contains(&json!(word))), "{words}");
+        let names: BTreeSet<_> = all("x-enum-varnames").iter().map(ToString::to_string).collect();
+        assert_eq!(names.len(), 8, "generators need names that differ");
     }
 }
 

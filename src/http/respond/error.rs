@@ -135,6 +135,7 @@ fn code_of(faults: &Faults) -> ErrorCode {
     match (rules.next(), rules.next()) {
         (Some("irn_malformed"), None) => ErrorCode::IrnMalformed,
         (Some("irn_service_id_mismatch"), None) => ErrorCode::IrnServiceIdMismatch,
+        (Some("irn_taken"), None) => ErrorCode::IrnTaken,
         (Some("category_conflict"), None) => ErrorCode::CategoryConflict,
         (Some("payment_exceeds_payable"), None) => ErrorCode::PaymentExceedsPayable,
         (Some("batch_too_large"), None) => ErrorCode::BatchTooLarge,

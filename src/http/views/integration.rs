@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::events::delivery::Endpoint;
-use crate::domain::events::endpoint_health::FailureStreak;
+use crate::domain::events::endpoint_health::{EndpointHealth, FailureStreak};
 use crate::domain::integration::{AuthType, DataFormat, IntegrationSummary};
 use crate::domain::invoice::invoice_view::{plain, precise};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -30,9 +30,9 @@ pub(crate) struct Integration<'a> {
 
 /// Health of the endpoint. If the endpoint is parked, the next waiting delivery is attempted at `parked_until`.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = EndpointHealth)]
+#[schema(as = WebhookHealth)]
 struct HealthView {
-    state: &'static str,
+    state: EndpointHealth,
     /// Number of failed attempts since the last successful one.
     failures: u32,
     failing_since: Option<String>,
@@ -40,13 +40,9 @@ struct HealthView {
 }
 
 impl HealthView {
-    fn of(failing: Option<&FailureStreak>) -> Self {
+    fn new(endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
         Self {
-            state: match failing {
-                None => "ok",
-                Some(failing) if failing.was_parked() => "parked",
-                Some(_) => "failing",
-            },
+            state: EndpointHealth::new(endpoint.is_active, failing),
             failures: failing.map_or(0, |failing| failing.failures),
             failing_since: failing.map(|failing| precise(failing.since)),
             parked_until: failing.and_then(|failing| failing.parked_until).map(precise),
@@ -65,7 +61,7 @@ impl<'a> Integration<'a> {
             is_active: endpoint.is_active,
             disabled_reason: endpoint.disabled_reason.as_deref(),
             retry_schedule_s: endpoint.retry_schedule.as_deref(),
-            health: HealthView::of(None),
+            health: HealthView::new(endpoint, None),
             erp_system: kinds.erp_system.as_deref(),
             auth_type: kinds.auth_type,
             data_format: kinds.data_format,
@@ -74,8 +70,9 @@ impl<'a> Integration<'a> {
             updated_at: plain(endpoint.updated_at),
         }
     }
+
     /// Sets the health of the endpoint. `failing` is the current streak of failed attempts, if there is one.
-    pub(crate) fn faring(self, failing: Option<&FailureStreak>) -> Self {
-        Self { health: HealthView::of(failing), ..self }
+    pub(crate) fn faring(self, endpoint: &Endpoint, failing: Option<&FailureStreak>) -> Self {
+        Self { health: HealthView::new(endpoint, failing), ..self }
     }
 }

@@ -1,8 +1,10 @@
-//! Taxpayers. `…_key` and `tin_normal` are normal forms, so that unique indexes also find other spellings.
+//! Taxpayers. `…_key` and `tin_normal` are normal forms, so that unique indexes also find other spellings;
+//! `tin_skeleton` is the same for tax numbers that people cannot tell apart.
 
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::look_alike;
 use crate::domain::party::normal_form;
 use crate::domain::party::verification::Verification;
 use crate::domain::party::{BusinessLocation, Taxpayer};
@@ -20,6 +22,8 @@ pub struct Model {
     pub email_key: String,
     pub tin: String,
     pub tin_normal: String,
+    /// The skeleton of the tax number. Empty for taxpayers that looked alike before look-alikes were refused.
+    pub tin_skeleton: String,
     pub phone: Option<String>,
     pub nature_of_business: Option<String>,
     pub service_id: String,
@@ -80,6 +84,7 @@ impl From<&Taxpayer> for Model {
             email_key: caseless(&taxpayer.email),
             tin: taxpayer.tin.clone(),
             tin_normal: normal_form::tin(&taxpayer.tin).unwrap_or_default(),
+            tin_skeleton: look_alike::skeleton(&taxpayer.tin),
             phone: taxpayer.phone.clone(),
             nature_of_business: taxpayer.nature_of_business.clone(),
             service_id: taxpayer.service_id.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use sea_orm::ActiveValue::NotSet;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter,
@@ -165,12 +166,13 @@ pub async fn taken(
     for (_, column, value) in &unique {
         any = any.add(column.eq(value.as_str()));
     }
+    any = any.add(Column::TinSkeleton.eq(row.tin_skeleton.as_str()));
     let others = Entity::find().filter(Column::Id.ne(row.id)).filter(any).all(connection).await?;
     let mut faults = Faults::default();
     for (field, column, value) in unique {
         let has = |other: &Model| match column {
             Column::EmailKey => &other.email_key == value,
-            Column::TinNormal => &other.tin_normal == value,
+            Column::TinNormal => &other.tin_normal == value || other.tin_skeleton == row.tin_skeleton,
             Column::ServiceIdKey => &other.service_id_key == value,
             _ => &other.business_id_key == value,
         };
@@ -204,7 +206,10 @@ pub async fn add(
 
 /// Updates a stored taxpayer.
 pub async fn save(tx: &Transaction, taxpayer: &Taxpayer) -> Result<(), StoreError> {
-    Entity::update(Model::from(taxpayer).into_active_model().reset_all()).exec(tx).await?;
+    let mut row = Model::from(taxpayer).into_active_model().reset_all();
+    // A tax number never changes, and the skeleton of some older ones is left empty on purpose.
+    row.tin_skeleton = NotSet;
+    Entity::update(row).exec(tx).await?;
     Ok(())
 }
 

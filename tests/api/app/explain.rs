@@ -344,7 +344,8 @@ async fn every_refusal_of_the_authority_is_explained(world: &World) {
     retail["invoice_category"] = json!("B2C");
     app.submit(&retail).await.expect_status(200);
     let refused =
-        app.transmit(retail["irn"].as_str().unwrap()).await.expect_refusal(500, "AUTHORITY_REJECTED");
+        app.transmit(retail["irn"].as_str().unwrap()).await.expect_refusal(500, "NO_CUSTOMER_ACCESS_POINT");
+    assert_eq!(refused.body["retryable"], json!(false));
     let why = &refused.body["explanations"][0];
     assert_eq!((&why["path"], &why["source"]), (&json!("accounting_customer_party"), &json!("einvoice")));
 }

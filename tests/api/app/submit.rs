@@ -196,6 +196,20 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
     taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
 }
 
+/// Full refuses such a date. Submit warns: the deadline counts from it, and the signature makes it final.
+#[each_database]
+async fn an_issue_date_in_the_future_is_a_warning(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = documents::invoice_no();
+    let body = with(&submission(&taxpayer, &no), "issue_date", json!("2999-01-15"));
+    let body = with(&body, "irn", json!(irn(&taxpayer, &no).replace("20260115", "29990115")));
+    let body = with(&body, "due_date", json!("2999-02-15"));
+    let answer = taxpayer.app().submit_to_the_end(&body).await.expect_status(200);
+    assert!(answer.warnings().contains("issue_date is in the future"), "{}", answer.warnings());
+    let past = taxpayer.app().submit_to_the_end(&submission(&taxpayer, &documents::invoice_no())).await;
+    assert_eq!(past.expect_status(200).warnings(), "");
+}
+
 #[each_database]
 async fn a_document_that_the_authority_refuses_is_answered_in_its_words(world: &World) {
     let taxpayer = world.taxpayer().await;

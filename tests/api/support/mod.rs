@@ -4,6 +4,7 @@
 //! |---|---|
 //! | the application, one a database | `world` |
 //! | its directory and its database | `directory` |
+//! | the comparison of every answer with the API document | `documented` |
 //! | an ERP that asks for credentials | `erp`, its side of NTLM in `ntlm` |
 //! | what suppliers send | `supplies` |
 //! | a person with a browser; an account with its owner | `visitor`, `account` |
@@ -11,6 +12,7 @@
 
 pub(crate) mod account;
 pub(crate) mod directory;
+pub(crate) mod documented;
 pub(crate) mod erp;
 pub(crate) mod ntlm;
 pub(crate) mod planted;

@@ -16,14 +16,14 @@ use sea_orm::{ConnectionTrait, Database, Statement};
 use secrecy::ExposeSecret;
 use serde_json::json;
 use testkit::Backend;
-use testkit::answer::Answer;
+use testkit::answer::{Answer, check_every_answer};
 use testkit::client::Client;
 use testkit::documents::{self, number};
 use testkit::patience::eventually;
 use testkit::roles::{Integrator, Operator, TAXPAYERS, Taxpayer};
 use tokio::runtime::Runtime;
 
-use super::directory;
+use super::{directory, documented};
 
 /// Runs every test; the connections of the HTTP client belong to it.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -78,6 +78,7 @@ impl World {
     }
 
     pub(crate) fn begin(settings: Settings, integrator_key: &str) -> Self {
+        check_every_answer(documented::check);
         let (started_sender, started) = mpsc::channel();
         let for_thread = settings.clone();
         let thread =

@@ -31,7 +31,7 @@ async fn the_first_call_creates_an_active_record_with_no_auth_and_rest(world: &W
                 "failing_since": null,
                 "failures": 0,
                 "parked_until": null,
-                "state": "ok"
+                "state": "working"
               },
               "id": "…",
               "is_active": true,

@@ -31,7 +31,7 @@ async fn an_old_address_that_answers_410_leaves_the_new_one_in_service(world: &W
     let record = world.integrator().webhook(taxpayer.id).await.expect_status(200);
     assert_eq!(
         (&record.data()["is_active"], &record.data()["health"]["state"]),
-        (&json!(true), &json!("ok"))
+        (&json!(true), &json!("working"))
     );
 }
 

@@ -77,6 +77,9 @@ fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created,
     taxpayer.may_create_invoices(uow.verification)?;
     let irn = irn(draft, taxpayer)?;
     if let Some(existing) = find_existing(uow, draft, &irn) {
+        if draft.irn.is_none() && existing.invoice_no != draft.invoice_no {
+            return Err(irn_taken(&irn, existing));
+        }
         return Ok(Created { invoice: existing.clone(), duplicate: Some(compare(draft, existing)) });
     }
     let customer = resolve_customer(uow, &draft.customer, draft.category);
@@ -109,6 +112,16 @@ fn irn(draft: &Draft, taxpayer: &Taxpayer) -> Result<Irn, Refusal> {
         None => Irn::of_invoice(&draft.invoice_no, &taxpayer.service_id, draft.invoice_date)
             .map_err(|malformed| Fault::new("invoice_no", "irn_malformed", malformed.to_string()).into()),
     }
+}
+
+/// Returns the refusal of an invoice whose IRN follows from its number and is that of another number. It is no
+/// duplicate: a caller that reads only the status would believe that its own invoice is stored.
+fn irn_taken(irn: &Irn, existing: &Invoice) -> Refusal {
+    let message = format!(
+        "The invoice_no field gives the IRN {irn}, which belongs to the invoice with the number {}.",
+        existing.invoice_no
+    );
+    Fault::new("invoice_no", "irn_taken", message).into()
 }
 
 /// Finds the existing invoice with the draft's number or IRN. If these belong to two invoices, an IRN that the caller

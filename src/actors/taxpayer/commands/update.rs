@@ -69,8 +69,11 @@ pub(super) fn revise(
     let rewritten = RevisedParts { customer, lines, payment };
     let mut invoice = before.revised(revision, rewritten, uow.now);
     let withdrawn = outdated.is_some();
-    if let Some(run) = outdated {
+    // A refusal is about the previous content.
+    if withdrawn || invoice.authority.status == AuthorityStatus::Rejected {
         invoice.authority.status = AuthorityStatus::Pending;
+    }
+    if let Some(run) = outdated {
         uow.put_run(run.cancelled(uow.now));
     }
     let extra = json!({ "previous_status": invoice.status });

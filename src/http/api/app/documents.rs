@@ -50,7 +50,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::TaxpayerNotFound])
                 .fails(&[ErrorCode::TaxpayerUnverified, ErrorCode::InvalidTransition])
                 .fails(&[ErrorCode::InvoiceNotSigned, ErrorCode::HealthCheckDown])
-                .fails(&[ErrorCode::AccessPointOffline])
+                .fails(&[ErrorCode::AccessPointOffline, ErrorCode::NoCustomerAccessPoint])
                 .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnServiceIdMismatch])
                 .fails_with(500, &[ErrorCode::AuthorityRejected, ErrorCode::AuthorityUnavailable])
         }),
@@ -80,7 +80,8 @@ async fn submit(
     let body = body.object().await?;
     let taxpayer = acting_taxpayer::for_body(&state, caller, &body, hint).await?;
     let form = submission::read(&body, taxpayer.as_ref(), &state.catalog.get());
-    let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    let mut form = form.map_err(|faults| local_faults::refused(faults, &body))?;
+    form.warnings.extend(submission::future_issue_date(&form.value, state.today()));
     let taxpayer = taxpayer.ok_or_else(ApiError::taxpayer_not_found)?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::domain::kernel::codes::{AuthorityStatus, UniqueNoType};
 use crate::domain::kernel::path_segment::path_segment;
 use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise};
-use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
+use crate::domain::pipeline::{NO_CUSTOMER, Operation, Run, RunState, Step, WaitReason};
 use crate::http::explain::authority;
 use crate::http::extract::prefer::{PREFERENCE_APPLIED, Prefer, RESPOND_ASYNC};
 use crate::http::respond::code::ErrorCode;
@@ -142,7 +142,11 @@ fn refused(run: &Run) -> ApiError {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
     }
     let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
-    authority::refused(words, &run.document)
+    let refused = authority::refused(words, &run.document);
+    if words == NO_CUSTOMER {
+        return ApiError { code: ErrorCode::NoCustomerAccessPoint, ..refused };
+    }
+    refused
 }
 
 fn unanswered(run: &Run) -> String {

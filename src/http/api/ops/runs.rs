@@ -40,7 +40,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .query("order", "`newest` (the default), `oldest` or `deadline`, the earliest first")
                 .paged("100 at most")
                 .gives_page::<OperatedRun<'_>>("Pipeline runs retrieved successfully")
-                .fails(&[ErrorCode::ValidationFailed])
+                .fails(&[ErrorCode::ValidationFailed, ErrorCode::IrnMalformed])
         }),
         path("/ops/pipeline/runs/{id}").get(get_run, || {
             doc("get_operated_run", "A pipeline run with its steps")

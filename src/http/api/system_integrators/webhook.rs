@@ -99,7 +99,7 @@ async fn get_webhook(
     let found = webhooks::with_failing(state.store.reader(), taxpayer.id).await?;
     let (endpoint, failing) = found.ok_or(Refusal::WebhookNotConfigured)?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
-    let view = Integration::new(&endpoint, &kinds).faring(failing.as_ref());
+    let view = Integration::new(&endpoint, &kinds).faring(&endpoint, failing.as_ref());
     Ok(ApiResponse::ok("Webhook retrieved successfully", view))
 }
 

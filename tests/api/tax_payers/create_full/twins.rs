@@ -32,6 +32,29 @@ async fn where_irn_and_number_are_of_two_invoices_the_irn_decides(world: &World)
     assert_eq!(*taxpayer.create_full(&mixed).await.expect_status(200).data(), first);
 }
 
+/// The IRN of a standard invoice follows from its number. It may be another invoice's, whose number is not the one in it.
+#[each_database]
+async fn a_number_whose_irn_is_another_invoices_is_refused(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let (taken, owner) = (documents::invoice_no(), documents::invoice_no());
+    let full = with(&documents::full_invoice(&taxpayer), "invoice_no", json!(owner));
+    let first = taxpayer.full(&with(&full, "irn", json!(documents::irn(&taxpayer, &taken)))).await;
+    let standard = documents::invoice_numbered(&taken);
+    let refused = taxpayer.create_invoice(&standard).await.expect_refusal(422, "IRN_TAKEN");
+    assert_eq!(refused.faulty_paths(), ["invoice_no"]);
+    assert!(refused.message().contains(&owner), "{}", refused.text);
+    let answer = taxpayer.create_batch(&[standard, documents::invoice()]).await.expect_status(201);
+    let batch = taxpayer.outcome(&answer).await;
+    assert_eq!(
+        (&batch["created"], &batch["duplicates"], &batch["failed"]),
+        (&json!(1), &json!(0), &json!(1))
+    );
+    assert!(batch["items"][0]["errors"]["invoice_no"].is_array(), "{batch}");
+    let later = with(&documents::invoice_numbered(&owner), "invoice_date", json!("2026-01-16"));
+    let same = taxpayer.create_invoice(&later).await.expect_status(200);
+    assert_eq!((same.message(), &same.data()["id"]), ("Invoice already exist", &first["id"]));
+}
+
 #[each_database]
 async fn standard_and_full_share_their_numbers_each_with_its_own_words(world: &World) {
     let taxpayer = world.taxpayer().await;

@@ -52,6 +52,20 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     assert_eq!(sign_attempts(world, &invoice["irn"]), 1);
 }
 
+/// A refusal is about the content that was sent; the new content has been sent to nobody.
+#[each_database]
+async fn an_update_after_a_refusal_is_pending_again(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let no = format!("INV{}SBXREJECT", documents::number());
+    let invoice = taxpayer.invoice(&documents::invoice_numbered(&no)).await;
+    let submission = documents::submission(&taxpayer, &no);
+    taxpayer.app().submit_to_the_end(&submission).await.expect_refusal(422, "AUTHORITY_REJECTED");
+    assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("REJECTED"));
+    let edited = taxpayer.update(&documents::update(&invoice)).await.expect_status(200);
+    assert_eq!(edited.data()["authority_data"]["status"], json!("PENDING"));
+    assert_eq!(taxpayer.reread(&invoice).await["authority_data"]["status"], json!("PENDING"));
+}
+
 #[each_database]
 async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_nothing(world: &World) {
     let taxpayer = world.taxpayer().await;

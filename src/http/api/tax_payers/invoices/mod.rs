@@ -37,6 +37,7 @@ fn creates_and_list() -> Vec<Path> {
                     .gives::<InvoiceObject<'_>>(200, "Invoice already exist")
                     .writes()
                     .fails(&PRECONDITIONS)
+                    .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
             })
             .get(read::list_invoices, || {
                 doc("list_invoices", "List Invoices, newest first")

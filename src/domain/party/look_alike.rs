@@ -1,0 +1,72 @@
+//! Tax numbers that people cannot tell apart, by the look-alikes of Unicode (UTS 39). Documents never go astray by them,
+//! since they are compared by their normal form; but whoever reads a list takes one taxpayer for the other.
+
+use unicode_security::MixedScript;
+use unicode_security::confusable_detection::skeleton as looks;
+
+use crate::domain::party::normal_form;
+
+/// Returns the picture of a tax number in its normal form: `0` and `O`, and `1`, `I` and `l`, become the same. Numbers are
+/// compared without case, so each letter is taken in upper case first.
+pub fn skeleton(tin: &str) -> String {
+    let capitals = normal_form::tin(tin).unwrap_or_default().to_uppercase();
+    looks(&capitals).collect::<String>().to_lowercase()
+}
+
+/// Returns true if a tax number mixes scripts, or has a letter of another script that looks like an ASCII letter or
+/// digit, such as a Cyrillic O. No register issues such numbers.
+pub fn imitates(tin: &str) -> bool {
+    let normal = normal_form::tin(tin).unwrap_or_default();
+    !normal.as_str().is_single_script() || normal.chars().any(imitates_ascii)
+}
+
+fn imitates_ascii(letter: char) -> bool {
+    let cases = [letter.to_lowercase().to_string(), letter.to_uppercase().to_string()];
+    !letter.is_ascii() && cases.iter().any(|case| looks(case).all(|seen| seen.is_ascii_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spellings of one tax number in which a letter stands for a digit, and whether it is refused by itself.
+    const LOOK_ALIKES: [(&str, bool); 8] = [
+        ("12345678-OOO1", false),
+        ("12345678-ooo1", false),
+        ("l2345678-0001", false),
+        ("I2345678-0001", false),
+        ("\u{2160}2345678-0001", false),
+        ("12345678-\u{41e}\u{41e}\u{41e}1", true),
+        ("12345678-\u{3bf}001", true),
+        ("\u{4cf}2345678-0001", true),
+    ];
+
+    #[test]
+    fn tax_numbers_that_look_alike_have_one_skeleton_or_are_refused() {
+        for (tin, is_refused) in LOOK_ALIKES {
+            assert!(!normal_form::is_same_tin(tin, "12345678-0001"), "{tin:?}");
+            assert_eq!(imitates(tin), is_refused, "{tin:?}");
+            assert!(is_refused || skeleton(tin) == skeleton("12345678-0001"), "{tin:?}");
+        }
+    }
+
+    #[test]
+    fn other_tax_numbers_have_other_skeletons() {
+        for (one, other) in
+            [("12345678-0001", "12345678-0002"), ("TIN-A1", "TIN-B1"), ("\u{c1}1", "A1"), ("SUP1", "SUP2")]
+        {
+            assert_ne!(skeleton(one), skeleton(other));
+        }
+        for real in ["12345678-0001", "RSSMRA85T10A562S", "IE6388047V", "TIN-\u{c1}", "\u{416}1"] {
+            assert!(!imitates(real), "{real}");
+        }
+        assert!(imitates("TIN-\u{416}"), "Latin and Cyrillic letters");
+    }
+
+    #[test]
+    fn the_skeleton_of_ascii_is_the_one_that_the_migration_computes() {
+        let letters: String = ('0'..='9').chain('a'..='z').collect();
+        let replaced = letters.replace('0', "o").replace('1', "l").replace('i', "l");
+        assert_eq!(skeleton(&letters), replaced);
+    }
+}
