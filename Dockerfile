@@ -23,7 +23,7 @@ RUN groupadd --gid 10001 einvoice \
 COPY --from=build /usr/local/bin/einvoice /usr/local/bin/einvoice
 
 # Without its settings a production process exits at once and names what is missing. For a trial set
-# `-e EINVOICE__ENVIRONMENT=development`.
+# `-e EINVOICE__ENVIRONMENT=development -e EINVOICE__ALLOW_OPEN_DEVELOPMENT=true`.
 ENV EINVOICE__ENVIRONMENT=production \
     EINVOICE__HTTP__BIND=0.0.0.0:8080 \
     EINVOICE__DATA_DIR=/var/lib/einvoice

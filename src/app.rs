@@ -1,7 +1,8 @@
 //! The composition root (`composition`) and the commands of the program, most in a file of the same name. `accounts`
-//! has `integrator`, `operator`, `taxpayer` and `migrate`. No lower layer looks for its dependencies: all are built
+//! has `integrator`, `operator`, `taxpayer` and `migrate`, `access` what takes access away or gives it back. No lower layer looks for its dependencies: all are built
 //! here from the settings and passed down.
 
+mod access;
 mod accounts;
 mod authority_connection;
 mod background_actors;
@@ -21,7 +22,9 @@ mod verify;
 
 pub use crate::domain::access::api_key::KeyOwner;
 pub use crate::domain::access::caller::KeyKind;
+pub use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 pub use crate::http::openapi_document;
+pub use access::{AccessCall, ContactCall, change_access, change_contact};
 pub use accounts::{create_integrator, create_operator, migrate, new_password, reset_totp, set_subscription};
 pub use checkpoint::checkpoint;
 pub use composition::App;

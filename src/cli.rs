@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::domain::access::api_key::{KeyScope, KeyTerms, OVERLAP_MAX};
-use crate::domain::access::session::OperatorRole;
+use crate::domain::access::session::{ContactRole, OperatorRole};
+use crate::domain::events::checkpoint::CheckpointChain;
 use crate::domain::kernel::codes::Subscription;
 
 /// An e-invoicing relay between taxpayers and a national tax authority.
@@ -86,6 +87,10 @@ pub enum Call {
         /// key in `checkpoints.key_file`.
         #[arg(long, value_name = "KEY", requires = "checkpoints")]
         public_key: Option<String>,
+        /// A checkpoint that the file must still hold, as the last line of an earlier `verify` printed it. It shows
+        /// a file that was cut or replaced since.
+        #[arg(long, value_name = "NUMBER:HASH", requires = "checkpoints")]
+        at_least: Option<CheckpointChain>,
     },
     /// Signs the heads of the event chains that have grown and appends them to `checkpoints.file`. Prints the number
     /// and hash of the file's last line as one line of JSON.
@@ -105,13 +110,24 @@ pub enum IntegratorCall {
     },
     #[command(flatten)]
     Keys(KeyCall),
-    /// Revokes all keys of an integrator at once. Prints the number of revoked keys as one line of JSON.
+    /// Revokes all keys of an integrator and ends its sessions, at once. Prints the numbers of both as one line of JSON.
+    /// Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke {
         id: i64,
         /// Also revokes the keys of the taxpayers that the integrator onboarded.
         #[arg(long)]
         taxpayer_keys: bool,
     },
+    /// Disables an integrator: ends its keys and sessions at once and refuses its password, until `enable`. Prints
+    /// what it ended as one line of JSON. Its taxpayers go on.
+    Disable {
+        id: i64,
+        /// Also revokes the keys of the taxpayers that the integrator onboarded.
+        #[arg(long)]
+        taxpayer_keys: bool,
+    },
+    /// Lets a disabled integrator sign in again, with its password. Keys and sessions that were ended stay ended.
+    Enable { id: i64 },
 }
 
 /// The key commands that exist for integrators and for operators.
@@ -153,11 +169,11 @@ const OVERLAP_S_MAX: u64 = OVERLAP_MAX.as_secs();
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum OperatorCall {
-    /// Creates an operator and prints { email, password, `api_key` } as one line of JSON.
+    /// Creates an operator and prints { id, email, role, password, `api_key` } as one line of JSON.
     Create {
         #[arg(long)]
         email: String,
-        /// The operator's role in the console: a viewer looks, an operator acts, an admin also changes accounts.
+        /// The role of the operator and of its keys: a viewer looks, an operator acts, an admin also changes accounts.
         #[arg(long, value_name = "ROLE", default_value_t = OperatorRole::Admin)]
         role: OperatorRole,
         #[command(flatten)]
@@ -165,8 +181,23 @@ pub enum OperatorCall {
     },
     #[command(flatten)]
     Keys(KeyCall),
-    /// Revokes all keys of an operator at once. Prints the number of revoked keys as one line of JSON.
+    /// Revokes all keys of an operator and ends its sessions, at once. Prints the numbers of both as one line of JSON.
+    /// Whoever knows the password can sign in again: use `disable` to keep everybody out.
     Revoke { id: i64 },
+    /// Disables an operator: ends its keys and sessions at once and refuses its password, until `enable`. Prints what
+    /// it ended as one line of JSON.
+    Disable { id: i64 },
+    /// Lets a disabled operator sign in again, with its password. Keys and sessions that were ended stay ended.
+    Enable { id: i64 },
+    /// Removes an operator for good, with its keys, sessions and second factor.
+    Remove { id: i64 },
+    /// Gives an operator another role, in force for its keys and sessions from the next request on.
+    Role {
+        id: i64,
+        /// viewer, operator or admin.
+        #[arg(value_name = "ROLE")]
+        role: OperatorRole,
+    },
     /// Removes the second factor of an operator who lost it, ends the operator's sessions, and prints { id, `had_totp` }
     /// as one line of JSON. The next sign-in needs the password only, and leads to a new second factor where one is
     /// required.
@@ -186,11 +217,26 @@ pub enum TaxpayerCall {
     Contact(ContactCommand),
 }
 
+/// Each command but the first prints { `taxpayer_id`, id, `ended_sessions` } as one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ContactCommand {
     /// Makes a one-time link with which a contact person chooses a password, and prints { id, path, `expires_at` } as
     /// one line of JSON. The present password stays until the link is used, within 72 hours.
     Invitation { taxpayer: i64, id: i64 },
+    /// Ends the sessions of a contact person at once and refuses its password, until `enable`.
+    Disable { taxpayer: i64, id: i64 },
+    /// Lets a disabled contact person sign in again, with its password.
+    Enable { taxpayer: i64, id: i64 },
+    /// Removes a contact person for good and ends its sessions.
+    Remove { taxpayer: i64, id: i64 },
+    /// Gives a contact person another role, in force from its next request on.
+    Role {
+        taxpayer: i64,
+        id: i64,
+        /// `read_only`, accountant or owner.
+        #[arg(value_name = "ROLE")]
+        role: ContactRole,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -317,14 +363,26 @@ mod tests {
             ("reconcile --taxpayer 7 --day 2026-01-15", Call::Reconcile { taxpayer: 7, day }),
             ("secrets reseal", Call::Secrets(SecretsCall::Reseal)),
             ("checkpoint", Call::Checkpoint),
-            ("verify", Call::Verify { taxpayer: None, checkpoints: None, public_key: None }),
-            ("verify --taxpayer 7", Call::Verify { taxpayer: Some(7), checkpoints: None, public_key: None }),
+        ] {
+            assert_eq!(call(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_verification_names_its_checkpoints() {
+        for (line, expected) in [
+            ("verify", Call::Verify { taxpayer: None, checkpoints: None, public_key: None, at_least: None }),
+            (
+                "verify --taxpayer 7",
+                Call::Verify { taxpayer: Some(7), checkpoints: None, public_key: None, at_least: None },
+            ),
             (
                 "verify --checkpoints F --public-key K",
                 Call::Verify {
                     taxpayer: None,
                     checkpoints: Some("F".into()),
                     public_key: Some("K".to_owned()),
+                    at_least: None,
                 },
             ),
         ] {
@@ -340,6 +398,38 @@ mod tests {
             ("operator invitation 7", Call::Operator(OperatorCall::Keys(keys(7)))),
             ("integrator invitation 7", Call::Integrator(IntegratorCall::Keys(keys(7)))),
             ("taxpayer contact invitation 7 9", Call::Taxpayer(TaxpayerCall::Contact(contact))),
+        ] {
+            assert_eq!(call(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn access_is_taken_away_and_given_back() {
+        for (line, expected) in [
+            (
+                "integrator disable 7 --taxpayer-keys",
+                Call::Integrator(IntegratorCall::Disable { id: 7, taxpayer_keys: true }),
+            ),
+            ("integrator enable 7", Call::Integrator(IntegratorCall::Enable { id: 7 })),
+            ("operator disable 7", Call::Operator(OperatorCall::Disable { id: 7 })),
+            ("operator enable 7", Call::Operator(OperatorCall::Enable { id: 7 })),
+            ("operator remove 7", Call::Operator(OperatorCall::Remove { id: 7 })),
+            (
+                "operator role 7 viewer",
+                Call::Operator(OperatorCall::Role { id: 7, role: OperatorRole::Viewer }),
+            ),
+            (
+                "taxpayer contact role 7 9 read_only",
+                Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Role {
+                    taxpayer: 7,
+                    id: 9,
+                    role: ContactRole::ReadOnly,
+                })),
+            ),
+            (
+                "taxpayer contact disable 7 9",
+                Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Disable { taxpayer: 7, id: 9 })),
+            ),
         ] {
             assert_eq!(call(line), expected, "{line}");
         }
@@ -368,6 +458,10 @@ mod tests {
             ("operator rotate 7 --overlap-s 604801", ErrorKind::ValueValidation),
             ("operator create --email E --scope some", ErrorKind::ValueValidation),
             ("operator revoke 7 --taxpayer-keys", ErrorKind::UnknownArgument),
+            ("operator disable 7 --taxpayer-keys", ErrorKind::UnknownArgument),
+            ("operator role 7", ErrorKind::MissingRequiredArgument),
+            ("operator role 7 owner", ErrorKind::ValueValidation),
+            ("integrator remove 7", ErrorKind::InvalidSubcommand),
             ("taxpayer subscription seven active", ErrorKind::ValueValidation),
             ("sandbox --bind here", ErrorKind::ValueValidation),
             ("sandbox --seed luck", ErrorKind::ValueValidation),
@@ -376,6 +470,7 @@ mod tests {
             ("reconcile --taxpayer 7 --day yesterday", ErrorKind::ValueValidation),
             ("reconcile --taxpayer seven --day 2026-01-15", ErrorKind::ValueValidation),
             ("verify --public-key K", ErrorKind::MissingRequiredArgument),
+            ("verify --checkpoints F --at-least 7", ErrorKind::ValueValidation),
             ("serve --port 1", ErrorKind::UnknownArgument),
         ] {
             assert_eq!(parse(line).unwrap_err().kind(), kind, "{line}");

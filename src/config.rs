@@ -44,6 +44,7 @@ const POSTGRES_PORT: u16 = 5_432;
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub environment: Environment,
+    pub allow_open_development: bool,
     pub data_dir: PathBuf,
     pub http: HttpSettings,
     pub database: DatabaseSettings,

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use einvoice::app;
-use einvoice::app::{KeyKind, KeyOwner, StartError};
+use einvoice::app::{AccessCall, ContactCall, ContactId, KeyKind, KeyOwner, StartError, TaxpayerId};
 use einvoice::cli::{
     Arguments, Call, ConfigCall, ContactCommand, IntegratorCall, KeyCall, OperatorCall, SecretsCall,
     TaxpayerCall,
@@ -90,9 +90,7 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
         Call::Taxpayer(TaxpayerCall::Subscription { id, state }) => {
             no_output(app::set_subscription(settings, id, state).await)
         }
-        Call::Taxpayer(TaxpayerCall::Contact(ContactCommand::Invitation { taxpayer, id })) => {
-            json_line(app::invite_contact(settings, taxpayer, id).await)
-        }
+        Call::Taxpayer(TaxpayerCall::Contact(command)) => json_line(contact(settings, command).await),
         Call::Sandbox { bind, seed } => {
             let bind = bind.unwrap_or(settings.sandbox.bind);
             no_output(app::sandbox(settings, bind, seed).await)
@@ -104,8 +102,8 @@ async fn dispatch(call: Call, settings: Settings) -> CallResult {
             no_output(done.check())
         }
         Call::Checkpoint => json_line(app::checkpoint(settings).await),
-        Call::Verify { taxpayer, checkpoints, public_key } => {
-            let source = checkpoints.map(|file| app::CheckpointSource { file, public_key });
+        Call::Verify { taxpayer, checkpoints, public_key, at_least } => {
+            let source = checkpoints.map(|file| app::CheckpointSource { file, public_key, at_least });
             let report = app::verify(settings, taxpayer, source).await.map_err(|error| failed(&error))?;
             if report.is_intact() { Ok(Some(report.to_string())) } else { Err(broken(&report)) }
         }
@@ -122,18 +120,46 @@ async fn integrator(settings: Settings, call: IntegratorCall) -> Result<Value, S
         IntegratorCall::Revoke { id, taxpayer_keys } => {
             app::revoke_keys(settings, KeyOwner { kind: KIND, id }, taxpayer_keys).await
         }
+        IntegratorCall::Disable { id, taxpayer_keys } => {
+            let call = AccessCall::Disable { includes_taxpayers: taxpayer_keys };
+            app::change_access(settings, KeyOwner { kind: KIND, id }, call).await
+        }
+        IntegratorCall::Enable { id } => {
+            app::change_access(settings, KeyOwner { kind: KIND, id }, AccessCall::Enable).await
+        }
     }
 }
 
 async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, StartError> {
     const KIND: KeyKind = KeyKind::Operator;
+    let access =
+        async |settings, id, call| app::change_access(settings, KeyOwner { kind: KIND, id }, call).await;
     match call {
         OperatorCall::Create { email, role, terms } => {
             app::create_operator(settings, email, role, terms.into_terms(0)).await
         }
         OperatorCall::Keys(call) => keys(settings, KIND, call).await,
         OperatorCall::Revoke { id } => app::revoke_keys(settings, KeyOwner { kind: KIND, id }, false).await,
+        OperatorCall::Disable { id } => {
+            access(settings, id, AccessCall::Disable { includes_taxpayers: false }).await
+        }
+        OperatorCall::Enable { id } => access(settings, id, AccessCall::Enable).await,
+        OperatorCall::Remove { id } => access(settings, id, AccessCall::Remove).await,
+        OperatorCall::Role { id, role } => access(settings, id, AccessCall::Role(role)).await,
         OperatorCall::TotpReset { id } => app::reset_totp(settings, id).await,
+    }
+}
+
+async fn contact(settings: Settings, command: ContactCommand) -> Result<Value, StartError> {
+    let change = async |taxpayer, id, call| {
+        app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
+    };
+    match command {
+        ContactCommand::Invitation { taxpayer, id } => app::invite_contact(settings, taxpayer, id).await,
+        ContactCommand::Disable { taxpayer, id } => change(taxpayer, id, ContactCall::Disable).await,
+        ContactCommand::Enable { taxpayer, id } => change(taxpayer, id, ContactCall::Enable).await,
+        ContactCommand::Remove { taxpayer, id } => change(taxpayer, id, ContactCall::Remove).await,
+        ContactCommand::Role { taxpayer, id, role } => change(taxpayer, id, ContactCall::Role(role)).await,
     }
 }
 

@@ -19,7 +19,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 13] = [
+const MIGRATIONS: [Script; 14] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -36,6 +36,10 @@ const MIGRATIONS: [Script; 13] = [
     Script::new("m0010_quarantine", include_str!("../sql/m0010_quarantine.sql")),
     Script::new("m0011_second_factors", include_str!("../sql/m0011_second_factors.sql")),
     Script::new("m0012_invitations", include_str!("../sql/m0012_invitations.sql")),
+    Script {
+        sqlite: include_str!("../sql/m0013_access.sqlite.sql"),
+        ..Script::new("m0013_access", include_str!("../sql/m0013_access.sql"))
+    },
     Script::new("m0017_look_alikes", include_str!("../sql/m0017_look_alikes.sql")),
 ];
 

@@ -88,8 +88,9 @@ pub async fn create_operator(
     let new = NewOperator { email: email.clone(), password_hash: hash, role, key: key_of };
     let added = accounts::add_operator(&store, &new, now).await;
     store.close().await;
-    added.map_err(|error| exists(error, &email))?;
-    Ok(json!({ "email": email, "password": password.expose_secret(), "api_key": key.expose_secret() }))
+    let id = added.map_err(|error| exists(error, &email))?;
+    let (password, key) = (password.expose_secret(), key.expose_secret());
+    Ok(json!({ "id": id, "email": email, "role": role, "password": password, "api_key": key }))
 }
 
 /// Gives an operator or an integrator a new password. The returned JSON is the only place where it can be read.

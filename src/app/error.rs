@@ -53,6 +53,12 @@ pub enum StartError {
     NotResealed { left: u64, unopened: u64 },
     #[error("there is no {kind} {id}")]
     NoAccount { kind: KeyKind, id: i64 },
+    #[error("the {kind} {id} is disabled; enable it first")]
+    DisabledAccount { kind: KeyKind, id: i64 },
+    #[error("this would leave no enabled operator with the role admin; make another one first")]
+    LastAdmin,
+    #[error("this would leave the taxpayer without an enabled owner; make somebody else an owner first")]
+    LastOwner,
     #[error("a key cannot end at {0}, which has passed")]
     Expired(jiff::Timestamp),
     #[error("the key of checkpoints in {} cannot be used: {fault}", .path.display())]

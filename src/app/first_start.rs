@@ -128,7 +128,7 @@ async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>,
         key: key.clone().into(),
     };
     match accounts::add_operator(store, &new, now).await {
-        Ok(()) => Ok(Some(DemoOperator { password, key })),
+        Ok(_) => Ok(Some(DemoOperator { password, key })),
         Err(StoreError::Duplicate(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -12,7 +12,7 @@ use crate::domain::access::caller::{KeyKind, new_key};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock::{self, Clock, SystemClock};
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
-use crate::store::accounts::{self, KeyChange, Revocation};
+use crate::store::accounts::{self, AccountChange, RotationOutcome, access};
 use crate::store::db::connections::Store;
 use crate::store::db::page::Page;
 
@@ -47,11 +47,17 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     let text = new_key(owner.kind, clock::chance().random());
     let rotated = accounts::rotate_key(&store, change, &NewKey { text: text.clone(), terms }).await;
     store.close().await;
-    rotated?.ok_or_else(|| missing(owner))?;
+    match rotated? {
+        RotationOutcome::Done => {}
+        RotationOutcome::Unknown => return Err(missing(owner)),
+        RotationOutcome::Disabled => {
+            return Err(StartError::DisabledAccount { kind: owner.kind, id: owner.id });
+        }
+    }
     Ok(json!(NewApiKey { id: owner.id, api_key: text.expose_secret() }))
 }
 
-/// Revokes all API keys of an account; with `includes_taxpayers` also the keys of the integrator's taxpayers.
+/// Revokes all API keys of an account and ends its sessions; with `includes_taxpayers` also the keys of the integrator's taxpayers.
 pub async fn revoke_keys(
     settings: Settings,
     owner: KeyOwner,
@@ -59,17 +65,17 @@ pub async fn revoke_keys(
 ) -> Result<Value, StartError> {
     let change = change(owner, &KeyTerms::default())?;
     let store = open_beside_service(&settings).await?;
-    let revoked = accounts::revoke_keys(&store, change, includes_taxpayers).await;
+    let revoked = access::revoke(&store, change, includes_taxpayers).await;
     store.close().await;
-    let Revocation { revoked, revoked_of_taxpayers } = revoked?.ok_or_else(|| missing(owner))?;
-    Ok(json!(RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers }))
+    let ended = revoked?.ok_or_else(|| missing(owner))?;
+    Ok(json!(RevokedKeys::new(owner.id, ended)))
 }
 
 /// Returns the key change to carry out. Fails if `terms` has an expiry time that has passed.
-fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<KeyChange, StartError> {
+fn change(owner: KeyOwner, terms: &KeyTerms) -> Result<AccountChange, StartError> {
     let now = SystemClock.now();
     check_end(terms)?;
-    Ok(KeyChange { owner, by: Actor::CommandLine, reason: None, now })
+    Ok(AccountChange { owner, by: Actor::CommandLine, reason: None, now })
 }
 
 /// Refuses terms whose expiry time has passed.

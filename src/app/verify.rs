@@ -1,9 +1,12 @@
 //! The command `verify`: checks one or all event chains, and compares them with signed checkpoints.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::app::checkpoint::signing_key;
 use crate::app::database::open_existing;
@@ -11,6 +14,7 @@ use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::domain::events::checkpoint::{ChainHead, Checkpoint, CheckpointChain, CheckpointPublicKey};
 use crate::domain::events::event::LogHead;
+use crate::domain::kernel::clock::{Clock, SystemClock};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
@@ -27,6 +31,16 @@ pub struct CheckpointSource {
     pub file: PathBuf,
     /// The public key of the checkpoints. `None` means the public half of the key in `checkpoints.key_file`.
     pub public_key: Option<String>,
+    /// A checkpoint that was in the file before, and must still be in it.
+    pub at_least: Option<CheckpointChain>,
+}
+
+/// What the checkpoints of a file are compared with.
+struct Comparison {
+    reader: CheckpointReader,
+    at_least: Option<CheckpointChain>,
+    /// Events from before this time must be covered by a checkpoint.
+    covered_until: Timestamp,
 }
 
 /// How a chain differs from checkpoint `number`. The checkpoint signs the event `sequence`.
@@ -42,6 +56,28 @@ enum ChainDifference {
     Removed { sequence: i64, number: u64 },
 }
 
+/// Why a checkpoint file proves less than it should: somebody may have emptied, cut or replaced it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum CheckpointDoubt {
+    /// Reading stopped before the end of the file.
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("the file holds no checkpoint")]
+    Empty,
+    #[error(
+        "its last line has no end: the line was cut, or a crash interrupted it (the next checkpoint removes it)"
+    )]
+    Cut,
+    #[error("it ends at checkpoint {end}, and checkpoint {wanted} was in it")]
+    Shortened { end: u64, wanted: u64 },
+    #[error("its checkpoint {0} is another one than it was")]
+    Replaced(u64),
+    #[error(
+        "event {sequence} of taxpayer {taxpayer}, of {at}, is in no checkpoint: lines are missing at its end, or no checkpoint was made since"
+    )]
+    Stale { taxpayer: TaxpayerId, sequence: i64, at: Timestamp },
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VerificationReport {
     taxpayers: usize,
@@ -52,8 +88,8 @@ pub struct VerificationReport {
     differences: BTreeMap<TaxpayerId, ChainDifference>,
     /// The number and hash of the last checkpoint read; `None` if no checkpoints were compared.
     checkpoints: Option<CheckpointChain>,
-    /// Why reading the checkpoint file stopped before its end; `None` if the file was read completely.
-    fault: Option<String>,
+    /// Why the checkpoint file cannot be relied on.
+    fault: Option<CheckpointDoubt>,
 }
 
 impl VerificationReport {
@@ -97,12 +133,10 @@ impl fmt::Display for VerificationReport {
         if self.is_intact() {
             f.write_str(": every chain is whole")?;
         }
-        match &self.checkpoints {
-            Some(CheckpointChain { number, hash }) => {
-                write!(f, ", compared with {number} checkpoints, the last {hash}")
-            }
-            None => Ok(()),
-        }
+        let Some(last) = &self.checkpoints else { return Ok(()) };
+        write!(f, ", compared with {} checkpoints, the last {}", last.number, last.hash)?;
+        // Alone in the last line, so that it can be kept for `--at-least`.
+        if self.is_intact() { write!(f, "\n{last}") } else { Ok(()) }
     }
 }
 
@@ -112,87 +146,141 @@ pub async fn verify(
     taxpayer: Option<i64>,
     source: Option<CheckpointSource>,
 ) -> Result<VerificationReport, StartError> {
-    let reader = source.map(|source| reader(&settings, source)).transpose()?;
+    let comparison = source.map(|source| comparison(&settings, source)).transpose()?;
     let store = open_existing(&settings).await?;
-    let report = report(&store, taxpayer.map(TaxpayerId), reader).await;
+    let report = report(&store, taxpayer.map(TaxpayerId), comparison).await;
     store.close().await;
     report
 }
 
-fn reader(settings: &Settings, source: CheckpointSource) -> Result<CheckpointReader, StartError> {
+fn comparison(settings: &Settings, source: CheckpointSource) -> Result<Comparison, StartError> {
     let key = match (source.public_key, &settings.checkpoints.key_file) {
         (Some(text), _) => CheckpointPublicKey::parse(&text).map_err(StartError::PublicKey)?,
         (None, Some(path)) => signing_key(path)?.public(),
         (None, None) => return Err(StartError::NoPublicKey),
     };
-    Ok(CheckpointReader::open(&source.file, key)?)
+    let reader = CheckpointReader::open(&source.file, key)?;
+    let covered_until = covered_until(settings.checkpoints.every_s, SystemClock.now());
+    Ok(Comparison { reader, at_least: source.at_least, covered_until })
+}
+
+/// Returns the time up to which checkpoints must cover all events: two periods ago, so that one that is late is no alarm.
+/// Where checkpoints are made on demand only, nothing says when the next one is due.
+fn covered_until(every_s: u64, now: Timestamp) -> Timestamp {
+    let grace = Duration::from_secs(every_s).saturating_mul(2);
+    if grace.is_zero() { Timestamp::MIN } else { now.saturating_sub(grace).unwrap_or(Timestamp::MIN) }
 }
 
 async fn report(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
-    reader: Option<CheckpointReader>,
+    comparison: Option<Comparison>,
 ) -> Result<VerificationReport, StartError> {
     let ids = match taxpayer {
         // A deleted taxpayer may still have checkpoints, so an unknown id is an error only without checkpoints.
         Some(id) => match taxpayers::with_id(store.reader(), id).await? {
             Some(taxpayer) => vec![taxpayer.id],
-            None if reader.is_some() => Vec::new(),
+            None if comparison.is_some() => Vec::new(),
             None => return Err(StartError::NoTaxpayer(id.0)),
         },
         None => taxpayers::all_ids(store).await?,
     };
     let mut report = VerificationReport { taxpayers: ids.len(), ..VerificationReport::default() };
+    let mut ends = Vec::with_capacity(ids.len());
     for id in ids {
-        walk(store, id, &mut report).await?;
+        let head = walk(store, id, &mut report).await?;
+        ends.push(ChainHead { taxpayer_id: id, head });
     }
-    if let Some(reader) = reader {
-        compare_all(store, taxpayer, reader, &mut report).await?;
+    if let Some(comparison) = comparison {
+        compare_all(store, taxpayer, comparison, &ends, &mut report).await?;
     }
     Ok(report)
 }
 
+/// Walks a chain up to its end or its first break. Returns the last event that fits.
 async fn walk(
     store: &Store,
     taxpayer: TaxpayerId,
     report: &mut VerificationReport,
-) -> Result<(), StoreError> {
+) -> Result<LogHead, StoreError> {
     let mut head = LogHead::default();
     loop {
         let page = events::owned_by_after(store, taxpayer, head.sequence, PAGE).await?;
         if page.is_empty() {
-            return Ok(());
+            return Ok(head);
         }
         for event in &page {
             if !head.accept(event) {
                 report.breaks.push((taxpayer, event.sequence));
-                return Ok(());
+                return Ok(head);
             }
             report.events += 1;
         }
     }
 }
 
-/// Compares each checkpoint with the events that it signs.
+/// Compares each checkpoint with the events that it signs, and the file with what must be in it.
 async fn compare_all(
     store: &Store,
     taxpayer: Option<TaxpayerId>,
-    mut reader: CheckpointReader,
+    comparison: Comparison,
+    ends: &[ChainHead],
     report: &mut VerificationReport,
 ) -> Result<(), StartError> {
+    let Comparison { mut reader, at_least, covered_until } = comparison;
+    let mut covered = HashMap::new();
+    let mut is_replaced = false;
     loop {
         match reader.read() {
-            Ok(Some(checkpoint)) => compare(store, taxpayer, checkpoint, report).await?,
+            Ok(Some(checkpoint)) => {
+                let tail = reader.tail();
+                is_replaced |= at_least.as_ref().is_some_and(|one| one.number == tail.number && one != tail);
+                covered.extend(checkpoint.heads.iter().map(|one| (one.taxpayer_id, one.head.sequence)));
+                compare(store, taxpayer, checkpoint, report).await?;
+            }
             Ok(None) => break,
             Err(fault @ CheckpointFileError::Line { .. }) => {
-                report.fault = Some(fault.to_string());
+                report.fault = Some(CheckpointDoubt::Unreadable(fault.to_string()));
                 break;
             }
             Err(other) => return Err(other.into()),
         }
     }
+    if report.fault.is_none() {
+        report.fault = match at_least {
+            Some(CheckpointChain { number, .. }) if is_replaced => Some(CheckpointDoubt::Replaced(number)),
+            Some(CheckpointChain { number: wanted, .. }) if reader.tail().number < wanted => {
+                Some(CheckpointDoubt::Shortened { end: reader.tail().number, wanted })
+            }
+            _ if reader.is_cut()? => Some(CheckpointDoubt::Cut),
+            _ if reader.tail().number == 0 => Some(CheckpointDoubt::Empty),
+            _ => stale(store, ends, &covered, covered_until).await?,
+        };
+    }
     report.checkpoints = Some(reader.tail().clone());
     Ok(())
+}
+
+/// Finds an event that should be in a checkpoint by now, and is in none.
+async fn stale(
+    store: &Store,
+    ends: &[ChainHead],
+    covered: &HashMap<TaxpayerId, i64>,
+    covered_until: Timestamp,
+) -> Result<Option<CheckpointDoubt>, StoreError> {
+    for ChainHead { taxpayer_id, head } in ends {
+        let taxpayer = *taxpayer_id;
+        let sequence = covered.get(&taxpayer).copied().unwrap_or_default();
+        if sequence >= head.sequence {
+            continue;
+        }
+        let next = events::owned_by_after(store, taxpayer, sequence, 1).await?;
+        if let Some(event) = next.first().filter(|event| event.timestamp < covered_until) {
+            let at = event.timestamp;
+            return Ok(Some(CheckpointDoubt::Stale { taxpayer, sequence: event.sequence, at }));
+        }
+    }
+    Ok(None)
 }
 
 async fn compare(
@@ -230,7 +318,6 @@ mod tests {
 
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
-    use jiff::Timestamp;
     use sea_orm::ConnectionTrait;
     use serde_json::json;
     use tempfile::TempDir;
@@ -240,7 +327,7 @@ mod tests {
     use crate::actors::checkpoint::Checkpointer;
     use crate::domain::events::checkpoint::CheckpointKey;
     use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
-    use crate::domain::kernel::clock::{SystemClock, new_id};
+    use crate::domain::kernel::clock::new_id;
     use crate::store::events::checkpoint_file::CheckpointFile;
     use crate::store::testing::stores;
 
@@ -335,9 +422,19 @@ mod tests {
         }
 
         async fn verified(&self, taxpayer: Option<i64>) -> VerificationReport {
+            self.verified_with(taxpayer, None, Timestamp::MIN).await
+        }
+
+        async fn verified_with(
+            &self,
+            taxpayer: Option<i64>,
+            at_least: Option<CheckpointChain>,
+            covered_until: Timestamp,
+        ) -> VerificationReport {
             let reader = CheckpointReader::open(&self.path(), key().public()).unwrap();
+            let comparison = Comparison { reader, at_least, covered_until };
             let taxpayer = taxpayer.map(TaxpayerId);
-            report(&self.checkpointer.store, taxpayer, Some(reader)).await.unwrap()
+            report(&self.checkpointer.store, taxpayer, Some(comparison)).await.unwrap()
         }
 
         async fn said(&self) -> String {
@@ -413,17 +510,62 @@ mod tests {
             let scene = checkpointed(&test.store).await;
             let text = std::fs::read_to_string(scene.path()).unwrap();
             let second = text.lines().nth(1).unwrap();
+            let first = text.lines().next().unwrap();
+            let whole = scene.verified(None).await.to_string();
+            let at_least: CheckpointChain = whole.lines().last().unwrap().parse().unwrap();
+            assert_eq!(at_least.number, 2, "{whole}");
             for (tampered, said) in [
+                (String::new(), "it ends at checkpoint 0, and checkpoint 2 was in it"),
+                (format!("{first}\n"), "it ends at checkpoint 1, and checkpoint 2 was in it"),
                 (text.replacen("2:5:", "2:4:", 1), "line 1 of "),
                 (format!("{second}\n"), "it does not follow the line before it"),
+                (format!("{first}\n{first}\n"), "it does not follow the line before it"),
+                (text.replace('\n', "\r\n"), "line 1 of "),
             ] {
                 std::fs::write(scene.path(), tampered).unwrap();
-                let found = scene.said().await;
+                let found =
+                    scene.verified_with(None, Some(at_least.clone()), Timestamp::MIN).await.to_string();
                 assert!(
                     found.contains("the checkpoints cannot be relied on: ") && found.contains(said),
                     "{found}"
                 );
+                assert!(!found.contains("whole"), "{found}");
             }
         }
+    }
+
+    /// Without a checkpoint of before, a cut file is known by what is missing in it.
+    #[actix_rt::test]
+    async fn a_file_that_was_emptied_or_cut_or_left_behind_is_not_whole() {
+        for test in stores().await {
+            let scene = checkpointed(&test.store).await;
+            let text = std::fs::read_to_string(scene.path()).unwrap();
+            let first = text.lines().next().unwrap();
+            let hash = hex::encode([0; 32]);
+            let other = Some(CheckpointChain { number: 2, hash });
+            let (never, now) = (Timestamp::MIN, SystemClock.now());
+            for (file, at_least, covered_until, said) in [
+                (text.clone(), None, now, ""),
+                (String::new(), None, never, "the file holds no checkpoint"),
+                ("einvoice-checkpoint/1 1 20".to_owned(), None, never, "its last line has no end"),
+                (text.trim_end().to_owned(), None, never, "its last line has no end"),
+                (format!("{text}einvoice"), None, now, "its last line has no end"),
+                (format!("{first}\n"), None, never, ""),
+                (format!("{first}\n"), None, now, "event 6 of taxpayer 1, of 1970-01-01T00:00:00Z, is in no"),
+                (text.clone(), other, now, "its checkpoint 2 is another one than it was"),
+            ] {
+                std::fs::write(scene.path(), &file).unwrap();
+                let found = scene.verified_with(None, at_least, covered_until).await;
+                assert_eq!(found.is_intact(), said.is_empty(), "{file}: {found}");
+                assert!(found.to_string().contains(said), "{file}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn events_of_the_last_two_periods_may_wait_for_their_checkpoint() {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        assert_eq!(covered_until(600, now), Timestamp::from_second(1_799_998_800).unwrap());
+        assert_eq!(covered_until(0, now), Timestamp::MIN, "on demand only");
     }
 }

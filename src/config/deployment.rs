@@ -99,6 +99,13 @@ impl DeploymentChecks {
             "authority.allow_remote_in_development",
             "be true where `authority.mode` is remote in development; a real authority wants `environment` production",
         );
+        let bound = [Some(settings.http.bind), settings.http.ops_bind];
+        self.require(
+            settings.allow_open_development || bound.iter().flatten().all(|bind| bind.ip().is_loopback()),
+            "allow_open_development",
+            "be true where `http.bind` or `http.ops_bind` is open to other machines in development; who serves others \
+             wants `environment` production",
+        );
     }
 
     /// Refuses settings that would make a production deployment unsafe.
@@ -264,6 +271,24 @@ mod tests {
         insta::assert_snapshot!(faults_of_environment(&pairs), @"`authority.allow_remote_in_development` must be true where `authority.mode` is remote in development; a real authority wants `environment` production");
         pairs.push(("EINVOICE__AUTHORITY__ALLOW_REMOTE_IN_DEVELOPMENT", "true"));
         from_environment(&pairs);
+    }
+
+    #[test]
+    fn development_that_others_reach_is_asked_for_in_so_many_words() {
+        for open in ["EINVOICE__HTTP__BIND", "EINVOICE__HTTP__OPS_BIND"] {
+            let mut pairs = vec![(open, "0.0.0.0:8080")];
+            let said = faults_of_environment(&pairs);
+            assert!(said.starts_with("`allow_open_development` must be true where `http.bind`"), "{said}");
+            pairs.push(("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"));
+            from_environment(&pairs);
+        }
+        from_environment(&[("EINVOICE__HTTP__BIND", "[::1]:8080")]);
+    }
+
+    #[test]
+    fn the_unit_is_for_production() {
+        let unit = include_str!("../../deploy/einvoice.service");
+        assert!(unit.contains("\nEnvironment=EINVOICE__ENVIRONMENT=production\n"));
     }
 
     #[test]

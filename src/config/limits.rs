@@ -46,6 +46,7 @@ pub(super) enum Allowed {
 /// The allowed values of every setting, in the order of `config.toml`.
 pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("environment", Allowed::Word(&["development", "production"])),
+    ("allow_open_development", Allowed::Flag),
     ("data_dir", Allowed::Text(|text| !text.is_empty(), "a directory")),
     ("http.bind", Allowed::Text(is_address, ADDRESS)),
     ("http.ops_bind", Allowed::Text(|text| text.is_empty() || is_address(text), ADDRESS_OR_NOTHING)),

@@ -171,7 +171,7 @@ fn other_variables_are_not_looked_at() {
 #[test]
 fn an_unknown_key_of_a_file_is_named_with_what_there_is() {
     insta::assert_snapshot!(said_of_file("[http]\nbnid = 1\n"), @"`http.bnid` (from the file FILE) is not a setting; [http] has bind, bodies_bytes_max, bodies_bytes_per_account_max, body_bytes_max, body_timeout_s, bulk_bytes_max, calls_per_account_max, forwarded_header, idempotency_keep_s, ops_bind, relays_per_account_max, trusted_proxies");
-    insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
+    insta::assert_snapshot!(said_of_file("enviroment = \"production\"\n"), @"`enviroment` (from the file FILE) is not a setting; there are allow_open_development, data_dir, environment and the sections accounts, authority, checkpoints, cluster, console, database, deadlines, http, log, metrics, options, pipeline, rate_limit, reconcile, sandbox, secrets, taxpayers, webhooks");
     assert!(
         said_of_file("[htp]\nbind = 1\n").starts_with("`htp.bind` (from the file FILE) is not a setting")
     );

@@ -127,6 +127,7 @@ mod tests {
     #[test]
     fn open_development_settings_are_warned_about() {
         let found = from_environment(&[
+            ("EINVOICE__ALLOW_OPEN_DEVELOPMENT", "true"),
             ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
             ("EINVOICE__SANDBOX__BIND", "0.0.0.0:9000"),
             ("EINVOICE__DATABASE__URL", "postgres://u:p@db.example/e"),

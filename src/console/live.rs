@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::{self, Bytes};
-use actix_web::{HttpResponse, rt};
+use actix_web::{HttpRequest, HttpResponse, rt};
 use dashmap::DashMap;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream;
+use secrecy::SecretString;
 
+use crate::console::session::{self, operators};
 use crate::http::cached::Cached;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -20,7 +22,9 @@ use crate::http::state::ApiState;
 const EVERY: Duration = Duration::from_secs(1);
 /// A rendering is shared for less than the time between two events, so that no event repeats an old one.
 const SHARED_FOR: Duration = Duration::from_millis(900);
-/// After this many events the browser connects again, with a session that may have ended by then.
+/// After so many events the session is looked up again: a stream ends seconds after the right to it.
+const EVENTS_PER_LOOK: u32 = 3;
+/// After so many events the browser connects again.
 const EVENTS_MAX: u32 = 60;
 
 /// Renders a part. Whoever calls it has checked the right to see it.
@@ -33,6 +37,7 @@ pub(crate) struct LiveParts(DashMap<&'static str, Arc<Cached<Option<Bytes>>>>);
 /// What one browser watches.
 struct Watched {
     state: web::Data<ApiState>,
+    session: SecretString,
     part: Arc<Cached<Option<Bytes>>>,
     render: Rc<Render>,
     sent: Option<Bytes>,
@@ -40,16 +45,18 @@ struct Watched {
 }
 
 impl LiveParts {
-    /// Streams a part. The name tells the parts apart.
+    /// Streams a part to the session of the request. The name tells the parts apart.
     pub(crate) fn stream(
         &self,
         name: &'static str,
+        request: &HttpRequest,
         state: &web::Data<ApiState>,
         render: Render,
     ) -> HttpResponse {
         let part = self.0.entry(name).or_insert_with(|| Arc::new(Cached::new(SHARED_FOR)));
         let watched = Watched {
             state: state.clone(),
+            session: session::token(request).unwrap_or_default(),
             part: Arc::clone(&part),
             render: Rc::new(render),
             sent: None,
@@ -73,6 +80,11 @@ async fn next(mut watched: Watched) -> Option<(Result<Bytes, Infallible>, Watche
     }
     if watched.events == EVENTS_MAX {
         return None;
+    }
+    if watched.events > 0 && watched.events.is_multiple_of(EVENTS_PER_LOOK) {
+        // A stream whose session cannot be looked up ends, too: the browser connects again.
+        let may_look = operators::may_look(&watched.state, &watched.session).await;
+        may_look.ok().filter(|may| *may)?;
     }
     watched.events += 1;
     let render = (watched.render)(watched.state.clone());

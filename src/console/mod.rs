@@ -8,6 +8,7 @@
 //! | `accounts` | the pages under `/dashboard` |
 //! | `sign_in` | signing in and out, and the change of a password |
 //! | `invitation` | the choice of a password with a one-time link |
+//! | `sessions` | where a person is signed in |
 //! | `second_factor` | the code of an authenticator app at sign-in, and how an operator sets it up |
 //! | `session` | who a request comes from, as the parameters that handlers take |
 //! | `live` | parts of a page that change by themselves |
@@ -31,12 +32,14 @@ mod operators;
 mod page;
 mod second_factor;
 mod session;
+mod sessions;
 mod sign_in;
 mod words;
 
 use actix_web::http::Method;
 use actix_web::web;
 
+use crate::domain::access::session::OperatorRole;
 use crate::http::endpoint::{Path, by_precedence};
 pub(crate) use page::error_pages;
 
@@ -46,6 +49,7 @@ fn table() -> Vec<Path> {
         sign_in::endpoints(),
         invitation::endpoints(),
         second_factor::endpoints(),
+        sessions::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),
         assets::endpoints(),
@@ -57,6 +61,33 @@ fn table() -> Vec<Path> {
 pub fn page_patterns() -> Vec<&'static str> {
     let pages = table().into_iter().filter(|path| path.allowed.contains(&Method::GET));
     pages.map(|path| path.pattern).collect()
+}
+
+/// A path of `/ops` or `/console`, and the least role of an operator that its handler asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorPath {
+    pub method: String,
+    pub pattern: &'static str,
+    pub least: Option<OperatorRole>,
+}
+
+/// Returns all paths of operators, for the tests that call each of them with each role.
+pub fn operator_paths() -> Vec<OperatorPath> {
+    let all = crate::http::table().into_iter().chain(table());
+    let of_operators =
+        all.filter(|path| ["/ops/", "/console"].iter().any(|start| path.pattern.starts_with(start)));
+    of_operators.flat_map(|path| methods(&path)).collect()
+}
+
+fn methods(path: &Path) -> Vec<OperatorPath> {
+    let allowed = path.allowed.iter().filter(|method| **method != Method::HEAD);
+    allowed
+        .map(|method| OperatorPath {
+            method: method.to_string(),
+            pattern: path.pattern,
+            least: path.least_role(method),
+        })
+        .collect()
 }
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {

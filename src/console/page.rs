@@ -18,6 +18,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::session::{self, Refusal};
 use crate::http::extract::form;
+use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
 
 /// What a handler of a page returns.
@@ -95,6 +96,8 @@ impl Pages {
 #[derive(Debug)]
 pub(crate) struct Form<T>(pub(crate) T);
 
+impl<T> NeedsRole for Form<T> {}
+
 impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = Refusal;
     type Future = Ready<Result<Self, Refusal>>;
@@ -107,6 +110,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 /// The fields of a form that is posted before there is a session.
 #[derive(Debug)]
 pub(crate) struct PublicForm<T>(pub(crate) T);
+
+impl<T> NeedsRole for PublicForm<T> {}
 
 impl<T: DeserializeOwned + 'static> FromRequest for PublicForm<T> {
     type Error = Refusal;

@@ -12,7 +12,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, redirect, show, show_with};
 use crate::console::session::{self, AwaitsCode, SignedIn};
-use crate::console::sign_in::{home, is_ours, new_token, start, with_session};
+use crate::console::sign_in::{home, is_ours, new_token, open, start, with_session};
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::qr_picture::QrPicture;
@@ -24,7 +24,7 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::second_factors::{self, Confirmation, Removal};
-use crate::store::accounts::sessions;
+use crate::store::accounts::sessions::{self, NewSession};
 
 const REFUSED: &str = "This code is not right, or it was used before. Wait for the next code of the app.";
 const PATH: &str = "/account/second-factor";
@@ -39,9 +39,12 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// Leads a person whose password was right to the page that asks for the code.
-pub(super) async fn ask(state: &ApiState, owner: SessionOwner, next: &str) -> Answer {
+pub(super) async fn ask(state: &ApiState, request: &HttpRequest, owner: SessionOwner, next: &str) -> Answer {
     let token = new_token();
-    sessions::await_code(&state.store, &token, owner, state.now()).await?;
+    let place = session::place(request);
+    let replaces = session::token(request);
+    let new = NewSession { token: &token, owner, place: &place, replaces: replaces.as_ref() };
+    sessions::await_code(&state.store, new, state.now()).await?;
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     with_session(state, redirect(&format!("/sign-in/code?next={next}")), &token)
 }
@@ -91,12 +94,9 @@ async fn enter_code(
         let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(REFUSED) };
         return show_with(StatusCode::UNAUTHORIZED, &page);
     }
-    if let Some(token) = session::token(&request) {
-        sessions::end_wait(&state.store, &token).await?;
-    }
     let owner = waiting.person.owner;
     let path = if is_ours(&next) { next } else { home(owner) };
-    start(&state, owner, &path).await
+    start(&state, &request, owner, &path).await
 }
 
 /// Returns true for a code of the app or a recovery code that was not used before, and uses it up.
@@ -218,7 +218,7 @@ async fn confirm(
         return Ok(redirect(PATH));
     }
     let token = new_token();
-    sessions::open(&state.store, &token, person.owner, state.settings.sessions.limits, now).await?;
+    open(&state, &request, person.owner, &token).await?;
     let frame = Frame::person(person, &session::csrf_token(&token), "Your recovery codes");
     with_session(&state, show(&RecoveryCodesPage { frame, codes })?, &token)
 }
@@ -247,7 +247,7 @@ async fn switch_off(
         now: state.now(),
     };
     second_factors::remove(&state.store, removal).await?;
-    let mut answer = start(&state, owner, PATH).await?;
+    let mut answer = start(&state, &request, owner, PATH).await?;
     for cookie in go_to(PATH, "Your second factor is off. You are signed out everywhere else.").cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;
     }

@@ -24,7 +24,7 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::people::{self, PasswordChange};
-use crate::store::accounts::sessions;
+use crate::store::accounts::sessions::{self, NewSession};
 
 const REFUSED: &str = "This email and password do not belong together.";
 
@@ -88,17 +88,35 @@ async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicF
     };
     let path = if is_ours(&next) { next } else { home(person.owner) };
     if person.has_second_factor {
-        return second_factor::ask(&state, person.owner, &path).await;
+        return second_factor::ask(&state, &request, person.owner, &path).await;
     }
-    start(&state, person.owner, &path).await
+    start(&state, &request, person.owner, &path).await
 }
 
 /// Opens a session and leads to a page.
-pub(super) async fn start(state: &ApiState, owner: SessionOwner, path: &str) -> Answer {
+pub(super) async fn start(
+    state: &ApiState,
+    request: &HttpRequest,
+    owner: SessionOwner,
+    path: &str,
+) -> Answer {
     let token = new_token();
-    let settings = state.settings.sessions;
-    sessions::open(&state.store, &token, owner, settings.limits, state.now()).await?;
+    open(state, request, owner, &token).await?;
     with_session(state, redirect(path), &token)
+}
+
+/// Opens a session with this token. It ends the session that the browser had.
+pub(super) async fn open(
+    state: &ApiState,
+    request: &HttpRequest,
+    owner: SessionOwner,
+    token: &SecretString,
+) -> Result<(), ApiError> {
+    let place = session::place(request);
+    let replaces = session::token(request);
+    let new = NewSession { token, owner, place: &place, replaces: replaces.as_ref() };
+    let limits = state.settings.sessions.limits;
+    Ok(sessions::open(&state.store, new, limits, state.now()).await?)
 }
 
 /// Returns a random token of a session.
@@ -124,10 +142,12 @@ async fn recognise(
     state.limits.sign_in(email, client_address(request), now).map_err(limits::refused)?;
     let mut found = people::with_email(&state.store, email).await?;
     let hashes = found.iter().map(|account| account.password_hash.clone()).collect();
-    if let Some(position) = state.passwords.find(password, hashes).await? {
+    if let Some(position) = state.passwords.find(password, hashes).await?
+        && found.get(position).is_some_and(|account| !account.is_disabled)
+    {
         return Ok(Some(found.swap_remove(position).person));
     }
-    note_refused(state, found.into_iter().map(|account| account.person.owner).collect());
+    note_refused(state, request, found.into_iter().map(|account| account.person.owner).collect());
     Ok(None)
 }
 
@@ -142,17 +162,19 @@ pub(super) async fn is_own_password(
     let hash = people::password_of(&state.store, person.owner).await?;
     let is_right = state.passwords.find(password, hash.into_iter().collect()).await?.is_some();
     if !is_right {
-        note_refused(state, vec![person.owner]);
+        note_refused(state, request, vec![person.owner]);
     }
     Ok(is_right)
 }
 
 /// Records refused passwords after the answer: the time of a commit would show that the account exists.
-fn note_refused(state: &web::Data<ApiState>, owners: Vec<SessionOwner>) {
+fn note_refused(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<SessionOwner>) {
     let state = state.clone();
+    let address = client_address(request);
     actix_web::rt::spawn(async move {
         for owner in owners {
-            if let Err(error) = sessions::note_refused(&state.store, owner, state.now()).await {
+            let noted = sessions::note_refused(&state.store, owner, address, state.now()).await;
+            if let Err(error) = noted {
                 tracing::warn!(%error, "failed to record a refused sign-in");
             }
         }
@@ -247,7 +269,7 @@ async fn change_password(
     let hash = state.passwords.hash(new.clone(), salt).await?;
     let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
     people::set_password(&state.store, change, state.now()).await?;
-    let mut answer = start(&state, person.owner, &home(person.owner)).await?;
+    let mut answer = start(&state, &request, person.owner, &home(person.owner)).await?;
     let noticed = go_to(&home(person.owner), "Your password is changed. You are signed out everywhere else.");
     for cookie in noticed.cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;

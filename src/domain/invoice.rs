@@ -9,6 +9,7 @@ pub mod irn;
 pub mod item;
 pub mod lifecycle;
 pub mod qr_picture;
+pub mod redaction;
 pub mod revision;
 pub mod timeline;
 pub mod totals;

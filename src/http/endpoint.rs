@@ -9,6 +9,8 @@ use actix_web::middleware::from_fn;
 use actix_web::{FromRequest, Handler, Resource, Responder, Route, web};
 use utoipa::openapi::path::HttpMethod;
 
+use crate::domain::access::session::OperatorRole;
+use crate::http::extract::role::NeedsRole;
 use crate::http::limits::SensitiveOp;
 use crate::http::middleware::policy::{Effect, RoutePolicy};
 use crate::http::openapi::document::Tag;
@@ -33,6 +35,8 @@ pub(crate) struct Path {
     pub(crate) policy: RoutePolicy,
     pub(crate) allowed: Vec<Method>,
     documented: Vec<(Vec<Method>, Doc)>,
+    /// The methods of each handler, and the least role of an operator that it asks for.
+    roles: Vec<(Vec<Method>, Option<OperatorRole>)>,
 }
 
 /// A function that returns an operation's documentation, called only when the API document is requested.
@@ -40,7 +44,14 @@ type Doc = fn() -> OperationDoc;
 
 pub(crate) fn path(pattern: &'static str) -> Path {
     let policy = RoutePolicy::new(pattern);
-    Path { pattern, routes: Vec::new(), policy, allowed: Vec::new(), documented: Vec::new() }
+    Path {
+        pattern,
+        routes: Vec::new(),
+        policy,
+        allowed: Vec::new(),
+        documented: Vec::new(),
+        roles: Vec::new(),
+    }
 }
 
 impl Path {
@@ -84,7 +95,7 @@ impl Path {
     pub(crate) fn get<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.on([Method::GET, Method::HEAD], handler, doc)
@@ -93,7 +104,7 @@ impl Path {
     pub(crate) fn post<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.on([Method::POST], handler, doc)
@@ -102,7 +113,7 @@ impl Path {
     pub(crate) fn put<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.on([Method::PUT], handler, doc)
@@ -111,7 +122,7 @@ impl Path {
     pub(crate) fn patch<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.on([Method::PATCH], handler, doc)
@@ -121,7 +132,7 @@ impl Path {
     pub(crate) fn get_or_post<F, Args>(self, handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.on([Method::GET, Method::HEAD, Method::POST], handler, doc)
@@ -131,7 +142,7 @@ impl Path {
     pub(crate) fn on<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F, doc: Doc) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.documented.push((methods.to_vec(), doc));
@@ -142,7 +153,7 @@ impl Path {
     pub(crate) fn page<F, Args>(self, handler: F) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.route([Method::GET, Method::HEAD], handler)
@@ -152,7 +163,7 @@ impl Path {
     pub(crate) fn form<F, Args>(mut self, handler: F) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
         self.policy.posts_form = true;
@@ -162,9 +173,10 @@ impl Path {
     fn route<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self
     where
         F: Handler<Args>,
-        Args: FromRequest + 'static,
+        Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
+        self.roles.push((methods.to_vec(), Args::LEAST));
         self.allowed.extend(methods.clone());
         self.allowed.sort_by_key(|method| METHODS.iter().position(|known| known == method));
         let is_taken = move |context: &GuardContext<'_>| methods.contains(&context.head().method);
@@ -180,8 +192,14 @@ impl Path {
             methods: methods.iter().filter_map(http_method).collect(),
             keys: policy.surface.map_or(&[], |surface| surface.kinds),
             refusals: refusals(policy, methods),
+            least_role: methods.first().and_then(|method| self.least_role(method)),
             doc: doc(),
         })
+    }
+
+    /// Returns the least role of an operator that may call this method; `None` if other rights decide.
+    pub(crate) fn least_role(&self, method: &Method) -> Option<OperatorRole> {
+        self.roles.iter().find(|(methods, _)| methods.contains(method)).and_then(|(_, role)| *role)
     }
 
     /// Returns the sort key of the path: a fixed segment before a parameter, `/invoices/full` before `/invoices/{id}`.

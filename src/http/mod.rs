@@ -82,7 +82,7 @@ fn parts() -> [Part; 5] {
 }
 
 /// The paths of all parts of the API.
-fn table() -> Vec<Path> {
+pub(crate) fn table() -> Vec<Path> {
     parts().into_iter().flat_map(|part| part.endpoints).collect()
 }
 

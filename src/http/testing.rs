@@ -260,5 +260,6 @@ fn person() -> contact_row::Model {
         role: "owner".into(),
         created_at: now().as_microsecond(),
         updated_at: now().as_microsecond(),
+        disabled_at: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Accounts: integrators, who act for taxpayers, and operators, who run the service.
 
+pub mod access;
 pub mod api_key_row;
 pub mod contact_row;
 pub mod contacts;
@@ -17,12 +18,14 @@ pub mod sessions;
 pub mod taxpayer_row;
 pub mod taxpayers;
 
+use std::fmt;
+
 use jiff::Timestamp;
 use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::access::api_key::{KeyHolder, KeyOwner, NewKey};
 use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::OperatorRole;
+use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::db::column::caseless;
@@ -56,6 +59,7 @@ pub async fn add_integrator(
         email_key: caseless(&new.email),
         password_hash: new.password_hash.clone(),
         created_at: now.as_microsecond(),
+        disabled_at: None,
     };
     let tx = store.begin().await?;
     integrator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
@@ -80,23 +84,50 @@ pub async fn replace_integrator_key(
     Ok(())
 }
 
-/// A change of an account's keys, with the actor and the reason for the audit trail.
+/// A change of an account, with the actor and the reason for the audit trail.
 #[derive(Debug, Clone)]
-pub struct KeyChange {
+pub struct AccountChange {
     pub owner: KeyOwner,
     pub by: Actor,
     pub reason: Option<String>,
     pub now: Timestamp,
 }
 
-/// The number of keys that were revoked: keys of the account, and keys of the taxpayers that the account onboarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What was ended: keys of the account, keys of the taxpayers that the account onboarded, and sessions, among them
+/// sign-ins that waited for a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Revocation {
     pub revoked: u64,
     pub revoked_of_taxpayers: u64,
+    pub sessions: u64,
 }
 
-impl KeyChange {
+/// What was ended, as the audit has it.
+impl fmt::Display for Revocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { revoked, revoked_of_taxpayers, sessions } = self;
+        write!(f, "keys {revoked}, of taxpayers {revoked_of_taxpayers}, sessions {sessions}")
+    }
+}
+
+/// What came of the rotation of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RotationOutcome {
+    Done,
+    /// There is no such account.
+    Unknown,
+    /// A disabled account gets no key.
+    Disabled,
+}
+
+impl AccountChange {
+    fn session_owner(&self) -> SessionOwner {
+        match self.owner.kind {
+            KeyKind::Operator => SessionOwner::Operator(self.owner.id),
+            KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(self.owner.id)),
+        }
+    }
+
     fn entry(&self, actions: [AuditAction; 2], noted: Option<String>) -> AuditEntry {
         let [of_integrator, of_operator] = actions;
         let is_integrator = self.owner.kind == KeyKind::Integrator;
@@ -107,56 +138,47 @@ impl KeyChange {
     }
 }
 
-/// Adds a new key to an integrator or an operator. Returns `None` if the account does not exist.
-pub async fn rotate_key(store: &Store, change: KeyChange, new: &NewKey) -> Result<Option<()>, StoreError> {
+/// Adds a new key to an integrator or an operator.
+pub async fn rotate_key(
+    store: &Store,
+    change: AccountChange,
+    new: &NewKey,
+) -> Result<RotationOutcome, StoreError> {
     let tx = store.begin().await?;
-    if !lock(&tx, change.owner).await? {
-        return Ok(None);
+    match lock(&tx, change.owner).await? {
+        None => return Ok(RotationOutcome::Unknown),
+        Some(Standing::Disabled) => return Ok(RotationOutcome::Disabled),
+        Some(Standing::Enabled) => {}
     }
     keys::rotate(&tx, change.owner, new, change.now).await?;
     let actions = [AuditAction::RotateIntegratorKey, AuditAction::RotateOperatorKey];
     audit::append(&tx, &[change.entry(actions, new.terms.noted())]).await?;
     tx.commit().await?;
     key_leases::settle(store).await;
-    Ok(Some(()))
+    Ok(RotationOutcome::Done)
 }
 
-/// Revokes all keys of an account; with `includes_taxpayers` also its taxpayers' keys. `None` if there is no account.
-pub async fn revoke_keys(
-    store: &Store,
-    change: KeyChange,
-    includes_taxpayers: bool,
-) -> Result<Option<Revocation>, StoreError> {
-    let tx = store.begin().await?;
-    if !lock(&tx, change.owner).await? {
-        return Ok(None);
-    }
-    let revoked = keys::revoke(&tx, change.owner).await?;
-    let revoked_of_taxpayers = match change.owner.kind {
-        KeyKind::Integrator if includes_taxpayers => {
-            keys::revoke_of_taxpayers(&tx, IntegratorId(change.owner.id)).await?
-        }
-        _ => 0,
-    };
-    let noted = format!("keys {revoked}, of taxpayers {revoked_of_taxpayers}");
-    let actions = [AuditAction::RevokeIntegratorKeys, AuditAction::RevokeOperatorKeys];
-    audit::append(&tx, &[change.entry(actions, Some(noted))]).await?;
-    tx.commit().await?;
-    key_leases::settle(store).await;
-    Ok(Some(Revocation { revoked, revoked_of_taxpayers }))
+/// Tells an account that may be used from one that was disabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Enabled,
+    Disabled,
 }
 
-/// Locks an account for the rest of the transaction. Returns false if the account does not exist.
-async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<bool, StoreError> {
-    Ok(match owner.kind {
+/// Locks an account for the rest of the transaction. Returns `None` if the account does not exist.
+async fn lock(tx: &Transaction, owner: KeyOwner) -> Result<Option<Standing>, StoreError> {
+    let disabled_at = match owner.kind {
         KeyKind::Integrator => {
-            integrator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some()
+            let found = integrator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?;
+            found.map(|row| row.disabled_at)
         }
         KeyKind::Operator => {
-            operator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?.is_some()
+            let found = operator_row::Entity::find_by_id(owner.id).lock_exclusive().one(tx).await?;
+            found.map(|row| row.disabled_at)
         }
-        KeyKind::Taxpayer => false,
-    })
+        KeyKind::Taxpayer => None,
+    };
+    Ok(disabled_at.map(|at| if at.is_some() { Standing::Disabled } else { Standing::Enabled }))
 }
 
 /// Loads one page of the integrators or the operators with their keys, ordered by id, and the number of all of them.
@@ -202,8 +224,8 @@ pub struct NewOperator {
     pub key: NewKey,
 }
 
-/// Adds an operator with its first key.
-pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> Result<(), StoreError> {
+/// Adds an operator with its first key. Returns its id.
+pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> Result<i64, StoreError> {
     let id = store.ids().next(IdKind::Operator).await?;
     let row = operator_row::Model {
         id,
@@ -215,10 +237,12 @@ pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> R
         totp_secret: None,
         totp_confirmed_at: None,
         totp_last_step: 0,
+        disabled_at: None,
     };
     let tx = store.begin().await?;
     operator_row::Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
     keys::rotate(&tx, KeyOwner { kind: KeyKind::Operator, id }, &new.key, now).await?;
     audit::append(&tx, &[AuditEntry::new(Actor::CommandLine, AuditAction::CreateOperator, &id, now)]).await?;
-    tx.commit().await
+    tx.commit().await?;
+    Ok(id)
 }

@@ -14,6 +14,7 @@ mod idempotency;
 mod openapi;
 mod ops;
 mod rate_limits;
+mod roles;
 mod support;
 mod system_integrators;
 mod tax_payers;

@@ -33,6 +33,12 @@ const STORY: &[(&str, u16)] = &[
     ("get_integration", 200),
     ("list_all_taxpayers", 200),
     ("verify_taxpayer", 200),
+    ("list_contacts", 200),
+    // The only owner stays.
+    ("set_contact_role", 409),
+    ("disable_contact", 409),
+    ("enable_contact", 200),
+    ("remove_contact", 409),
     // Nobody answers at the address of the example.
     ("test_webhook", 502),
     ("enums", 200),
@@ -107,7 +113,14 @@ const STORY: &[(&str, u16)] = &[
     ("list_integrators", 200),
     ("rotate_integrator_key", 200),
     ("revoke_integrator_keys", 200),
+    ("disable_integrator", 200),
+    ("enable_integrator", 200),
     ("list_operators", 200),
+    // The only admin stays.
+    ("disable_operator", 409),
+    ("enable_operator", 200),
+    ("set_operator_role", 409),
+    ("remove_operator", 409),
     ("rotate_operator_key", 200),
     // The last: it is the operator of the story.
     ("revoke_operator_keys", 200),

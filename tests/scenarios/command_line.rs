@@ -76,7 +76,8 @@ async fn a_key_is_listed_rotated_and_revoked_beside_the_service(backend: Backend
         })
         .await;
 
-        let number = listed(&deployment, kind).await["id"].to_string();
+        let number = made["id"].to_string();
+        assert_eq!(number, listed(&deployment, kind).await["id"].to_string());
         use_for_a_while(&first, path).await;
         let second = client(&printed(deployment.service.call(&[kind, "rotate", &number])).await);
         assert_eq!((status(&first, path).await, status(&second, path).await), (401, 200), "{kind}");

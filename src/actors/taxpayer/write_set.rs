@@ -334,6 +334,7 @@ impl UnitOfWork {
             role: ContactRole::Owner.to_string(),
             created_at: self.now.as_microsecond(),
             updated_at: self.now.as_microsecond(),
+            disabled_at: None,
         }
     }
 

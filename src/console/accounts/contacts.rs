@@ -32,6 +32,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/contacts/{contact}/invitation").form(invite),
         path("/dashboard/{taxpayer}/contacts/{contact}/role").form(set_role),
         path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
+        path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable),
+        path("/dashboard/{taxpayer}/contacts/{contact}/enable").form(enable),
     ]
 }
 
@@ -162,12 +164,43 @@ async fn remove(
     _: Form<FormValues>,
 ) -> Answer {
     let id = contact_id(&ids.1)?;
-    if session.by == Actor::Contact(id) {
-        let message = "You cannot remove yourself. Another owner of the account can.";
-        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
-    }
+    check_not_self(&session, id)?;
     let done = contacts::remove(&state.store, change(&state, &session), id).await?;
     answer(&session, done, "The person was removed and is signed out.")
+}
+
+/// POST …/disable: ends the sessions of a person and refuses its password.
+async fn disable(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let id = contact_id(&ids.1)?;
+    check_not_self(&session, id)?;
+    let done = contacts::disable(&state.store, change(&state, &session), id).await?;
+    answer(&session, done, "The person is disabled and is signed out.")
+}
+
+/// POST …/enable: lets a disabled person sign in again.
+async fn enable(
+    state: web::Data<ApiState>,
+    Owner(session): Owner,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let id = contact_id(&ids.1)?;
+    let done = contacts::enable(&state.store, change(&state, &session), id).await?;
+    answer(&session, done, "The person is enabled and can sign in again.")
+}
+
+/// Refuses to lock out the person who asks.
+fn check_not_self(session: &AccountSession, id: ContactId) -> Result<(), ApiError> {
+    if session.by == Actor::Contact(id) {
+        let message = "You cannot remove or disable yourself. Another owner of the account can.";
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    Ok(())
 }
 
 fn contact_id(text: &str) -> Result<ContactId, ApiError> {
@@ -180,7 +213,7 @@ fn change(state: &ApiState, session: &AccountSession) -> PeopleChange {
 
 fn answer(session: &AccountSession, done: PersonChange, notice: &str) -> Answer {
     match done {
-        PersonChange::Done => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
+        PersonChange::Done { .. } => Ok(go_to(&format!("{}/contacts", base(session)), notice)),
         PersonChange::Unknown => Err(ApiError::route_not_found()),
         PersonChange::LastOwner => {
             let message = "An account keeps an owner. Make somebody else an owner first.";

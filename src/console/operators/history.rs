@@ -2,13 +2,15 @@
 
 use actix_web::web;
 use askama::Template;
+use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
+use crate::console::operators::contact_data;
 use crate::console::operators::taxpayer::of_path;
-use crate::console::page::{Answer, show};
-use crate::console::session::operators::Viewer;
+use crate::console::page::{Answer, Form, show};
+use crate::console::session::operators::{Operator, OperatorSession, Viewer};
 use crate::domain::invoice::history::{History, Moment};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -22,7 +24,10 @@ use crate::http::state::ApiState;
 use crate::store::events;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/taxpayers/{taxpayer}/history").page(history)]
+    vec![
+        path("/console/taxpayers/{taxpayer}/history").page(history),
+        path("/console/taxpayers/{taxpayer}/history/contact-data").form(show_contact_data),
+    ]
 }
 
 #[derive(Template)]
@@ -37,6 +42,8 @@ struct HistoryPage {
     later: Option<String>,
     moment: Moment,
     document: String,
+    /// True if contact data is shown and not hidden.
+    is_shown: bool,
 }
 
 /// Returns the address of the page.
@@ -52,15 +59,61 @@ async fn history(
     taxpayer: web::Path<String>,
     query: Query,
 ) -> Answer {
-    let taxpayer = of_path(&state, &taxpayer).await?;
-    let irn = path_ids::irn(&query.equal("irn").unwrap_or_default())?;
-    let as_of = query.whole("as_of", 1).map_err(ApiError::from)?;
+    let subject = Subject::find(&state, &taxpayer, &query).await?;
+    page(&state, &session, subject, false).await
+}
+
+/// The invoice of the page, and the event after which it is shown.
+struct Subject {
+    taxpayer: Taxpayer,
+    irn: Irn,
+    as_of: Option<i64>,
+}
+
+impl Subject {
+    async fn find(state: &ApiState, taxpayer: &str, query: &Query) -> Result<Self, ApiError> {
+        Ok(Self {
+            taxpayer: of_path(state, taxpayer).await?,
+            irn: path_ids::irn(&query.equal("irn").unwrap_or_default())?,
+            as_of: query.whole("as_of", 1).map_err(ApiError::from)?,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct ShowForm {
+    irn: String,
+    as_of: i64,
+    #[serde(default)]
+    reason: String,
+}
+
+/// POST `/console/taxpayers/{taxpayer}/history/contact-data`: shows the same with contact data, which the audit records.
+async fn show_contact_data(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    taxpayer: web::Path<String>,
+    form: Form<ShowForm>,
+) -> Answer {
+    let ShowForm { irn, as_of, reason } = form.0;
+    let subject = Subject {
+        taxpayer: of_path(&state, &taxpayer).await?,
+        irn: path_ids::irn(&irn)?,
+        as_of: Some(as_of),
+    };
+    contact_data::record(&state, &session, subject.taxpayer.id, &subject.irn, reason).await?;
+    page(&state, &session, subject, true).await
+}
+
+async fn page(state: &ApiState, session: &OperatorSession, subject: Subject, is_shown: bool) -> Answer {
+    let Subject { taxpayer, irn, as_of } = subject;
     let events = events::owned_by_with_irn(&state.store, taxpayer.id, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
     let moment = history.as_of(as_of).ok_or_else(ApiError::invoice_not_found)?;
+    let moment = if is_shown { moment } else { moment.redact() };
     let after = |sequence: i64| format!("{}&as_of={sequence}", address(taxpayer.id, &irn));
     show(&HistoryPage {
-        frame: Frame::operator(&session, "History of an invoice"),
+        frame: Frame::operator(session, "History of an invoice"),
         invoice_page: page_of_irn(taxpayer.id, &irn),
         document: serde_json::to_string_pretty(&moment.version.invoice).map_err(ApiError::internal)?,
         earlier: moment.earlier.map(after),
@@ -68,5 +121,6 @@ async fn history(
         taxpayer,
         irn,
         moment,
+        is_shown,
     })
 }

@@ -15,6 +15,7 @@ use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::redaction;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::party::Taxpayer;
@@ -151,7 +152,8 @@ impl From<TimelineEntry> for TimelineLine {
             EntryKind::Delivery => "Notification",
         };
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let details = entry.detail.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
+        let detail = redaction::redact_fields(entry.detail.clone());
+        let details = detail.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
         Self { class, kind, details, entry }
     }
 }

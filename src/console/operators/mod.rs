@@ -12,13 +12,15 @@
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
 //! | `history` | an invoice as it was after an event |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
-//! | `people` | the operators, and their second factors |
+//! | `people`, `access` | the operators and their second factors; the integrators; what takes access away or gives it back |
 //! | `search` | leads to what a text names |
-//! | `list_query`, `reason`, `redaction`, `badges` | parts that several of these pages share |
+//! | `list_query`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
 
+mod access;
 mod audit;
 mod badges;
 mod breakers;
+mod contact_data;
 mod deliveries;
 mod history;
 mod invoice;
@@ -29,7 +31,6 @@ mod people;
 mod quarantine;
 mod reason;
 mod reconciliations;
-mod redaction;
 mod run;
 mod runs;
 mod search;
@@ -52,6 +53,7 @@ const PAGES: &[(&str, &str)] = &[
     ("Taxpayers", "/console/taxpayers"),
     ("Reconciliations", "/console/reconciliations"),
     ("Audit", "/console/audit"),
+    ("Integrators", "/console/integrators"),
     ("Operators", "/console/operators"),
 ];
 
@@ -61,7 +63,7 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
     let others =
         [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints(), quarantine::endpoints()];
-    let others = others.into_iter().chain([people::endpoints(), history::endpoints()]);
+    let others = others.into_iter().chain([people::endpoints(), access::endpoints(), history::endpoints()]);
     of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
 }
 

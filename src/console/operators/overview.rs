@@ -1,6 +1,6 @@
 //! The first page of operators: what needs them, what waits, how much is done, and the state of the authority.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 
 use crate::actors::supervision::TreeSnapshot;
@@ -71,11 +71,16 @@ async fn overview(state: web::Data<ApiState>, Viewer(session): Viewer) -> Answer
 }
 
 /// GET /console/live/overview: streams the overview.
-async fn live_overview(state: web::Data<ApiState>, _: Viewer, parts: web::Data<LiveParts>) -> HttpResponse {
+async fn live_overview(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    _: Viewer,
+    parts: web::Data<LiveParts>,
+) -> HttpResponse {
     let render = |state: web::Data<ApiState>| -> futures_util::future::LocalBoxFuture<'static, _> {
         Box::pin(async move { render(&state).await })
     };
-    std::future::ready(parts.stream("overview", &state, render)).await
+    std::future::ready(parts.stream("overview", &request, &state, render)).await
 }
 
 async fn render(state: &ApiState) -> Result<String, ApiError> {

@@ -9,13 +9,15 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::page::{Answer, Form, Pages, go_to, show};
 use crate::console::session::operators::{Admin, Viewer};
-use crate::domain::access::session::{Person, Rights};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::{OperatorRole, Person, Rights};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::ids::parse_number;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::accounts;
 use crate::store::accounts::people;
 use crate::store::accounts::second_factors::{self, Removal};
 
@@ -31,6 +33,7 @@ pub(super) fn endpoints() -> Vec<Path> {
 struct PeoplePage {
     frame: Frame,
     rows: Vec<OperatorLine>,
+    roles: Vec<&'static str>,
     pages: Pages,
 }
 
@@ -38,6 +41,7 @@ struct OperatorLine {
     id: i64,
     email: String,
     role: &'static str,
+    is_disabled: bool,
     has_second_factor: bool,
 }
 
@@ -45,21 +49,27 @@ struct OperatorLine {
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
     let (found, total) = people::operators(&state.store, list.page()).await?;
+    let (holders, _) = accounts::page(&state.store, KeyKind::Operator, list.page()).await?;
+    let is_disabled = |id| holders.iter().any(|holder| holder.id == id && holder.disabled_at.is_some());
     show(&PeoplePage {
         frame: Frame::operator(&session, "Operators"),
-        rows: found.into_iter().map(OperatorLine::from).collect(),
+        rows: found.into_iter().map(|person| line(person, &is_disabled)).collect(),
+        roles: OperatorRole::ALL.iter().map(|role| role.as_str()).collect(),
         pages: list.pages("/console/operators", total),
     })
 }
 
-impl From<Person> for OperatorLine {
-    fn from(person: Person) -> Self {
-        let role = match person.rights {
+fn line(person: Person, is_disabled: &impl Fn(i64) -> bool) -> OperatorLine {
+    let id = person.owner.id();
+    OperatorLine {
+        id,
+        role: match person.rights {
             Rights::Operate(role) => role.as_str(),
             Rights::Account(role) => role.as_str(),
-        };
-        let has_second_factor = person.has_second_factor;
-        Self { id: person.owner.id(), email: person.email, role, has_second_factor }
+        },
+        is_disabled: is_disabled(id),
+        has_second_factor: person.has_second_factor,
+        email: person.email,
     }
 }
 

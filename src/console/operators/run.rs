@@ -8,10 +8,11 @@ use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::audit::{self, AuditLine};
+use crate::console::operators::contact_data;
 use crate::console::operators::reason::ReasonForm;
-use crate::console::operators::redaction;
 use crate::console::page::{Answer, Form, go_to, show};
-use crate::console::session::operators::{Operator, Viewer};
+use crate::console::session::operators::{Operator, OperatorSession, Viewer};
+use crate::domain::invoice::redaction;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::domain::pipeline::{Run, StepRecord};
 use crate::http::endpoint::{Path, path};
@@ -24,7 +25,11 @@ use crate::store::operations::audit::AuditFilter;
 use crate::store::runs;
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/console/runs/{id}").page(show_run), path("/console/runs/{id}/{move}").form(move_run)]
+    vec![
+        path("/console/runs/{id}").page(show_run),
+        path("/console/runs/{id}/contact-data").form(show_contact_data),
+        path("/console/runs/{id}/{move}").form(move_run),
+    ]
 }
 
 #[derive(Template)]
@@ -39,8 +44,10 @@ struct RunPage {
     why: String,
     moves: Vec<Move>,
     steps: Vec<StepEntry>,
-    /// What is sent to the authority, with contact data hidden.
+    /// What is sent to the authority.
     document: String,
+    /// True if contact data is shown and not hidden.
+    is_shown: bool,
     audit: Vec<AuditLine>,
 }
 
@@ -60,21 +67,41 @@ struct StepEntry {
 
 /// GET /console/runs/{id}: shows a run.
 async fn show_run(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
-    let (run, now) = (path_ids::run(&state, &id).await?, state.now());
+    let run = path_ids::run(&state, &id).await?;
+    page(&state, &session, run, false).await
+}
+
+/// POST `/console/runs/{id}/contact-data`: shows the same with contact data, which the audit records.
+async fn show_contact_data(
+    state: web::Data<ApiState>,
+    Operator(session): Operator,
+    id: web::Path<String>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let run = path_ids::run(&state, &id).await?;
+    contact_data::record(&state, &session, run.taxpayer_id, &run.irn, form.0.reason).await?;
+    page(&state, &session, run, true).await
+}
+
+async fn page(state: &ApiState, session: &OperatorSession, run: Run, is_shown: bool) -> Answer {
+    let now = state.now();
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
     let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
     let filter = AuditFilter { subject: Some(run.id.to_string()), ..AuditFilter::default() };
+    let document = run.document.clone();
+    let document = if is_shown { document } else { redaction::redact(document) };
     let page = RunPage {
-        frame: Frame::operator(&session, "Run"),
+        frame: Frame::operator(session, "Run"),
         why: state.pipeline.explain_wait(&run, now).await?,
-        audit: audit::newest(&state, filter).await?,
+        audit: audit::newest(state, filter).await?,
         badge: run.state.into(),
         taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
         irn_address: page_of_irn(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),
         moves: run.moves().into_iter().map(Move::from).collect(),
         steps: steps.into_iter().map(StepEntry::from).collect(),
-        document: redaction::shown(&run.document),
+        document: format!("{document:#}"),
+        is_shown,
         run,
     };
     show(&page)

@@ -1,6 +1,6 @@
 //! The tree of supervised actors of this process, live: what fails and what restarts.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use askama::Template;
 use futures_util::future::LocalBoxFuture;
 
@@ -71,13 +71,14 @@ async fn supervision(state: web::Data<ApiState>, Viewer(session): Viewer) -> Ans
 /// GET /console/live/supervision: streams the tree of actors.
 async fn live_supervision(
     state: web::Data<ApiState>,
+    request: HttpRequest,
     _: Viewer,
     parts: web::Data<LiveParts>,
 ) -> HttpResponse {
     let render = |state: web::Data<ApiState>| -> LocalBoxFuture<'static, _> {
         Box::pin(async move { render(&state) })
     };
-    std::future::ready(parts.stream("supervision", &state, render)).await
+    std::future::ready(parts.stream("supervision", &request, &state, render)).await
 }
 
 fn render(state: &ApiState) -> Result<String, ApiError> {

@@ -16,7 +16,7 @@ use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::runs::{self, RunRow};
 use crate::console::page::{Answer, Form, go_to, show};
-use crate::console::session::operators::{Admin, Operator, Viewer};
+use crate::console::session::operators::{Admin, Viewer};
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::integration::IntegrationSummary;
 use crate::domain::kernel::audit::Actor;
@@ -154,7 +154,7 @@ struct PanicForm {
 /// POST /console/taxpayers/{id}/panic: makes the actor of a taxpayer panic at its next command, in development.
 async fn order_panic(
     state: web::Data<ApiState>,
-    Operator(_): Operator,
+    Admin(_): Admin,
     id: web::Path<String>,
     form: Form<PanicForm>,
 ) -> Answer {

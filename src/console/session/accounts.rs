@@ -10,6 +10,7 @@ use crate::console::session::{Refusal, SignedIn, admitted, notice, state};
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
+use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
 use crate::store::accounts::taxpayers;
 
@@ -82,6 +83,8 @@ macro_rules! rights {
                 Box::pin(async move { account(&request, $least).await.map(Self) })
             }
         }
+
+        impl NeedsRole for $right {}
     )+};
 }
 
@@ -90,6 +93,8 @@ rights! {
     Accountant = ContactRole::Accountant;
     Owner = ContactRole::Owner;
 }
+
+impl NeedsRole for SignedInIntegrator {}
 
 impl FromRequest for SignedInIntegrator {
     type Error = Refusal;

@@ -5,6 +5,9 @@ use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::console::page::NOTICE;
+use crate::domain::access::session::SignInPlace;
+use crate::http::middleware::access_log;
+use crate::http::middleware::client_address::client_address;
 use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
@@ -35,6 +38,11 @@ pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
     let state = request.app_data::<actix_web::web::Data<ApiState>>()?;
     let cookie = request.cookie(name(state.settings.sessions))?;
     Some(SecretString::from(cookie.value().to_owned()))
+}
+
+/// Returns from where a person signs in.
+pub(crate) fn place(request: &HttpRequest) -> SignInPlace {
+    SignInPlace { address: client_address(request), browser: access_log::user_agent(request.headers()) }
 }
 
 /// Returns the notice of the action that led to this page.

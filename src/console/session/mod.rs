@@ -7,7 +7,7 @@ mod csrf;
 pub(crate) mod operators;
 mod refusal;
 
-pub(super) use cookie::{ended, notice, request_id, sign_in_path, started, token};
+pub(super) use cookie::{ended, notice, place, request_id, sign_in_path, started, token};
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use refusal::Refusal;
 
@@ -15,6 +15,7 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
 use futures_util::future::LocalBoxFuture;
 
 use crate::domain::access::session::{Person, Session, SessionOwner};
+use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
@@ -25,6 +26,8 @@ pub(crate) struct SignedIn {
     pub(crate) session: Session,
     pub(crate) csrf: String,
 }
+
+impl NeedsRole for SignedIn {}
 
 impl FromRequest for SignedIn {
     type Error = Refusal;
@@ -42,6 +45,8 @@ pub(crate) struct AwaitsCode {
     pub(crate) person: Person,
     pub(crate) csrf: String,
 }
+
+impl NeedsRole for AwaitsCode {}
 
 impl FromRequest for AwaitsCode {
     type Error = Refusal;

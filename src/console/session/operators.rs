@@ -4,10 +4,14 @@
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
+use secrecy::SecretString;
 
 use crate::console::session::{Refusal, admitted, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
+use crate::http::extract::role::{self, NeedsRole};
 use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::sessions;
 
 #[derive(Debug)]
 pub(crate) struct OperatorSession {
@@ -35,14 +39,17 @@ async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<Operator
         return Err(ApiError::route_not_found().into());
     };
     if role < least {
-        return Err(Refusal::NotAllowed(match least {
-            OperatorRole::Admin => "Only an operator with the role admin may do this.",
-            OperatorRole::Operator | OperatorRole::Viewer => {
-                "Your role may look, not act. An operator with the role operator or admin may do this."
-            }
-        }));
+        return Err(Refusal::NotAllowed(role::refusal(least)));
     }
     Ok(OperatorSession { id, email: person.email, role, csrf: signed_in.csrf, notice: notice(request) })
+}
+
+/// True while the session of this token may see the pages of operators. Asking is no use of the session.
+pub(crate) async fn may_look(state: &ApiState, token: &SecretString) -> Result<bool, ApiError> {
+    let limits = state.settings.sessions.limits;
+    let found = sessions::peek(&state.store, token, limits, state.now()).await?;
+    Ok(found
+        .is_some_and(|session| !session.awaits_code && matches!(session.person.rights, Rights::Operate(_))))
 }
 
 /// Makes each type the right of operators from this role on.
@@ -56,6 +63,10 @@ macro_rules! rights {
                 let request = request.clone();
                 Box::pin(async move { operator(&request, $least).await.map(Self) })
             }
+        }
+
+        impl NeedsRole for $right {
+            const LEAST: Option<OperatorRole> = Some($least);
         }
     )+};
 }

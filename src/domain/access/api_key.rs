@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::codes::words;
 
 /// The longest time for which a key can stay valid after a new key has replaced it.
@@ -70,7 +71,11 @@ pub struct KeyHolder {
     /// The name of the integrator. Operators have no name.
     pub name: Option<String>,
     pub email: String,
+    /// The role of an operator. Integrators have no role.
+    pub role: Option<OperatorRole>,
     pub created_at: Timestamp,
+    /// `None` if the account is enabled.
+    pub disabled_at: Option<Timestamp>,
     pub keys: Vec<ApiKey>,
 }
 

@@ -22,9 +22,17 @@ pub enum Caller {
     Integrator(IntegratorId),
 }
 
-/// An operator of this service that authenticated with an `opk_` key.
+/// An operator of any role that authenticated with an `opk_` key. Holds its id, as the next two do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OperatorCaller(pub i64);
+pub struct OpsViewer(pub i64);
+
+/// An operator who may act: with the role operator or admin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpsOperator(pub i64);
+
+/// An operator who may change accounts, keys and integrations: with the role admin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpsAdmin(pub i64);
 
 words! {
     /// The type of account to which a key belongs. The prefix of the key shows the type.

@@ -1,5 +1,6 @@
 //! The session of a person who signed in: who it is, what the person may do, and when the session ends.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -41,6 +42,25 @@ pub struct Person {
     pub rights: Rights,
     /// True if a sign-in needs a code beside the password. Only operators have second factors.
     pub has_second_factor: bool,
+}
+
+/// From where a person signed in, as its list of sessions shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SignInPlace {
+    pub address: Option<IpAddr>,
+    /// The browser as it named itself.
+    pub browser: Option<String>,
+}
+
+/// One of a person's sessions, as its list of sessions shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenSession {
+    /// Names the session within the list. Nobody can sign in with it.
+    pub id: String,
+    pub times: SessionTimes,
+    pub place: SignInPlace,
+    /// True for the session that asks.
+    pub is_own: bool,
 }
 
 /// What a person may do.

@@ -8,6 +8,7 @@
 //! before it in the line.
 
 use std::fmt;
+use std::str::FromStr;
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use base64::Engine as _;
@@ -42,6 +43,32 @@ pub struct Checkpoint {
 pub struct CheckpointChain {
     pub number: u64,
     pub hash: String,
+}
+
+/// The error for a text that is not the number and the hash of a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a checkpoint is named NUMBER:HASH, as `verify` prints it")]
+pub struct InvalidCheckpointName;
+
+/// Formats a checkpoint as `NUMBER:HASH`.
+impl fmt::Display for CheckpointChain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.number, self.hash)
+    }
+}
+
+impl FromStr for CheckpointChain {
+    type Err = InvalidCheckpointName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidCheckpointName> {
+        let (number, hash) = text.trim().split_once(':').ok_or(InvalidCheckpointName)?;
+        let number = number.parse().map_err(|_| InvalidCheckpointName)?;
+        let bytes = hex::decode(hash).map_err(|_| InvalidCheckpointName)?;
+        if bytes.len() != Sha256::output_size() || number == 0 {
+            return Err(InvalidCheckpointName);
+        }
+        Ok(Self { number, hash: hash.to_ascii_lowercase() })
+    }
 }
 
 /// The private key that signs checkpoints.
@@ -170,6 +197,18 @@ mod tests {
     fn accepted(lines: &[String], key: &CheckpointKey) -> Result<Vec<Checkpoint>, CheckpointFault> {
         let mut tail = CheckpointChain::default();
         lines.iter().map(|line| tail.accept(line, &key.public())).collect()
+    }
+
+    #[test]
+    fn a_checkpoint_is_named_by_its_number_and_its_hash() {
+        let hash = hex::encode([7; 32]);
+        let named: CheckpointChain = format!(" 12:{hash}\n").parse().unwrap();
+        assert_eq!(named, CheckpointChain { number: 12, hash: hash.clone() });
+        assert_eq!(named.to_string().parse(), Ok(named));
+        for odd in ["", "12", "12:", ":12", "0:{hash}", "x:{hash}", "12:{hash}00", "12:zz"] {
+            let odd = odd.replace("{hash}", &hash);
+            assert_eq!(odd.parse::<CheckpointChain>(), Err(InvalidCheckpointName), "{odd}");
+        }
     }
 
     #[test]

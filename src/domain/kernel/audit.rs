@@ -1,5 +1,7 @@
 //! Security changes and operator actions. An entry is written in the change's transaction and never modified.
 
+use std::net::IpAddr;
+
 use jiff::Timestamp;
 
 use crate::domain::kernel::clock;
@@ -31,6 +33,12 @@ words! {
         RevokeIntegratorKeys = "integrator.revoke-keys",
         RotateOperatorKey = "operator.rotate-key",
         RevokeOperatorKeys = "operator.revoke-keys",
+        DisableIntegrator = "integrator.disable",
+        EnableIntegrator = "integrator.enable",
+        DisableOperator = "operator.disable",
+        EnableOperator = "operator.enable",
+        RemoveOperator = "operator.remove",
+        ChangeOperatorRole = "operator.change-role",
         ReplayCommand = "command.replay",
         DropCommand = "command.drop",
         TripBreaker = "breaker.trip",
@@ -38,6 +46,7 @@ words! {
         SignIn = "session.sign-in",
         RefuseSignIn = "session.refuse",
         SignOut = "session.sign-out",
+        EndSessions = "session.end-others",
         ChangePassword = "password.change",
         MakeInvitation = "invitation.make",
         AcceptInvitation = "invitation.accept",
@@ -49,6 +58,9 @@ words! {
         AddContact = "contact.add",
         ChangeContactRole = "contact.change-role",
         RemoveContact = "contact.remove",
+        DisableContact = "contact.disable",
+        EnableContact = "contact.enable",
+        ShowContactData = "invoice.show-contact-data",
     }
 }
 
@@ -117,6 +129,8 @@ pub struct AuditEntry {
     pub from_state: Option<String>,
     pub to_state: Option<String>,
     pub reason: Option<String>,
+    /// The address of the person who signed in, or tried to.
+    pub address: Option<IpAddr>,
 }
 
 impl AuditEntry {
@@ -133,6 +147,7 @@ impl AuditEntry {
             from_state: None,
             to_state: None,
             reason: None,
+            address: None,
         }
     }
 

@@ -6,8 +6,12 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
-use crate::domain::access::caller::{Caller, IntegratorCaller, KeyKind, OperatorCaller, TaxpayerCaller};
+use crate::domain::access::caller::{
+    Caller, IntegratorCaller, KeyKind, OpsAdmin, OpsOperator, OpsViewer, TaxpayerCaller,
+};
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::http::extract::role::{self, NeedsRole};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::code::ErrorCode;
@@ -55,6 +59,11 @@ impl Surface {
         self.admit(request).await
     }
 
+    /// Returns the error for a key that ended while its call waited.
+    pub(crate) fn ended(self) -> ApiError {
+        ApiError::new(self.otherwise, "The API key ended while the call waited. What it began goes on.")
+    }
+
     /// Returns the account of the key. Refuses a key of another kind, and a write with a read-only key.
     pub(crate) async fn admit(self, request: &HttpRequest) -> Result<KeyOwner, ApiError> {
         let account = recognised(request).await?.filter(|account| self.kinds.contains(&account.kind));
@@ -67,15 +76,24 @@ impl Surface {
 
 /// The result of looking up the key, cached for the extractors of the request.
 #[derive(Debug, Clone, Copy)]
-struct ResolvedKey(Option<(KeyOwner, KeyScope)>);
+struct ResolvedKey(Option<Recognised>);
+
+/// What the request's key gives.
+#[derive(Debug, Clone, Copy)]
+struct Recognised {
+    account: KeyOwner,
+    scope: KeyScope,
+    /// The role of an operator; `None` for other accounts.
+    role: Option<OperatorRole>,
+}
 
 /// Returns the account of the request's key, whatever its kind. Returns `None` if the request has no valid key.
 pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<KeyOwner>, ApiError> {
-    Ok(resolved(request).await?.map(|(account, _)| account))
+    Ok(resolved(request).await?.map(|key| key.account))
 }
 
-/// Returns the account and the scope of the request's key. Returns `None` if the request has no valid key.
-async fn resolved(request: &HttpRequest) -> Result<Option<(KeyOwner, KeyScope)>, ApiError> {
+/// Returns what the request's key gives. Returns `None` if the request has no valid key.
+async fn resolved(request: &HttpRequest) -> Result<Option<Recognised>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
     if let Some(ResolvedKey(account)) = known {
         return Ok(account);
@@ -89,7 +107,7 @@ async fn resolved(request: &HttpRequest) -> Result<Option<(KeyOwner, KeyScope)>,
             if let Some(key) = &found {
                 state.key_usage.note(key);
             }
-            found.map(|key| (KeyOwner { kind, id: key.owner.id }, key.scope))
+            found.map(|key| Recognised { account: key.owner, scope: key.scope, role: key.role })
         }
     };
     request.extensions_mut().insert(ResolvedKey(account));
@@ -107,7 +125,9 @@ pub(crate) struct ChangesNothing;
 /// Refuses a write whose key may only read.
 async fn check_scope(request: &HttpRequest) -> Result<(), ApiError> {
     match resolved(request).await? {
-        Some((_, KeyScope::ReadOnly)) if request.extensions().get::<ChangesNothing>().is_none() => {
+        Some(Recognised { scope: KeyScope::ReadOnly, .. })
+            if request.extensions().get::<ChangesNothing>().is_none() =>
+        {
             Err(ApiError::new(ErrorCode::KeyReadOnly, "This API key may only read"))
         }
         _ => Ok(()),
@@ -135,13 +155,16 @@ fn sent(headers: &HeaderMap) -> Result<&str, NoKey> {
     }
 }
 
+/// Returns the API key of a request, if it has one.
+pub(crate) fn sent_key(request: &HttpRequest) -> Option<&str> {
+    sent(request.headers()).ok()
+}
+
 /// Logs a failed authentication, at a limited rate. The line names the kind of the key, never the key itself.
 fn log_failure(request: &HttpRequest, state: &ApiState) {
     let Some(suppressed) = state.limits.sign_in_line(state.now()) else { return };
-    let known = request
-        .extensions()
-        .get::<ResolvedKey>()
-        .and_then(|ResolvedKey(found)| found.map(|(account, _)| account));
+    let known =
+        request.extensions().get::<ResolvedKey>().and_then(|ResolvedKey(found)| found.map(|key| key.account));
     let (reason, kind) = match sent(request.headers()) {
         Err(NoKey::Missing) => ("no key", None),
         Err(NoKey::Twice) => ("two keys", None),
@@ -199,8 +222,42 @@ macro_rules! caller {
 
 caller!(TaxpayerCaller, TAXPAYERS, |account| Self(TaxpayerId(account.id)));
 caller!(IntegratorCaller, INTEGRATORS, |account| Self(IntegratorId(account.id)));
-caller!(OperatorCaller, OPERATORS, |account| Self(account.id));
 caller!(Caller, ACCESS_POINT, |account| match account.kind {
     KeyKind::Integrator => Self::Integrator(IntegratorId(account.id)),
     KeyKind::Taxpayer | KeyKind::Operator => Self::Taxpayer(TaxpayerId(account.id)),
 });
+
+/// Returns the operator of the request's key, who must have at least this role.
+async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<i64, ApiError> {
+    let account = OPERATORS.admit(request).await?;
+    let role = resolved(request).await?.and_then(|key| key.role);
+    if role.is_none_or(|role| role < least) {
+        return Err(role::insufficient(least));
+    }
+    Ok(account.id)
+}
+
+/// Makes each type the right of operators from this role on.
+macro_rules! operators {
+    ($($right:ident = $least:expr;)+) => {$(
+        impl FromRequest for $right {
+            type Error = ApiError;
+            type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                let request = request.clone();
+                Box::pin(async move { operator(&request, $least).await.map(Self) })
+            }
+        }
+
+        impl NeedsRole for $right {
+            const LEAST: Option<OperatorRole> = Some($least);
+        }
+    )+};
+}
+
+operators! {
+    OpsViewer = OperatorRole::Viewer;
+    OpsOperator = OperatorRole::Operator;
+    OpsAdmin = OperatorRole::Admin;
+}

@@ -8,6 +8,7 @@
 //! | the form of a page | `form` |
 //! | ids in the path | `path_ids` |
 //! | how long the caller waits for a run | `prefer` |
+//! | the least role of an operator that a handler asks for | `role` |
 
 pub(crate) mod acting_taxpayer;
 pub(crate) mod auth;
@@ -16,3 +17,4 @@ pub(crate) mod form;
 pub(crate) mod json;
 pub(crate) mod path_ids;
 pub(crate) mod prefer;
+pub(crate) mod role;

@@ -15,6 +15,7 @@
 //! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
 //! | replay and enable a webhook; an operator's reason | `replay`, `reason` |
+//! | another role for an operator or a contact person | `roles` |
 //! | the settings for notifying a taxpayer's ERP | `integration` |
 //! | the day to compare with the authority's ledger | `reconciliation` |
 //! | the dead letters to replay | `dead_letters` |
@@ -55,6 +56,7 @@ pub(crate) mod references;
 pub(crate) mod relayed_payment;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod roles;
 pub(crate) mod run_filter;
 pub(crate) mod standard_invoice;
 pub(crate) mod submission;

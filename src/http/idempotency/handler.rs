@@ -10,6 +10,7 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use crate::actors::taxpayer::command::{CommandReply, Idempotency, RenderAnswer};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::access::claim::IdempotencyClaim;
+use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::stored_response::{self, AlreadyStored};
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
@@ -17,6 +18,8 @@ use crate::http::respond::error::ApiError;
 /// The claim of a request on its idempotency key; `None` if the request has no key.
 #[derive(Debug, Clone)]
 pub(crate) struct IdempotentRequest(Option<IdempotencyClaim>);
+
+impl NeedsRole for IdempotentRequest {}
 
 impl FromRequest for IdempotentRequest {
     type Error = Infallible;

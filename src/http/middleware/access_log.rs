@@ -99,7 +99,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn user_agent(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn user_agent(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(USER_AGENT)?;
     Some(printable(&String::from_utf8_lossy(value.as_bytes()), USER_AGENT_CHARS_MAX))
 }

@@ -6,10 +6,12 @@
 //! | the client's address behind trusted proxies | `client_address` |
 //! | the access log | `access_log` |
 //! | key, limits and idempotency, before the body is read | `policy` |
+//! | the end of a relayed call's wait when its key ends | `key_watch` |
 //! | the rest of a body that no handler read | `unread_body` |
 
 pub(crate) mod access_log;
 pub(crate) mod client_address;
+mod key_watch;
 pub(crate) mod policy;
 pub(crate) mod request_context;
 pub(crate) mod unread_body;

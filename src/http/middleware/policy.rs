@@ -20,6 +20,7 @@ use crate::http::limits::RateKey;
 use crate::http::limits::SensitiveOp;
 use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::middleware::client_address::client_address;
+use crate::http::middleware::key_watch::KeyWatch;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
 
@@ -129,11 +130,31 @@ impl RoutePolicy {
         }
         let mut response = match state {
             None => next.call(request).await?,
-            Some(state) => self.answer(&state, request, next, is_taken).await?,
+            Some(state) => self.answer_under_key(&state, request, next, is_taken).await?,
         };
         let request = response.request().clone();
         limits::tell(&request, response.headers_mut());
         Ok(response)
+    }
+
+    /// Answers a request. A relayed call ends its wait when its key ends.
+    async fn answer_under_key(
+        self,
+        state: &web::Data<ApiState>,
+        request: ServiceRequest,
+        next: Next<BoxBody>,
+        is_taken: bool,
+    ) -> Result<ServiceResponse<BoxBody>, Error> {
+        let surface = self.surface.filter(|_| self.relays);
+        let Some(watch) = KeyWatch::new(request.request(), state, surface) else {
+            return self.answer(state, request, next, is_taken).await;
+        };
+        let waiting = request.request().clone();
+        tokio::select! {
+            biased;
+            answer = self.answer(state, request, next, is_taken) => answer,
+            error = watch.end() => Ok(ServiceResponse::from_err(error, waiting)),
+        }
     }
 
     async fn answer(

@@ -9,6 +9,7 @@ use utoipa::openapi::schema::{
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::domain::access::api_key::KeyScope;
+use crate::domain::access::session::{ContactRole, OperatorRole};
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::events::event::EventKind;
@@ -48,9 +49,9 @@ macro_rules! words {
 }
 
 words! {
-    ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, DataFormat,
+    ActorKind, AskedBy, AuditAction, AuthType, AuthorityStatus, Category, ClientAuthentication, ContactRole, DataFormat,
     DeliveryState, EndpointHealth, EntryKind, EventKind, FindingAction, FindingKind, ItemOutcome, KeyScope, NoticeMessage, Operation,
-    OperatorAction, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
+    OperatorAction, OperatorRole, OutageEdge, PaymentStatus, ReconciliationState, RelayedPaymentStatus, ReplayScope, ReplayState,
     ResolvedBy, RunState, Step, VerificationStatus, WaitReason, WorkflowStatus,
 }
 

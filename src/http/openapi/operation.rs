@@ -12,6 +12,7 @@ use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{ContentBuilder, RefOr, Required, ResponseBuilder, Responses, ResponsesBuilder};
 
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::OperatorRole;
 use crate::http::forms::form_schema::FormSchema;
 use crate::http::forms::reader::Reader;
 use crate::http::openapi::parameter::{self, QueryKind};
@@ -205,6 +206,8 @@ pub(crate) struct Operation {
     pub(crate) keys: &'static [KeyKind],
     /// The error codes of a call that lacks an accepted key.
     pub(crate) refusals: Vec<ErrorCode>,
+    /// The least role of an operator that the operation needs.
+    pub(crate) least_role: Option<OperatorRole>,
     pub(crate) doc: OperationDoc,
 }
 
@@ -232,12 +235,23 @@ impl Operation {
         built
     }
 
+    /// Returns the note of the operation, with the role that an operator needs.
+    fn description(&self) -> Option<String> {
+        let role = self.least_role.map(|role| match role {
+            OperatorRole::Viewer => "An operator of any role may do this.",
+            OperatorRole::Operator => "Needs an operator with the role operator or admin.",
+            OperatorRole::Admin => "Needs an operator with the role admin.",
+        });
+        let parts: Vec<_> = self.doc.note.into_iter().chain(role).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+
     fn operation(&self, tag: &'static str) -> OperationBuilder {
         let schemes = SCHEMES.iter().filter(|(_, kind, _)| self.keys.contains(kind));
         let securities = schemes.map(|(name, ..)| SecurityRequirement::new::<_, [&str; 0], &str>(*name, []));
         let parameters = parameter::of_path(self.path).chain(self.doc.parameters.iter().cloned());
         OperationBuilder::new()
-            .description(self.doc.note)
+            .description(self.description())
             .tag(tag)
             .securities(Some(securities))
             .parameters(Some(parameters))
@@ -251,7 +265,8 @@ impl Operation {
             (status.to_string(), ResponseBuilder::new().description(message).content(*kind, content))
         });
         let mut failures: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
-        for code in &self.refusals {
+        let of_role = self.least_role.filter(|role| *role > OperatorRole::Viewer);
+        for code in self.refusals.iter().chain(of_role.map(|_| &ErrorCode::RoleInsufficient)) {
             failures.entry(code.status().as_u16()).or_default().push(*code);
         }
         for (status, codes) in &self.doc.failures {

@@ -31,6 +31,7 @@ codes! {
     SubscriptionInactive = "SUBSCRIPTION_INACTIVE", FORBIDDEN;
     ProfileIncomplete = "PROFILE_INCOMPLETE", FORBIDDEN;
     KeyReadOnly = "KEY_READ_ONLY", FORBIDDEN;
+    RoleInsufficient = "ROLE_INSUFFICIENT", FORBIDDEN;
     TaxpayerUnverified = "TAXPAYER_UNVERIFIED", FORBIDDEN;
     NotAddressedToCaller = "NOT_ADDRESSED_TO_CALLER", FORBIDDEN;
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;

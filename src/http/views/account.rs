@@ -5,7 +5,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::domain::access::api_key::{ApiKey, KeyHolder, KeyScope};
+use crate::domain::access::session::OperatorRole;
 use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+use crate::store::accounts::Revocation;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Account)]
@@ -15,7 +18,12 @@ pub(crate) struct AccountView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     email: &'a str,
+    /// Role of the operator, which its keys carry; absent for an integrator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<OperatorRole>,
     created_at: String,
+    /// Null if the account is enabled.
+    disabled_at: Option<String>,
     /// Ordered by the time of creation, newest key first.
     api_keys: Vec<ApiKeyView<'a>>,
 }
@@ -47,6 +55,34 @@ pub(crate) struct RevokedKeys {
     pub(crate) revoked: u64,
     /// Number of revoked keys of the taxpayers that the integrator onboarded.
     pub(crate) revoked_of_taxpayers: u64,
+    /// Number of ended sessions, among them sign-ins that waited for a code.
+    pub(crate) ended_sessions: u64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EnabledAccount {
+    pub(crate) id: i64,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChangedRole {
+    pub(crate) id: i64,
+    pub(crate) role: OperatorRole,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChangedContact {
+    pub(crate) taxpayer_id: TaxpayerId,
+    pub(crate) id: ContactId,
+    /// Number of ended sessions.
+    pub(crate) ended_sessions: u64,
+}
+
+impl RevokedKeys {
+    pub(crate) fn new(id: i64, ended: Revocation) -> Self {
+        let Revocation { revoked, revoked_of_taxpayers, sessions } = ended;
+        Self { id, revoked, revoked_of_taxpayers, ended_sessions: sessions }
+    }
 }
 
 impl<'a> AccountView<'a> {
@@ -55,7 +91,9 @@ impl<'a> AccountView<'a> {
             id: holder.id,
             name: holder.name.as_deref(),
             email: &holder.email,
+            role: holder.role,
             created_at: precise(holder.created_at),
+            disabled_at: holder.disabled_at.map(precise),
             api_keys: holder.keys.iter().map(|key| ApiKeyView::new(key, now)).collect(),
         }
     }

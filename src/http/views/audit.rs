@@ -1,6 +1,7 @@
 //! An entry of the audit log, as operators see it and as an integrator sees it.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +29,9 @@ pub(crate) struct AuditView<'a> {
     from_state: Option<&'a str>,
     to_state: Option<&'a str>,
     reason: Option<&'a str>,
+    /// Address of the person who signed in, or tried to; null for other actions.
+    #[schema(value_type = Option<String>)]
+    address: Option<IpAddr>,
 }
 
 /// An audit entry as integrators see it. It does not name the operator and shows no reason.
@@ -61,6 +65,7 @@ impl<'a> AuditView<'a> {
             from_state: entry.from_state.as_deref(),
             to_state: entry.to_state.as_deref(),
             reason: entry.reason.as_deref(),
+            address: entry.address,
         }
     }
 }

@@ -22,13 +22,14 @@
 //! | the event feed | `feed` |
 //! | option lists | `choice` |
 //! | secrets that are shown once | `secret` |
-//! | integrators and operators with their keys | `account` |
+//! | integrators and operators with their keys; contact persons with their roles | `account`, `contact_access` |
 
 pub(crate) mod account;
 pub(crate) mod audit;
 pub(crate) mod batch;
 pub(crate) mod breaker;
 pub(crate) mod choice;
+pub(crate) mod contact_access;
 pub(crate) mod delivery;
 pub(crate) mod endpoint_answer;
 pub(crate) mod erp_settings;

@@ -23,6 +23,8 @@ pub struct Model {
     pub role: String,
     pub created_at: i64,
     pub updated_at: i64,
+    /// `None` if the person may sign in.
+    pub disabled_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

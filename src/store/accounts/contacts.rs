@@ -24,6 +24,8 @@ pub struct ContactAccess {
     pub role: ContactRole,
     /// False until the person has chosen a password, with an invitation.
     pub has_password: bool,
+    /// True if the person may not sign in.
+    pub is_disabled: bool,
 }
 
 /// The account whose people change, and who changes them.
@@ -46,10 +48,11 @@ pub struct NewPerson {
 /// What came of a change of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersonChange {
-    Done,
+    /// The change is in force, and ended so many sessions.
+    Done { ended_sessions: u64 },
     /// The account has no such person.
     Unknown,
-    /// The change would leave the account without an owner.
+    /// The change would leave the account without an enabled owner.
     LastOwner,
 }
 
@@ -74,6 +77,7 @@ pub async fn add(store: &Store, change: PeopleChange, person: &NewPerson) -> Res
         role: person.role.to_string(),
         created_at: change.now.as_microsecond(),
         updated_at: change.now.as_microsecond(),
+        disabled_at: None,
     };
     let tx = store.begin().await?;
     Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
@@ -104,7 +108,49 @@ pub async fn set_role(
         .await?;
     let entry = change.entry(AuditAction::ChangeContactRole, id);
     audit::append(&tx, &[entry.between(Some(before.to_string()), Some(role.to_string()))]).await?;
-    tx.commit().await.map(|()| PersonChange::Done)
+    tx.commit().await.map(|()| PersonChange::Done { ended_sessions: 0 })
+}
+
+/// Disables a contact person and ends its sessions. The person keeps role and password, and opens nothing.
+pub async fn disable(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
+    let tx = store.begin().await?;
+    if let Err(refused) = role_to_lose(&tx, change.taxpayer, id, false).await? {
+        return Ok(refused);
+    }
+    set_disabled(&tx, change, id, true).await?;
+    let ended_sessions = change.end_access(&tx, id).await?;
+    audit::append(&tx, &[change.entry(AuditAction::DisableContact, id)]).await?;
+    tx.commit().await.map(|()| PersonChange::Done { ended_sessions })
+}
+
+/// Lets a disabled contact person sign in again. A sign-in that had begun before the person was disabled may have opened
+/// a session after that, so sessions end here again.
+pub async fn enable(store: &Store, change: PeopleChange, id: ContactId) -> Result<PersonChange, StoreError> {
+    let tx = store.begin().await?;
+    if let Err(refused) = role_to_lose(&tx, change.taxpayer, id, true).await? {
+        return Ok(refused);
+    }
+    set_disabled(&tx, change, id, false).await?;
+    let ended_sessions = change.end_access(&tx, id).await?;
+    audit::append(&tx, &[change.entry(AuditAction::EnableContact, id)]).await?;
+    tx.commit().await.map(|()| PersonChange::Done { ended_sessions })
+}
+
+async fn set_disabled(
+    tx: &Transaction,
+    change: PeopleChange,
+    id: ContactId,
+    is_disabled: bool,
+) -> Result<(), StoreError> {
+    let now = change.now.as_microsecond();
+    Entity::update_many()
+        .col_expr(Column::DisabledAt, Expr::value(is_disabled.then_some(now)))
+        .col_expr(Column::UpdatedAt, Expr::value(now))
+        .filter(Column::TaxpayerId.eq(change.taxpayer.0))
+        .filter(Column::Id.eq(id.0))
+        .exec(tx)
+        .await?;
+    Ok(())
 }
 
 /// Removes a contact person and ends its sessions and its invitation.
@@ -115,12 +161,10 @@ pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Resul
         Err(refused) => return Ok(refused),
     };
     Entity::delete_by_id((change.taxpayer.0, id.0)).exec(&tx).await?;
-    let owner = SessionOwner::Contact { taxpayer: change.taxpayer, id };
-    sessions::close_all(&tx, owner).await?;
-    invitations::delete_of(&tx, owner).await?;
+    let ended_sessions = change.end_access(&tx, id).await?;
     let entry = change.entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.between(Some(before.to_string()), None)]).await?;
-    tx.commit().await.map(|()| PersonChange::Done)
+    tx.commit().await.map(|()| PersonChange::Done { ended_sessions })
 }
 
 /// Locks the people of an account and returns the present role of one. With `stays_owner`, the account keeps an owner in
@@ -137,13 +181,21 @@ async fn role_to_lose(
     let Some(person) = people.iter().find(|person| person.contact.id == id.0) else {
         return Ok(Err(PersonChange::Unknown));
     };
+    let is_owner = |person: &ContactAccess| person.role == ContactRole::Owner && !person.is_disabled;
     let mut others = people.iter().filter(|other| other.contact.id != id.0);
-    let keeps_owner = stays_owner || others.any(|other| other.role == ContactRole::Owner);
-    let loses_none = person.role != ContactRole::Owner || keeps_owner;
+    let keeps_owner = stays_owner || others.any(is_owner);
+    let loses_none = !is_owner(person) || keeps_owner;
     Ok(if loses_none { Ok(person.role) } else { Err(PersonChange::LastOwner) })
 }
 
 impl PeopleChange {
+    /// Ends the sessions and the invitation of a person. Returns the number of the sessions.
+    async fn end_access(self, tx: &Transaction, id: ContactId) -> Result<u64, StoreError> {
+        let owner = SessionOwner::Contact { taxpayer: self.taxpayer, id };
+        invitations::delete_of(tx, owner).await?;
+        sessions::close_all(tx, owner).await
+    }
+
     fn entry(&self, action: AuditAction, id: ContactId) -> AuditEntry {
         AuditEntry::new(self.by, action, &id, self.now).of_taxpayer(self.taxpayer)
     }
@@ -155,7 +207,8 @@ impl TryFrom<Model> for ContactAccess {
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let role = RowRef { table: "contacts", id: row.id }.parse(&row.role)?;
         let has_password = row.password_hash.is_some();
-        Ok(Self { contact: Contact::try_from(row)?, role, has_password })
+        let is_disabled = row.disabled_at.is_some();
+        Ok(Self { contact: Contact::try_from(row)?, role, has_password, is_disabled })
     }
 }
 
@@ -166,6 +219,8 @@ mod tests {
 
     const CHANGE: PeopleChange =
         PeopleChange { taxpayer: TaxpayerId(1), by: Actor::CommandLine, now: Timestamp::UNIX_EPOCH };
+
+    const DONE: PersonChange = PersonChange::Done { ended_sessions: 0 };
 
     async fn add_person(test: &TestStore, email: &str, role: ContactRole) -> Result<ContactId, StoreError> {
         let person =
@@ -189,15 +244,39 @@ mod tests {
             let demote = async |id, role| set_role(&test.store, CHANGE, id, role).await.unwrap();
             assert_eq!(demote(first, ContactRole::Accountant).await, PersonChange::LastOwner);
             assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::LastOwner);
-            assert_eq!(demote(first, ContactRole::Owner).await, PersonChange::Done);
-            assert_eq!(demote(second, ContactRole::Owner).await, PersonChange::Done);
-            assert_eq!(demote(first, ContactRole::ReadOnly).await, PersonChange::Done);
+            assert_eq!(demote(first, ContactRole::Owner).await, DONE);
+            assert_eq!(demote(second, ContactRole::Owner).await, DONE);
+            assert_eq!(demote(first, ContactRole::ReadOnly).await, DONE);
             assert_eq!(roles(&test).await, [ContactRole::ReadOnly, ContactRole::Owner]);
-            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::Done);
+            assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), DONE);
             assert_eq!(remove(&test.store, CHANGE, first).await.unwrap(), PersonChange::Unknown);
             let other = PeopleChange { taxpayer: TaxpayerId(2), ..CHANGE };
             assert_eq!(remove(&test.store, other, second).await.unwrap(), PersonChange::Unknown);
             assert_eq!(roles(&test).await, [ContactRole::Owner]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_disabled_owner_does_not_count_as_one() {
+        for test in stores().await {
+            let store = &test.store;
+            for email in ["a@example.com", "b@example.com"] {
+                add_person(&test, email, ContactRole::Owner).await.unwrap();
+            }
+            let people = owned_by(store, TaxpayerId(1)).await.unwrap();
+            let [first, second] = [0, 1].map(|at: usize| ContactId(people[at].contact.id));
+            assert_eq!(disable(store, CHANGE, first).await.unwrap(), DONE);
+            assert_eq!(disable(store, CHANGE, second).await.unwrap(), PersonChange::LastOwner);
+            assert_eq!(remove(store, CHANGE, second).await.unwrap(), PersonChange::LastOwner);
+            assert_eq!(enable(store, CHANGE, first).await.unwrap(), DONE);
+            assert_eq!(disable(store, CHANGE, second).await.unwrap(), DONE);
+            let enabled: Vec<_> = owned_by(store, TaxpayerId(1)).await.unwrap();
+            assert_eq!([false, true], [enabled[0].is_disabled, enabled[1].is_disabled]);
+            let other = PeopleChange { taxpayer: TaxpayerId(2), ..CHANGE };
+            for id in [first, second] {
+                assert_eq!(disable(store, other, id).await.unwrap(), PersonChange::Unknown);
+                assert_eq!(enable(store, other, id).await.unwrap(), PersonChange::Unknown);
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Model {
     pub email_key: String,
     pub password_hash: Option<String>,
     pub created_at: i64,
+    /// `None` if the account is enabled.
+    pub disabled_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -28,7 +30,15 @@ impl TryFrom<Model> for KeyHolder {
 
     /// Converts the account without its keys, which are rows of another table.
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let created_at = RowRef { table: "integrators", id: row.id }.moment(row.created_at)?;
-        Ok(Self { id: row.id, name: Some(row.name), email: row.email, created_at, keys: Vec::new() })
+        let at = RowRef { table: "integrators", id: row.id };
+        Ok(Self {
+            id: row.id,
+            name: Some(row.name),
+            email: row.email,
+            role: None,
+            created_at: at.moment(row.created_at)?,
+            disabled_at: row.disabled_at.map(|micros| at.moment(micros)).transpose()?,
+            keys: Vec::new(),
+        })
     }
 }

@@ -13,9 +13,10 @@ use subtle::ConstantTimeEq;
 
 use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey, VALID_KEYS_MAX};
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
-use crate::store::accounts::{key_leases, taxpayer_row};
+use crate::store::accounts::{key_leases, operator_row, taxpayer_row};
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
@@ -32,6 +33,8 @@ const NEVER: i64 = i64::MIN;
 pub struct ValidKey {
     pub owner: KeyOwner,
     pub scope: KeyScope,
+    /// The present role of the key's operator; `None` for keys of others.
+    pub role: Option<OperatorRole>,
     pub digest: KeyDigest,
     /// True if the caller has to record this use of the key (`note_used`).
     pub is_use_due: bool,
@@ -54,7 +57,12 @@ pub async fn valid(
     let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))) else {
         return Ok(None);
     };
-    let key = cached(&row, generation)?;
+    let mut key = cached(&row, generation)?;
+    if key.owner.kind == KeyKind::Operator {
+        // Read after the generation, which every change of a role raises.
+        let Some(role) = role_of(store, key.owner.id).await? else { return Ok(None) };
+        key.role = Some(role);
+    }
     let valid = valid_now(&key, kind, digest, now);
     cache.keep(digest, key);
     Ok(valid)
@@ -72,7 +80,14 @@ fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) 
     if is_use_due {
         key.last_used.store(now.as_microsecond(), Ordering::Relaxed);
     }
-    Some(ValidKey { owner: key.owner, scope: key.scope, digest, is_use_due })
+    Some(ValidKey { owner: key.owner, scope: key.scope, role: key.role, digest, is_use_due })
+}
+
+/// Returns the role of an operator; `None` if the operator is disabled or no longer exists.
+async fn role_of(store: &Store, operator: i64) -> Result<Option<OperatorRole>, StoreError> {
+    let found = operator_row::Entity::find_by_id(operator).one(store.reader()).await?;
+    let enabled = found.filter(|row| row.disabled_at.is_none());
+    enabled.map(|row| RowRef { table: "operators", id: row.id }.parse(&row.role)).transpose()
 }
 
 fn cached(row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
@@ -80,6 +95,7 @@ fn cached(row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
     Ok(CachedKey {
         owner: KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id },
         scope: at.parse(&row.scope)?,
+        role: None,
         expires_at: row.expires_at.map(|end| at.moment(end)).transpose()?,
         last_used: AtomicI64::new(row.last_used_at.unwrap_or(NEVER)),
         generation,

@@ -20,6 +20,8 @@ pub struct Model {
     pub totp_secret: Option<String>,
     pub totp_confirmed_at: Option<i64>,
     pub totp_last_step: i64,
+    /// `None` if the account is enabled.
+    pub disabled_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -32,7 +34,15 @@ impl TryFrom<Model> for KeyHolder {
 
     /// Converts the account without its keys, which are rows of another table.
     fn try_from(row: Model) -> Result<Self, StoreError> {
-        let created_at = RowRef { table: "operators", id: row.id }.moment(row.created_at)?;
-        Ok(Self { id: row.id, name: None, email: row.email, created_at, keys: Vec::new() })
+        let at = RowRef { table: "operators", id: row.id };
+        Ok(Self {
+            id: row.id,
+            name: None,
+            email: row.email,
+            role: Some(at.parse(&row.role)?),
+            created_at: at.moment(row.created_at)?,
+            disabled_at: row.disabled_at.map(|micros| at.moment(micros)).transpose()?,
+            keys: Vec::new(),
+        })
     }
 }

@@ -19,6 +19,8 @@ use crate::store::operations::audit;
 pub struct SignIn {
     pub person: Person,
     pub password_hash: String,
+    /// True if the account is disabled: the right password does not open it.
+    pub is_disabled: bool,
 }
 
 /// Finds the accounts with this email that have a password, ignoring case: at most one of each kind.
@@ -31,15 +33,21 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
     if let Some(row) = contact.one(store.reader()).await?
         && let Some(password_hash) = row.password_hash.clone()
     {
-        found.push(SignIn { password_hash, person: contact_person(row)? });
+        let is_disabled = row.disabled_at.is_some();
+        found.push(SignIn { password_hash, is_disabled, person: contact_person(row)? });
     }
     if let Some(row) = operator.one(store.reader()).await? {
-        found.push(SignIn { password_hash: row.password_hash.clone(), person: operator_person(row)? });
+        found.push(SignIn {
+            password_hash: row.password_hash.clone(),
+            is_disabled: row.disabled_at.is_some(),
+            person: operator_person(row)?,
+        });
     }
     if let Some(row) = integrator.one(store.reader()).await?
         && let Some(password_hash) = row.password_hash.clone()
     {
-        found.push(SignIn { password_hash, person: integrator_person(row) });
+        let is_disabled = row.disabled_at.is_some();
+        found.push(SignIn { password_hash, is_disabled, person: integrator_person(row) });
     }
     Ok(found)
 }
@@ -67,19 +75,21 @@ pub async fn password_of(store: &Store, owner: SessionOwner) -> Result<Option<St
     })
 }
 
-/// Finds a person by its account; `None` if the account no longer exists.
+/// Finds a person by its account; `None` if the account is disabled or no longer exists.
 pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Person>, StoreError> {
     let reader = store.reader();
     match owner {
         SessionOwner::Operator(id) => {
-            operator_row::Entity::find_by_id(id).one(reader).await?.map(operator_person).transpose()
+            let found = operator_row::Entity::find_by_id(id).one(reader).await?;
+            found.filter(|row| row.disabled_at.is_none()).map(operator_person).transpose()
         }
         SessionOwner::Contact { taxpayer, id } => {
             let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).one(reader).await?;
-            found.map(contact_person).transpose()
+            found.filter(|row| row.disabled_at.is_none()).map(contact_person).transpose()
         }
         SessionOwner::Integrator(id) => {
-            Ok(integrator_row::Entity::find_by_id(id.0).one(reader).await?.map(integrator_person))
+            let found = integrator_row::Entity::find_by_id(id.0).one(reader).await?;
+            Ok(found.filter(|row| row.disabled_at.is_none()).map(integrator_person))
         }
     }
 }

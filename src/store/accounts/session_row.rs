@@ -1,11 +1,22 @@
 //! The table of sessions. A row holds the SHA-256 of the token, never the token.
 
 use sea_orm::entity::prelude::*;
+use secrecy::SecretString;
 
-use crate::domain::access::session::{SessionKind, SessionOwner, SessionTimes};
+use crate::domain::access::session::{SessionKind, SessionOwner, SessionTimes, SignInPlace};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
+
+/// A session that is about to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSession<'a> {
+    pub token: &'a SecretString,
+    pub owner: SessionOwner,
+    pub place: &'a SignInPlace,
+    /// The token that the browser had before, whose session ends.
+    pub replaces: Option<&'a SecretString>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "sessions")]
@@ -19,6 +30,8 @@ pub struct Model {
     pub seen_at: i64,
     pub expires_at: i64,
     pub awaits_code: bool,
+    pub address: Option<String>,
+    pub browser: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -27,7 +40,8 @@ pub enum Relation {}
 impl ActiveModelBehavior for ActiveModel {}
 
 impl Model {
-    pub(super) fn new(hash: String, owner: SessionOwner, times: &SessionTimes, awaits_code: bool) -> Self {
+    pub(super) fn new(hash: String, new: &NewSession<'_>, times: &SessionTimes, awaits_code: bool) -> Self {
+        let NewSession { owner, place, .. } = new;
         Self {
             hash,
             kind: owner.kind().to_string(),
@@ -37,6 +51,8 @@ impl Model {
             seen_at: times.seen_at.as_microsecond(),
             expires_at: times.expires_at.as_microsecond(),
             awaits_code,
+            address: place.address.map(|address| address.to_string()),
+            browser: place.browser.clone(),
         }
     }
 
@@ -51,6 +67,12 @@ impl Model {
             seen_at: at.moment(self.seen_at)?,
             expires_at: at.moment(self.expires_at)?,
         })
+    }
+
+    pub(super) fn place_of_sign_in(&self) -> Result<SignInPlace, StoreError> {
+        let at = self.place();
+        let address = self.address.as_ref().map(|address| at.parse(address)).transpose()?;
+        Ok(SignInPlace { address, browser: self.browser.clone() })
     }
 
     /// Errors name the account, because the hash would identify a session.

@@ -1,16 +1,18 @@
 //! Sessions of people who signed in. A session is found by the SHA-256 of its token, and ended by deleting its row.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter};
+use sea_orm::sea_query::{Condition, Expr};
+use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use crate::domain::access::session::{Session, SessionLimits, SessionOwner};
+use crate::domain::access::session::{OpenSession, Session, SessionLimits, SessionOwner, SignInPlace};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::accounts::people;
+pub use crate::store::accounts::session_row::NewSession;
 use crate::store::accounts::session_row::{Column, Entity, Model};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -19,41 +21,45 @@ use crate::store::operations::audit;
 /// Opens a session for a person who has just signed in, and deletes the sessions that have expired.
 pub async fn open(
     store: &Store,
-    token: &SecretString,
-    owner: SessionOwner,
+    new: NewSession<'_>,
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    delete_expired(&tx, now).await?;
-    let row = Model::new(hash(token), owner, &limits.begin(now), false);
-    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    audit::append(&tx, &[entry(owner, AuditAction::SignIn, now)]).await?;
+    insert(&tx, &new, limits, false, now).await?;
+    let address = new.place.address;
+    let entry = AuditEntry { address, ..entry(new.owner, AuditAction::SignIn, now) };
+    audit::append(&tx, &[entry]).await?;
     tx.commit().await
 }
+
+async fn insert(
+    tx: &Transaction,
+    new: &NewSession<'_>,
+    limits: SessionLimits,
+    awaits_code: bool,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(tx).await?;
+    if let Some(replaced) = new.replaces {
+        Entity::delete_by_id(hash(replaced)).exec(tx).await?;
+    }
+    let row = Model::new(hash(new.token), new, &limits.begin(now), awaits_code);
+    Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
+    Ok(())
+}
+
+/// The length of the hash prefix that names a session within the list of a person's sessions.
+const ID_CHARS: usize = 16;
 
 /// The time that a person has for the code, after the password.
 const CODE_LIMITS: SessionLimits =
     SessionLimits { idle: Duration::from_mins(5), longest: Duration::from_mins(5) };
 
 /// Opens the session of a person whose password was right, and who has yet to enter a code.
-pub async fn await_code(
-    store: &Store,
-    token: &SecretString,
-    owner: SessionOwner,
-    now: Timestamp,
-) -> Result<(), StoreError> {
+pub async fn await_code(store: &Store, new: NewSession<'_>, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    delete_expired(&tx, now).await?;
-    let row = Model::new(hash(token), owner, &CODE_LIMITS.begin(now), true);
-    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
-    tx.commit().await
-}
-
-/// Ends the session of a person who waited for this code; the session that follows has another token.
-pub async fn end_wait(store: &Store, token: &SecretString) -> Result<(), StoreError> {
-    let tx = store.begin().await?;
-    Entity::delete_by_id(hash(token)).exec(&tx).await?;
+    insert(&tx, &new, CODE_LIMITS, true, now).await?;
     tx.commit().await
 }
 
@@ -64,21 +70,30 @@ pub async fn find(
     limits: SessionLimits,
     now: Timestamp,
 ) -> Result<Option<Session>, StoreError> {
-    let hash = hash(token);
-    let Some(row) = Entity::find_by_id(hash.as_str()).one(store.reader()).await? else { return Ok(None) };
+    let found = peek(store, token, limits, now).await?;
+    if found.as_ref().is_some_and(|session| session.times.is_use_due(now)) {
+        let tx = store.begin().await?;
+        let seen = Entity::update_many().col_expr(Column::SeenAt, Expr::value(now.as_microsecond()));
+        seen.filter(Column::Hash.eq(hash(token))).exec(&tx).await?;
+        tx.commit().await?;
+    }
+    Ok(found)
+}
+
+/// Finds the session of a token, if it is in force, without recording a use: a page that stays open is none.
+pub async fn peek(
+    store: &Store,
+    token: &SecretString,
+    limits: SessionLimits,
+    now: Timestamp,
+) -> Result<Option<Session>, StoreError> {
+    let Some(row) = Entity::find_by_id(hash(token)).one(store.reader()).await? else { return Ok(None) };
     let times = row.times()?;
     if !limits.allow(&times, now) {
         return Ok(None);
     }
-    let awaits_code = row.awaits_code;
-    let Some(person) = people::with_owner(store, row.owner()?).await? else { return Ok(None) };
-    if times.is_use_due(now) {
-        let tx = store.begin().await?;
-        let seen = Entity::update_many().col_expr(Column::SeenAt, Expr::value(now.as_microsecond()));
-        seen.filter(Column::Hash.eq(hash)).exec(&tx).await?;
-        tx.commit().await?;
-    }
-    Ok(Some(Session { person, times, awaits_code }))
+    let person = people::with_owner(store, row.owner()?).await?;
+    Ok(person.map(|person| Session { person, times, awaits_code: row.awaits_code }))
 }
 
 /// Ends the session of a token.
@@ -94,17 +109,69 @@ pub async fn close(
     tx.commit().await
 }
 
-/// Ends all sessions of a person.
-pub(super) async fn close_all(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
-    let of_owner = Column::Kind.eq(owner.kind().as_str()).and(Column::AccountId.eq(owner.id()));
-    Entity::delete_many().filter(of_owner).exec(tx).await?;
-    Ok(())
+/// Ends all sessions of a person, also those that wait for a code. Returns their number.
+pub(super) async fn close_all(tx: &Transaction, owner: SessionOwner) -> Result<u64, StoreError> {
+    Ok(Entity::delete_many().filter(of_owner(owner)).exec(tx).await?.rows_affected)
 }
 
-/// Records that a sign-in to an existing account was refused.
-pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) -> Result<(), StoreError> {
+/// Loads the sessions of a person that are in force, the one that was used last first. `own` is the token that asks.
+pub async fn of_person(
+    store: &Store,
+    owner: SessionOwner,
+    own: &SecretString,
+    limits: SessionLimits,
+    now: Timestamp,
+) -> Result<Vec<OpenSession>, StoreError> {
+    let found = Entity::find().filter(of_owner(owner)).filter(Column::AwaitsCode.eq(false));
+    let rows = found.order_by_desc(Column::SeenAt).all(store.reader()).await?;
+    let own = hash(own);
+    let mut sessions = Vec::with_capacity(rows.len());
+    for row in rows {
+        let times = row.times()?;
+        if limits.allow(&times, now) {
+            sessions.push(OpenSession {
+                id: row.hash.chars().take(ID_CHARS).collect(),
+                times,
+                place: row.place_of_sign_in()?,
+                is_own: row.hash == own,
+            });
+        }
+    }
+    Ok(sessions)
+}
+
+/// Ends the sessions of a person except the one of this token: all others, or the one with this id
+/// (`OpenSession::id`). Returns their number.
+pub async fn close_others(
+    store: &Store,
+    owner: SessionOwner,
+    own: &SecretString,
+    id: Option<&str>,
+    now: Timestamp,
+) -> Result<u64, StoreError> {
     let tx = store.begin().await?;
-    audit::append(&tx, &[entry(owner, AuditAction::RefuseSignIn, now)]).await?;
+    let others = Entity::delete_many().filter(of_owner(owner)).filter(Column::Hash.ne(hash(own)));
+    let others = match id {
+        Some(id) => others.filter(Column::Hash.starts_with(id)),
+        None => others,
+    };
+    let ended = others.exec(&tx).await?.rows_affected;
+    let entry = entry(owner, AuditAction::EndSessions, now);
+    audit::append(&tx, &[entry.between(None, Some(format!("sessions {ended}")))]).await?;
+    tx.commit().await?;
+    Ok(ended)
+}
+
+/// Records that a sign-in to an existing account was refused, and from where it was tried.
+pub async fn note_refused(
+    store: &Store,
+    owner: SessionOwner,
+    address: Option<IpAddr>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    let entry = AuditEntry { address, ..entry(owner, AuditAction::RefuseSignIn, now) };
+    audit::append(&tx, &[entry]).await?;
     tx.commit().await
 }
 
@@ -123,9 +190,8 @@ pub(super) fn entry_by(by: Actor, owner: SessionOwner, action: AuditAction, now:
     }
 }
 
-async fn delete_expired(tx: &Transaction, now: Timestamp) -> Result<(), StoreError> {
-    Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(tx).await?;
-    Ok(())
+fn of_owner(owner: SessionOwner) -> Condition {
+    Condition::all().add(Column::Kind.eq(owner.kind().as_str())).add(Column::AccountId.eq(owner.id()))
 }
 
 fn hash(token: &SecretString) -> String {
@@ -147,6 +213,11 @@ mod tests {
         "a token".to_owned().into()
     }
 
+    async fn open_one(store: &Store, token: &SecretString, owner: SessionOwner, now: Timestamp) {
+        let new = NewSession { token, owner, place: &SignInPlace::default(), replaces: None };
+        open(store, new, LIMITS, now).await.unwrap();
+    }
+
     /// Adds an operator and opens a session for it.
     async fn signed_in(test: &TestStore, now: Timestamp) -> SessionOwner {
         let operator = NewOperator {
@@ -158,7 +229,7 @@ mod tests {
         add_operator(&test.store, &operator, now).await.unwrap();
         let found = people::with_email(&test.store, " op@example.COM ").await.unwrap();
         let owner = found[0].person.owner;
-        open(&test.store, &token(), owner, LIMITS, now).await.unwrap();
+        open_one(&test.store, &token(), owner, now).await;
         owner
     }
 
@@ -186,6 +257,39 @@ mod tests {
                 assert!(find(&test.store, &token(), LIMITS, after(minutes)).await.unwrap().is_some());
             }
             assert_eq!(find(&test.store, &token(), LIMITS, after(80 + 30)).await.unwrap(), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_person_sees_its_sessions_and_ends_the_others() {
+        for test in stores().await {
+            let (store, now) = (&test.store, Timestamp::from_second(1_800_000_000).unwrap());
+            let owner = signed_in(&test, now).await;
+            let tokens = ["second", "third", "fourth"].map(SecretString::from);
+            let address = Some("192.0.2.7".parse().unwrap());
+            let place = SignInPlace { address, browser: Some("Firefox".into()) };
+            for token in &tokens[..2] {
+                let new = NewSession { token, owner, place: &place, replaces: None };
+                open(store, new, LIMITS, now).await.unwrap();
+            }
+            // A new sign-in in the browser of the second session ends that session.
+            let new = NewSession { token: &tokens[2], owner, place: &place, replaces: Some(&tokens[0]) };
+            open(store, new, LIMITS, now).await.unwrap();
+            assert_eq!(find(store, &tokens[0], LIMITS, now).await.unwrap(), None);
+            await_code(store, NewSession { token: &tokens[0], ..new }, now).await.unwrap();
+            let listed = of_person(store, owner, &tokens[1], LIMITS, now).await.unwrap();
+            assert_eq!(listed.len(), 3, "those that wait for a code are none: {listed:?}");
+            assert_eq!(listed.iter().filter(|one| one.place == place).count(), 2);
+            assert_eq!(listed.iter().filter(|one| one.is_own).count(), 1);
+            let other = listed.iter().find(|one| one.place != place).unwrap();
+            let end = async |id| close_others(store, owner, &tokens[1], id, now).await.unwrap();
+            assert_eq!(end(Some(&other.id)).await, 1);
+            assert_eq!(find(store, &token(), LIMITS, now).await.unwrap(), None);
+            let own = listed.iter().find(|one| one.is_own).unwrap();
+            assert_eq!(end(Some(&own.id)).await, 0, "a session does not end itself here");
+            assert_eq!(end(None).await, 2, "also the one that waits for a code");
+            let left = of_person(store, owner, &tokens[1], LIMITS, now).await.unwrap();
+            assert!(matches!(left.as_slice(), [own] if own.is_own), "{left:?}");
         }
     }
 

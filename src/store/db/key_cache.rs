@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
+use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::clock;
 
 /// The SHA-256 of a key's text.
@@ -26,6 +27,8 @@ const KEYS_MAX: usize = 131_072;
 pub(crate) struct CachedKey {
     pub(crate) owner: KeyOwner,
     pub(crate) scope: KeyScope,
+    /// The role of the key's operator; `None` for keys of others.
+    pub(crate) role: Option<OperatorRole>,
     pub(crate) expires_at: Option<Timestamp>,
     /// The last use of the key that was recorded, in microseconds since 1970.
     pub(crate) last_used: AtomicI64,
@@ -137,6 +140,7 @@ mod tests {
         CachedKey {
             owner: KeyOwner { kind: KeyKind::Operator, id: 1 },
             scope: KeyScope::Full,
+            role: None,
             expires_at: None,
             last_used: AtomicI64::new(0),
             generation,

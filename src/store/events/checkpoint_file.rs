@@ -69,6 +69,16 @@ impl CheckpointReader {
         Ok(Some(accepted))
     }
 
+    /// True if the file ends in an incomplete line. Waits until no process appends to the file.
+    pub fn is_cut(&mut self) -> Result<bool, CheckpointFileError> {
+        let Self { path, file, end, .. } = self;
+        let mut last = String::new();
+        file.get_ref().lock_shared().map_err(|source| unusable(path, source))?;
+        let read = file.seek(SeekFrom::Start(*end)).and_then(|_| file.read_line(&mut last));
+        file.get_ref().unlock().and(read.map(drop)).map_err(|source| unusable(path, source))?;
+        Ok(!last.is_empty() && !last.ends_with('\n'))
+    }
+
     /// Returns the number and the hash of the last checkpoint that was read.
     pub fn tail(&self) -> &CheckpointChain {
         &self.tail

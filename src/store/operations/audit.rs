@@ -126,6 +126,35 @@ mod tests {
         }
     }
 
+    /// Replacing a row is neither an update nor a deletion for SQLite's triggers.
+    #[actix_rt::test]
+    async fn no_entry_is_replaced() {
+        for test in stores().await {
+            let entry = pause(Actor::Operator(1));
+            record(&test.store, std::slice::from_ref(&entry)).await.unwrap();
+            let columns = "(id, at, actor, operator_id, action, subject)";
+            let values = |id: &str| format!("('{id}', 0, 'operator', 2, 'run.pause', 'another')");
+            let (own, other) = (values(&entry.id.to_string()), values("another"));
+            let upsert = "ON CONFLICT (id) DO UPDATE SET subject = excluded.subject";
+            let mut statements = vec![format!("INSERT INTO audit {columns} VALUES {own} {upsert}")];
+            if test.store.backend() == sea_orm::DbBackend::Sqlite {
+                statements.push(format!("INSERT OR REPLACE INTO audit {columns} VALUES {own}"));
+                statements.push(format!("REPLACE INTO audit {columns} VALUES {own}"));
+                let with_row = other.replacen('(', "(1, ", 1);
+                let of_row = columns.replacen('(', "(rowid, ", 1);
+                statements.push(format!("INSERT OR REPLACE INTO audit {of_row} VALUES {with_row}"));
+            }
+            for statement in statements {
+                let tx = test.store.begin().await.unwrap();
+                let error = tx.execute_unprepared(&statement).await.unwrap_err();
+                assert!(error.to_string().contains("the audit is append-only"), "{statement}: {error}");
+            }
+            let all = Page { number: 1, per_page: 10 };
+            assert_eq!(page(&test.store, AuditFilter::default(), all).await.unwrap(), (vec![entry], 1));
+            test.store.close().await;
+        }
+    }
+
     #[actix_rt::test]
     async fn an_integrator_reads_its_own_entries_and_those_about_its_account() {
         for test in stores().await {

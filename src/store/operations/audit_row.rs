@@ -23,6 +23,7 @@ pub struct Model {
     pub from_state: Option<String>,
     pub to_state: Option<String>,
     pub reason: Option<String>,
+    pub address: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -54,6 +55,7 @@ impl TryFrom<Model> for AuditEntry {
             from_state: row.from_state,
             to_state: row.to_state,
             reason: row.reason,
+            address: row.address.map(|address| at.parse(&address)).transpose()?,
         })
     }
 }
@@ -73,6 +75,7 @@ impl From<&AuditEntry> for Model {
             from_state: entry.from_state.clone(),
             to_state: entry.to_state.clone(),
             reason: entry.reason.clone(),
+            address: entry.address.map(|address| address.to_string()),
         }
     }
 }

@@ -337,3 +337,21 @@ async fn a_run_that_is_given_up_is_paused_and_the_invoice_failed(world: &World) 
     assert_eq!(after["status"], json!("validated"), "it was validated before it could not be signed");
     assert!(taxpayer.event_names().await.contains(&"invoice.failed".to_owned()));
 }
+
+#[each_database(&[("PIPELINE__WAIT_S", "60")])]
+async fn a_call_that_waits_ends_with_its_key_and_the_run_goes_on(world: &World) {
+    let taxpayer = world.taxpayer().await;
+    let body = submission(&taxpayer, &format!("SBXDOWN{}", documents::number()));
+    let irn = body["irn"].as_str().unwrap();
+    let begun = async || (taxpayer.app().run(irn).await.status == 200).then_some(());
+    let rotates = async {
+        eventually("the run", begun).await;
+        world.integrator().rotate_api_key(taxpayer.id).await.expect_status(200)
+    };
+    let (answer, rotated) = futures_util::future::join(taxpayer.app().submit(&body), rotates).await;
+    answer.expect_refusal(403, "KEY_NOT_RECOGNIZED");
+    let key = rotated.data()["api_key"].as_str().unwrap();
+    let run = world.anonymous().with_key(key).get(&format!("/v1/app/invoices/{irn}/run")).await;
+    let run = run.expect_status(200);
+    assert!(["waiting", "running"].contains(&run.data()["state"].as_str().unwrap()), "{}", run.text);
+}

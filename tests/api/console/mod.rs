@@ -8,5 +8,6 @@ mod quarantine;
 mod rights;
 mod runs;
 mod second_factor;
+mod sessions;
 mod sign_in;
 mod taxpayers;

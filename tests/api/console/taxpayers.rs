@@ -194,3 +194,34 @@ async fn an_invoice_is_seen_as_it_was_after_each_event(world: &World) {
         .await
         .shows(&format!("/console/taxpayers/{}/history?irn={irn}", taxpayer.id));
 }
+
+#[each_database]
+async fn contact_data_is_hidden_from_operators_until_one_asks_and_the_audit_keeps_who(world: &World) {
+    let (taxpayer, key) = (world.taxpayer().await, world.new_operator().await);
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let operator = Visitor::operator(world, OperatorRole::Operator).await;
+    let body = documents::invoice();
+    let email = body["customer"]["email"].as_str().unwrap().to_owned();
+    let invoice = taxpayer.invoice(&body).await;
+    let irn = invoice["irn"].as_str().unwrap();
+    let json = key.get(&format!("/ops/invoices/{irn}")).await.expect_status(200);
+    assert!(json.text.contains("(hidden)") && !json.text.contains(&email), "{}", json.text);
+    let page = format!("/console/taxpayers/{}/history", taxpayer.id);
+    for visitor in [&viewer, &operator] {
+        visitor.get(&format!("{page}?irn={irn}")).await.expect(200).shows("(hidden)").hides(&email);
+    }
+    let ask = format!("{page}/contact-data");
+    let sequence = json.data()["sequence"].to_string();
+    let with_reason = |reason| [("irn", irn), ("as_of", sequence.as_str()), ("reason", reason)];
+    viewer.submit(&ask, &with_reason("curious")).await.expect(403).hides(&email);
+    operator.submit(&ask, &with_reason("")).await.expect(422).hides(&email);
+    operator.submit(&ask, &with_reason("asked by the buyer")).await.expect(200).shows(&email);
+    let audit = key.audit(&format!("?subject={irn}")).await.expect_status(200);
+    let entry = &audit.data()["data"][0];
+    assert_eq!(audit.data()["total"], json!(1), "{}", audit.text);
+    assert_eq!(entry["action"], json!("invoice.show-contact-data"));
+    assert_eq!(
+        (&entry["reason"], &entry["taxpayer_id"]),
+        (&json!("asked by the buyer"), &json!(taxpayer.id))
+    );
+}

@@ -98,13 +98,17 @@ async fn a_revoked_account_has_no_key_and_its_taxpayers_keep_theirs_unless_they_
     let revoke = format!("/ops/integrators/{id}/api-key/revoke");
 
     let answer = operator.call("POST", &revoke).await.expect_status(200);
-    assert_eq!(*answer.data(), json!({ "id": id, "revoked": 1, "revoked_of_taxpayers": 0 }));
+    assert_eq!(
+        *answer.data(),
+        json!({ "id": id, "revoked": 1, "revoked_of_taxpayers": 0, "ended_sessions": 0 })
+    );
     integrator.get(TAXPAYERS).await.expect_refusal(401, "INVALID_API_KEY");
     taxpayer.list_invoices("").await.expect_status(200);
 
     let answer = operator.send("POST", &revoke, &json!({ "taxpayer_keys": true })).await;
     let data = answer.expect_status(200).data().clone();
-    assert_eq!(data, json!({ "id": id, "revoked": 0, "revoked_of_taxpayers": 1 }));
+    let ended = json!({ "id": id, "revoked": 0, "revoked_of_taxpayers": 1, "ended_sessions": 0 });
+    assert_eq!(data, ended);
     taxpayer.list_invoices("").await.expect_refusal(401, "INVALID_API_KEY");
 
     // The account itself is still there: a rotation gives it a key again.

@@ -1,5 +1,6 @@
 //! `/ops`: what operators read and do.
 
+mod access;
 mod accounts;
 mod credentials;
 mod dead_letters;

@@ -80,12 +80,23 @@ impl Visitor {
 
     /// A new operator with this role, signed in.
     pub(crate) async fn operator(world: &World, role: OperatorRole) -> Self {
+        Self::new_operator(world, role).await.0
+    }
+
+    /// The same, with the operator's email and password.
+    pub(crate) async fn new_operator(world: &World, role: OperatorRole) -> (Self, String, String) {
         let email = format!("operator{}@house.example", number());
         let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
         let visitor = Self::new(world);
         let password = made.unwrap()["password"].as_str().unwrap().to_owned();
         visitor.sign_in(&email, &password).await.leads_to("/console");
-        visitor
+        (visitor, email, password)
+    }
+
+    /// A thief with the cookie that this browser has now.
+    pub(crate) fn copy(&self, world: &World) -> Self {
+        let cookie = self.cookie.lock().unwrap().clone();
+        Self { cookie: Mutex::new(cookie), ..Self::new(world) }
     }
 
     pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Seen {
@@ -98,11 +109,17 @@ impl Visitor {
 
     /// Returns the first event of a stream.
     pub(crate) async fn first_event(&self, path: &str) -> String {
+        let mut stream = self.open_stream(path).await;
+        String::from_utf8(stream.chunk().await.unwrap().unwrap().to_vec()).unwrap()
+    }
+
+    /// Opens a stream.
+    pub(crate) async fn open_stream(&self, path: &str) -> reqwest::Response {
         let cookie = self.cookie.lock().unwrap().clone().unwrap_or_default();
         let request = self.http.get(format!("{}{path}", self.root)).header(COOKIE, cookie);
-        let mut answer = request.send().await.unwrap();
+        let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
-        String::from_utf8(answer.chunk().await.unwrap().unwrap().to_vec()).unwrap()
+        answer
     }
 
     /// Sends a form as the page of the sign-in does: without a token.

@@ -4,7 +4,7 @@ use actix_web::web;
 use secrecy::ExposeSecret;
 
 use crate::domain::access::api_key::{KeyOwner, NewKey};
-use crate::domain::access::caller::{KeyKind, OperatorCaller};
+use crate::domain::access::caller::{KeyKind, OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::endpoint::{Path, path};
@@ -20,7 +20,7 @@ use crate::http::state::ApiState;
 use crate::http::views::account::{AccountView, NewApiKey, RevokedKeys};
 use crate::http::views::paginator::Paginator;
 use crate::store::accounts;
-use crate::store::accounts::{KeyChange, Revocation};
+use crate::store::accounts::{AccountChange, RotationOutcome, access};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -34,7 +34,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/integrators/{id}/api-key/revoke").post(revoke_integrator_keys, || {
-            revocation_doc("revoke_integrator_keys", "Take an integrator's keys back")
+            revocation_doc("revoke_integrator_keys", "Revoke an integrator's keys and end its sessions")
                 .fails(&[ErrorCode::IntegratorNotFound])
         }),
         path("/ops/operators").get(list_operators, || {
@@ -47,7 +47,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 .fails(&[ErrorCode::OperatorNotFound])
         }),
         path("/ops/operators/{id}/api-key/revoke").post(revoke_operator_keys, || {
-            revocation_doc("revoke_operator_keys", "Take an operator's keys back")
+            revocation_doc("revoke_operator_keys", "Revoke an operator's keys and end its sessions")
                 .fails(&[ErrorCode::OperatorNotFound])
         }),
     ]
@@ -58,11 +58,15 @@ fn rotation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
         .noted("The new key is shown only here. Keys that it replaces end at once, or after `overlap_s`.")
         .may_take(key_terms::read, example!("rotate_account_key"))
         .gives::<NewApiKey<'_>>(200, "API key rotated successfully")
+        .fails(&[ErrorCode::InvalidTransition])
 }
 
 fn revocation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
     doc(name, summary)
-        .noted("With `taxpayer_keys` an integrator's taxpayers lose theirs too.")
+        .noted(
+            "With `taxpayer_keys` an integrator's taxpayers lose theirs too. Whoever knows the password can sign in \
+             again; disable the account to keep everybody out.",
+        )
         .may_take(key_terms::read_revocation, example!("revoke_keys"))
         .gives::<RevokedKeys>(200, "API keys revoked successfully")
 }
@@ -71,7 +75,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 
 async fn list_integrators(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     list(&state, KeyKind::Integrator, "Integrators retrieved successfully", &query).await
@@ -79,7 +83,7 @@ async fn list_integrators(
 
 async fn list_operators(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     list(&state, KeyKind::Operator, "Operators retrieved successfully", &query).await
@@ -102,7 +106,7 @@ macro_rules! key_handlers {
     ($($kind:ident: $rotate:ident, $revoke:ident;)+) => {$(
         async fn $rotate(
             state: web::Data<ApiState>,
-            OperatorCaller(operator): OperatorCaller,
+            OpsAdmin(operator): OpsAdmin,
             id: web::Path<String>,
             body: Body,
         ) -> Result<ApiResponse, ApiError> {
@@ -111,7 +115,7 @@ macro_rules! key_handlers {
 
         async fn $revoke(
             state: web::Data<ApiState>,
-            OperatorCaller(operator): OperatorCaller,
+            OpsAdmin(operator): OpsAdmin,
             id: web::Path<String>,
             body: Body,
         ) -> Result<ApiResponse, ApiError> {
@@ -135,9 +139,16 @@ async fn rotate(
     let (terms, now) = (form.value.terms, state.now());
     key_terms::check_end(&terms, now)?;
     let text = key_generation::key(owner.kind)?;
-    let change = KeyChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
+    let change = AccountChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
     let key = NewKey { text: text.clone(), terms };
-    accounts::rotate_key(&state.store, change, &key).await?.ok_or_else(|| not_found(owner.kind))?;
+    match accounts::rotate_key(&state.store, change, &key).await? {
+        RotationOutcome::Done => {}
+        RotationOutcome::Unknown => return Err(not_found(owner.kind)),
+        RotationOutcome::Disabled => {
+            let message = "The account is disabled. Enable it first.";
+            return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+        }
+    }
     let data = NewApiKey { id: owner.id, api_key: text.expose_secret() };
     Ok(ApiResponse::ok("API key rotated successfully", data).unstored().warn(&form.warnings))
 }
@@ -152,18 +163,18 @@ async fn revoke(
     let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
     let (by, reason) = (Actor::Operator(operator_id), form.value.reason);
-    let change = KeyChange { owner, by, reason, now: state.now() };
-    let done = accounts::revoke_keys(&state.store, change, includes_taxpayers).await?;
-    let Revocation { revoked, revoked_of_taxpayers } = done.ok_or_else(|| not_found(owner.kind))?;
-    let data = RevokedKeys { id: owner.id, revoked, revoked_of_taxpayers };
+    let change = AccountChange { owner, by, reason, now: state.now() };
+    let done = access::revoke(&state.store, change, includes_taxpayers).await?;
+    let ended = done.ok_or_else(|| not_found(owner.kind))?;
+    let data = RevokedKeys::new(owner.id, ended);
     Ok(ApiResponse::ok("API keys revoked successfully", data).warn(&form.warnings))
 }
 
-fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
+pub(super) fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
     parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(|| not_found(kind))
 }
 
-fn not_found(kind: KeyKind) -> ApiError {
+pub(crate) fn not_found(kind: KeyKind) -> ApiError {
     match kind {
         KeyKind::Operator => ApiError::new(ErrorCode::OperatorNotFound, "Operator not found"),
         KeyKind::Integrator | KeyKind::Taxpayer => {

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::NewReplay;
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
 use crate::domain::kernel::audit::OperatorRequest;
@@ -57,7 +57,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 /// GET /ops/webhooks/dead-letters: lists the dead letters of one taxpayer or of all taxpayers.
 async fn list_dead_letters(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (taxpayer, page) = (query.taxpayer_id("taxpayer_id"), query.page(PER_PAGE_DEFAULT));
@@ -70,7 +70,7 @@ async fn list_dead_letters(
 /// POST /ops/webhooks/dead-letters/{id}/replay: an operator queues a dead letter for delivery again.
 async fn replay_dead_letter(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsOperator(operator_id): OpsOperator,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -92,7 +92,7 @@ pub(crate) async fn replay_one(state: &ApiState, id: &str, by: OperatorRequest) 
 /// POST /ops/webhooks/dead-letters/replay: an operator queues the dead letters of one taxpayer for delivery again.
 async fn replay_dead_letters(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), dead_letters::read)?;

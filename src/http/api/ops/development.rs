@@ -4,7 +4,7 @@ use actix_web::web;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsAdmin;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -38,11 +38,7 @@ struct OrderedPanics {
 }
 
 /// POST /ops/development/panic: makes the actor of a taxpayer panic at its next command.
-async fn order_panic(
-    state: web::Data<ApiState>,
-    _: OperatorCaller,
-    body: Body,
-) -> Result<ApiResponse, ApiError> {
+async fn order_panic(state: web::Data<ApiState>, _: OpsAdmin, body: Body) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), panic_order::read)?;
     let ordered = OrderedPanics { taxpayer_id: form.value.taxpayer_id.0, panics: form.value.panics };
     order(&state, form.value.taxpayer_id, ordered.panics).await?;

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::history::History;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
@@ -19,6 +19,7 @@ use crate::store::events;
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![path("/ops/invoices/{irn}").get(get_invoice_as_of, || {
         doc("get_invoice_as_of", "An invoice as it was after an event, and what the event changed")
+            .noted("Contact data of people is hidden.")
             .query_number("as_of", 1, "the sequence of an event of the taxpayer; by default the last")
             .gives::<InvoiceVersion<'_>>(200, "Invoice retrieved successfully")
             .fails(&[ErrorCode::InvoiceNotFound, ErrorCode::ValidationFailed])
@@ -28,7 +29,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 /// GET `/ops/invoices/{irn}?as_of=`: returns the invoice as the last event up to this sequence left it.
 async fn get_invoice_as_of(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     irn: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
@@ -38,6 +39,6 @@ async fn get_invoice_as_of(
     let owner = owner.ok_or_else(ApiError::invoice_not_found)?;
     let events = events::owned_by_with_irn(&state.store, owner, &irn).await?;
     let history = History::new(&events).map_err(ApiError::internal)?;
-    let moment = history.as_of(as_of).ok_or_else(ApiError::invoice_not_found)?;
+    let moment = history.as_of(as_of).ok_or_else(ApiError::invoice_not_found)?.redact();
     Ok(ApiResponse::ok("Invoice retrieved successfully", InvoiceVersion::new(owner, &moment)))
 }

@@ -1,6 +1,8 @@
 //! Paths outside `/v1`: probes, metrics, and the reads and actions of operators.
 
+pub(crate) mod access;
 mod accounts;
+mod contacts;
 pub(crate) mod dead_letters;
 pub(crate) mod development;
 mod invoices;
@@ -22,6 +24,6 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
     let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
     let looks = [accounts::endpoints(), search::endpoints(), invoices::endpoints(), development::endpoints()];
-    let others = looks.into_iter().chain(records);
+    let others = looks.into_iter().chain([access::endpoints(), contacts::endpoints()]).chain(records);
     [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsViewer;
 use crate::domain::invoice::invoice_view::precise;
 use crate::http::endpoint::{Path, path};
 use crate::http::metrics::database_counts::DatabaseCounts;
@@ -23,7 +23,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// GET /ops/overview: returns counts of the runs, deadlines, deliveries and endpoints of all taxpayers.
-async fn overview(state: web::Data<ApiState>, _: OperatorCaller) -> Result<ApiResponse, ApiError> {
+async fn overview(state: web::Data<ApiState>, _: OpsViewer) -> Result<ApiResponse, ApiError> {
     let counted = state.database_counts.counted(&state.store, state.now()).await;
     let counted =
         counted.ok_or_else(|| ApiError::new(ErrorCode::Overloaded, "The database does not answer"))?;

@@ -10,7 +10,7 @@ use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use serde_json::json;
 use utoipa_swagger_ui::Config;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsViewer;
 use crate::http::endpoint::{Path, path};
 use crate::http::metrics as page;
 use crate::http::openapi::document::ApiDocument;
@@ -59,7 +59,7 @@ async fn ready(state: web::Data<ApiState>) -> HttpResponse {
 /// GET /metrics: returns the metrics. A setting decides whether everybody may read them or only operators.
 async fn metrics(state: web::Data<ApiState>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
     if !state.settings.metrics_public {
-        OperatorCaller::extract(&request).await?;
+        OpsViewer::extract(&request).await?;
     }
     let text = page::page(&state).await?;
     Ok(HttpResponse::Ok().content_type(page::CONTENT_TYPE).body(text))

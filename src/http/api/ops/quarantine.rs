@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
@@ -53,7 +53,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 /// GET /ops/quarantine: lists quarantined commands, without their contents.
 async fn list_quarantine(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
@@ -74,7 +74,7 @@ pub(crate) fn filter(query: &Query) -> Result<QuarantineFilter, ApiError> {
 /// POST /ops/quarantine/{reference}/replay: an operator has a command executed again.
 async fn replay_command(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsOperator(operator_id): OpsOperator,
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -88,7 +88,7 @@ async fn replay_command(
 /// POST /ops/quarantine/{reference}/drop: an operator drops a command.
 async fn drop_command(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsOperator(operator_id): OpsOperator,
     reference: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -54,7 +54,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 /// takes longer than the caller waits.
 async fn create_reconciliation(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsOperator(operator_id): OpsOperator,
     prefer: Prefer,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -79,7 +79,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 /// GET /ops/reconciliations: lists the reconciliations, newest first.
 async fn list_reconciliations(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
@@ -96,7 +96,7 @@ const FINDINGS_MAX: u64 = 100;
 /// GET /ops/reconciliations/{id}: returns a reconciliation with one page of the findings.
 async fn get_reconciliation(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     id: web::Path<String>,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {

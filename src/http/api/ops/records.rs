@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsViewer;
 use crate::domain::kernel::audit::ActorKind;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
@@ -56,7 +56,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// GET /ops/breakers: lists this process's breaker and concurrency limit of each operation of the authority.
-fn breakers(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
+fn breakers(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
     let state = state.into_inner();
     let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
     let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
@@ -68,7 +68,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 /// GET /ops/outages: lists the outages of the authority, newest first. All replicas share one list of outages.
 async fn list_outages(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let (page, now) = (query.page(PER_PAGE_DEFAULT), state.now());
@@ -80,11 +80,7 @@ async fn list_outages(
 }
 
 /// GET /ops/audit: lists security changes and operator actions, newest first.
-async fn list_audit(
-    state: web::Data<ApiState>,
-    _: OperatorCaller,
-    query: Query,
-) -> Result<ApiResponse, ApiError> {
+async fn list_audit(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
     let subject = query.equal("subject");
     let integrator_id = query.integrator_id("integrator_id");
@@ -102,6 +98,6 @@ async fn list_audit(
 const NODES_MAX: usize = 100;
 
 /// GET /ops/supervision: returns the tree of actors. Actors with the most serious problems come first.
-fn supervision(state: web::Data<ApiState>, _: OperatorCaller) -> Ready<ApiResponse> {
+fn supervision(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
     ready(ApiResponse::ok("Supervision retrieved successfully", state.into_inner().tree.snapshot(NODES_MAX)))
 }

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, stream};
 
 use crate::actors::taxpayer::command::OperatorActionRequest;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsOperator;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::pipeline::operator_action::OperatorAction;
@@ -46,7 +46,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 /// POST /ops/pipeline/runs/move: an operator moves the runs that match a filter, or counts them.
 async fn move_runs(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsOperator(operator_id): OpsOperator,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object().await?, &state.catalog.get(), run_filter::read_move)?;

@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::OperatorActionRequest;
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::pipeline::operator_action::OperatorAction;
 use crate::http::endpoint::{Path, path};
@@ -72,11 +72,7 @@ fn action_doc(name: &'static str, summary: &'static str) -> OperationDoc {
 const PER_PAGE_DEFAULT: u64 = 15;
 
 /// GET /ops/pipeline/runs: lists the pipeline runs of all taxpayers.
-async fn list_runs(
-    state: web::Data<ApiState>,
-    _: OperatorCaller,
-    query: Query,
-) -> Result<ApiResponse, ApiError> {
+async fn list_runs(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
     let ((filter, order), page) = (run_filter::of_query(&query)?, query.page(PER_PAGE_DEFAULT));
     let now = state.now();
     let (found, total) = run_list::page(&state.store, &filter, order, now, page).await?;
@@ -87,7 +83,7 @@ async fn list_runs(
 /// GET /ops/pipeline/runs/{id}: returns a run with its steps. The run may belong to any taxpayer.
 async fn get_run(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let run = path_ids::run(&state, &id).await?;
@@ -105,7 +101,7 @@ macro_rules! moves {
     ($($handler:ident = $to:expr;)+) => {$(
         async fn $handler(
             state: web::Data<ApiState>,
-            OperatorCaller(operator): OperatorCaller,
+            OpsOperator(operator): OpsOperator,
             id: web::Path<String>,
             body: Body,
         ) -> Moved {

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsViewer;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::openapi::doc;
@@ -24,7 +24,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
 }
 
 /// GET /ops/search?q=: lists what the text names; nothing for no text.
-async fn find(state: web::Data<ApiState>, _: OperatorCaller, query: Query) -> Result<ApiResponse, ApiError> {
+async fn find(state: web::Data<ApiState>, _: OpsViewer, query: Query) -> Result<ApiResponse, ApiError> {
     let found = match query.phrase("q") {
         Some(text) => search::find(&state, &text).await?,
         None => Vec::new(),

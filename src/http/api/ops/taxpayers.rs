@@ -3,7 +3,7 @@
 use actix_web::web;
 
 use crate::actors::taxpayer::command::{IntegrationChange, VerificationResult};
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::{OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::party::verification::{ConfirmedBy, Verification, VerificationStatus};
 use crate::http::endpoint::{Path, path};
@@ -68,7 +68,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 /// GET /ops/taxpayers: lists the taxpayers of all integrators, newest first.
 async fn list_all_taxpayers(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let verification = query.word("verification", VerificationStatus::parse, VerificationStatus::allowed)?;
@@ -82,7 +82,7 @@ async fn list_all_taxpayers(
 /// POST /ops/taxpayers/{id}/verify: an operator confirms the identity of a taxpayer, in place of the authority.
 async fn verify_taxpayer(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsAdmin(operator_id): OpsAdmin,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
@@ -100,7 +100,7 @@ async fn verify_taxpayer(
 /// GET /ops/taxpayers/{id}/integration: returns a taxpayer's settings for notifying the ERP. Secrets are not shown.
 async fn get_integration(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::any_taxpayer(&state, &id).await?;
@@ -111,7 +111,7 @@ async fn get_integration(
 /// PUT /ops/taxpayers/{id}/integration: sets a taxpayer's settings for notifying the ERP.
 async fn set_integration(
     state: web::Data<ApiState>,
-    OperatorCaller(operator_id): OperatorCaller,
+    OpsAdmin(operator_id): OpsAdmin,
     id: web::Path<String>,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {

@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::domain::access::caller::OperatorCaller;
+use crate::domain::access::caller::OpsViewer;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
@@ -31,7 +31,7 @@ const PER_PAGE_DEFAULT: u64 = 15;
 /// GET /ops/webhooks/endpoints: lists the webhook endpoints of all taxpayers, or those in one state of health.
 async fn list_endpoints(
     state: web::Data<ApiState>,
-    _: OperatorCaller,
+    _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let health = query.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;

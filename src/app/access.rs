@@ -1,0 +1,92 @@
+//! Commands that take the access of an account away or give it back, and that change an operator's role. They return when
+//! no running service accepts an ended key any more.
+
+use serde_json::{Value, json};
+
+use crate::app::database::open_beside_service;
+use crate::app::error::StartError;
+use crate::config::Settings;
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::session::{ContactRole, OperatorRole};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::clock::{Clock, SystemClock};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+use crate::http::views::account::{ChangedContact, ChangedRole, EnabledAccount, RevokedKeys};
+use crate::store::accounts::AccountChange;
+use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::contacts::{self, PeopleChange, PersonChange};
+
+/// A change of the access of an operator or an integrator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessCall {
+    /// With `includes_taxpayers` the keys of the integrator's taxpayers end, too.
+    Disable {
+        includes_taxpayers: bool,
+    },
+    Enable,
+    /// Removes an operator.
+    Remove,
+    /// Gives an operator another role.
+    Role(OperatorRole),
+}
+
+/// Changes the access of an account. Returns what the change ended.
+pub async fn change_access(
+    settings: Settings,
+    owner: KeyOwner,
+    call: AccessCall,
+) -> Result<Value, StartError> {
+    let store = open_beside_service(&settings).await?;
+    let now = SystemClock.now();
+    let change = AccountChange { owner, by: Actor::CommandLine, reason: None, now };
+    let outcome = match call {
+        AccessCall::Disable { includes_taxpayers } => {
+            access::disable(&store, change, includes_taxpayers).await
+        }
+        AccessCall::Enable => access::enable(&store, change).await,
+        AccessCall::Remove => access::remove_operator(&store, change).await,
+        AccessCall::Role(role) => access::set_role(&store, change, role).await,
+    };
+    store.close().await;
+    match (outcome?, call) {
+        (AccessOutcome::Unknown, _) => Err(StartError::NoAccount { kind: owner.kind, id: owner.id }),
+        (AccessOutcome::LastAdmin, _) => Err(StartError::LastAdmin),
+        (AccessOutcome::Done(_), AccessCall::Enable) => Ok(json!(EnabledAccount { id: owner.id })),
+        (AccessOutcome::Done(_), AccessCall::Role(role)) => Ok(json!(ChangedRole { id: owner.id, role })),
+        (AccessOutcome::Done(ended), _) => Ok(json!(RevokedKeys::new(owner.id, ended))),
+    }
+}
+
+/// A change of a contact person of a taxpayer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContactCall {
+    Disable,
+    Enable,
+    Remove,
+    Role(ContactRole),
+}
+
+/// Changes the access of a contact person. Returns how many sessions the change ended.
+pub async fn change_contact(
+    settings: Settings,
+    taxpayer: TaxpayerId,
+    id: ContactId,
+    call: ContactCall,
+) -> Result<Value, StartError> {
+    let store = open_beside_service(&settings).await?;
+    let change = PeopleChange { taxpayer, by: Actor::CommandLine, now: SystemClock.now() };
+    let outcome = match call {
+        ContactCall::Disable => contacts::disable(&store, change, id).await,
+        ContactCall::Enable => contacts::enable(&store, change, id).await,
+        ContactCall::Remove => contacts::remove(&store, change, id).await,
+        ContactCall::Role(role) => contacts::set_role(&store, change, id, role).await,
+    };
+    store.close().await;
+    match outcome? {
+        PersonChange::Done { ended_sessions } => {
+            Ok(json!(ChangedContact { taxpayer_id: taxpayer, id, ended_sessions }))
+        }
+        PersonChange::Unknown => Err(StartError::NoContact { taxpayer: taxpayer.0, id: id.0 }),
+        PersonChange::LastOwner => Err(StartError::LastOwner),
+    }
+}

@@ -1,0 +1,157 @@
+//! The integrators of the service, and the forms that take the access of an operator or an integrator away, give it back,
+//! or change an operator's role. They do what the command line and `/ops` do.
+
+use actix_web::web;
+use askama::Template;
+use serde::Deserialize;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::operators::list_query::ListQuery;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::session::operators::{Admin, OperatorSession, Viewer};
+use crate::domain::access::api_key::{KeyHolder, KeyOwner};
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::OperatorRole;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::words;
+use crate::domain::kernel::ids::parse_number;
+use crate::http::api::ops::access::ended;
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::query::Query;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::{self, AccountChange, Revocation};
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/console/integrators").page(list_integrators),
+        path("/console/integrators/{id}/access").form(change_integrator),
+        path("/console/operators/{id}/access").form(change_operator),
+        path("/console/operators/{id}/role").form(set_role),
+    ]
+}
+
+words! {
+    /// What a form does to the access of an account.
+    AccessMove { Revoke = "revoke", Disable = "disable", Enable = "enable", Remove = "remove" }
+}
+
+#[derive(Template)]
+#[template(path = "operators/integrators.html")]
+struct IntegratorsPage {
+    frame: Frame,
+    rows: Vec<KeyHolder>,
+    pages: Pages,
+}
+
+/// GET /console/integrators: lists the integrators.
+async fn list_integrators(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
+    let list = ListQuery::new(&query);
+    let (rows, total) = accounts::page(&state.store, KeyKind::Integrator, list.page()).await?;
+    show(&IntegratorsPage {
+        frame: Frame::operator(&session, "Integrators"),
+        rows,
+        pages: list.pages("/console/integrators", total),
+    })
+}
+
+#[derive(Debug, Deserialize)]
+struct AccessForm {
+    #[serde(rename = "move")]
+    to: AccessMove,
+    #[serde(default)]
+    reason: String,
+    /// Sent if the keys of the integrator's taxpayers end, too.
+    #[serde(default)]
+    taxpayer_keys: Option<String>,
+}
+
+/// POST /console/integrators/{id}/access: revokes, disables or enables an integrator.
+async fn change_integrator(
+    state: web::Data<ApiState>,
+    Admin(session): Admin,
+    id: web::Path<String>,
+    form: Form<AccessForm>,
+) -> Answer {
+    change(&state, &session, owner(KeyKind::Integrator, &id)?, form.0).await
+}
+
+/// POST /console/operators/{id}/access: revokes, disables, enables or removes an operator.
+async fn change_operator(
+    state: web::Data<ApiState>,
+    Admin(session): Admin,
+    id: web::Path<String>,
+    form: Form<AccessForm>,
+) -> Answer {
+    change(&state, &session, owner(KeyKind::Operator, &id)?, form.0).await
+}
+
+async fn change(state: &ApiState, session: &OperatorSession, owner: KeyOwner, form: AccessForm) -> Answer {
+    let AccessForm { to, reason, taxpayer_keys } = form;
+    let change = account_change(state, session, owner, reason)?;
+    let includes_taxpayers = taxpayer_keys.is_some();
+    let store = &state.store;
+    let outcome = match (to, owner.kind) {
+        (AccessMove::Revoke, _) => {
+            let revoked = access::revoke(store, change, includes_taxpayers).await?;
+            revoked.map_or(AccessOutcome::Unknown, AccessOutcome::Done)
+        }
+        (AccessMove::Disable, _) => access::disable(store, change, includes_taxpayers).await?,
+        (AccessMove::Enable, _) => access::enable(store, change).await?,
+        (AccessMove::Remove, KeyKind::Operator) => access::remove_operator(store, change).await?,
+        (AccessMove::Remove, _) => return Err(ApiError::route_not_found()),
+    };
+    let Revocation { revoked, revoked_of_taxpayers, sessions } = ended(outcome, owner)?;
+    let keys = revoked + revoked_of_taxpayers;
+    let notice = match to {
+        AccessMove::Revoke => format!("{keys} keys are revoked and {sessions} sessions ended."),
+        AccessMove::Disable => {
+            format!("The account is disabled: {keys} keys are revoked and {sessions} sessions ended.")
+        }
+        AccessMove::Enable => "The account is enabled. It can sign in; it has no key.".to_owned(),
+        AccessMove::Remove => "The operator is removed.".to_owned(),
+    };
+    Ok(go_to(list_of(owner.kind), &notice))
+}
+
+#[derive(Debug, Deserialize)]
+struct RoleForm {
+    role: OperatorRole,
+    #[serde(default)]
+    reason: String,
+}
+
+/// POST /console/operators/{id}/role: gives an operator another role.
+async fn set_role(
+    state: web::Data<ApiState>,
+    Admin(session): Admin,
+    id: web::Path<String>,
+    form: Form<RoleForm>,
+) -> Answer {
+    let owner = owner(KeyKind::Operator, &id)?;
+    let RoleForm { role, reason } = form.0;
+    let change = account_change(&state, &session, owner, reason)?;
+    ended(access::set_role(&state.store, change, role).await?, owner)?;
+    Ok(go_to(list_of(owner.kind), "The role is changed. It counts from the next request on."))
+}
+
+fn account_change(
+    state: &ApiState,
+    session: &OperatorSession,
+    owner: KeyOwner,
+    reason: String,
+) -> Result<AccountChange, ApiError> {
+    let reason = Some(ReasonForm { reason }.read_required(state)?);
+    Ok(AccountChange { owner, by: Actor::Operator(session.id), reason, now: state.now() })
+}
+
+fn owner(kind: KeyKind, text: &str) -> Result<KeyOwner, ApiError> {
+    parse_number(text).map(|id| KeyOwner { kind, id }).ok_or_else(ApiError::route_not_found)
+}
+
+fn list_of(kind: KeyKind) -> &'static str {
+    if kind == KeyKind::Operator { "/console/operators" } else { "/console/integrators" }
+}

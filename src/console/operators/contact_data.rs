@@ -1,0 +1,24 @@
+//! Contact data in documents is hidden from operators. One who needs it asks for it with a reason, which the audit keeps.
+
+use crate::console::operators::reason::ReasonForm;
+use crate::console::session::operators::OperatorSession;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::operations::audit;
+
+/// Records that an operator sees the contact data in a document with this IRN. Call it before the document is shown.
+pub(super) async fn record(
+    state: &ApiState,
+    session: &OperatorSession,
+    taxpayer: TaxpayerId,
+    irn: &Irn,
+    reason: String,
+) -> Result<(), ApiError> {
+    let reason = Some(ReasonForm { reason }.read_required(state)?);
+    let entry = AuditEntry::new(Actor::Operator(session.id), AuditAction::ShowContactData, irn, state.now());
+    let entry = AuditEntry { reason, ..entry.of_taxpayer(taxpayer) };
+    Ok(audit::record(&state.store, &[entry]).await?)
+}

@@ -1,0 +1,64 @@
+//! Where a person is signed in: the list of its sessions, and the end of one or of all others.
+
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use serde::Deserialize;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::{self, SignedIn};
+use crate::domain::access::session::OpenSession;
+use crate::http::endpoint::{Path, path};
+use crate::http::state::ApiState;
+use crate::store::accounts::sessions;
+
+const PATH: &str = "/account/sessions";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path(PATH).page(list), path("/account/sessions/end").form(end)]
+}
+
+#[derive(Template)]
+#[template(path = "sessions.html")]
+struct SessionsPage {
+    frame: Frame,
+    rows: Vec<OpenSession>,
+}
+
+/// GET /account/sessions: lists the sessions of the person who is signed in.
+async fn list(state: web::Data<ApiState>, request: HttpRequest, signed_in: SignedIn) -> Answer {
+    let person = &signed_in.session.person;
+    let own = session::token(&request).unwrap_or_default();
+    let limits = state.settings.sessions.limits;
+    let rows = sessions::of_person(&state.store, person.owner, &own, limits, state.now()).await?;
+    let notice = session::notice(&request);
+    let frame = Frame { notice, ..Frame::person(person, &signed_in.csrf, "Where you are signed in") };
+    show(&SessionsPage { frame, rows })
+}
+
+#[derive(Deserialize)]
+struct EndForm {
+    /// The id of one session; blank for all others.
+    #[serde(default)]
+    id: String,
+}
+
+/// POST /account/sessions/end: ends one other session, or all others.
+async fn end(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    form: Form<EndForm>,
+) -> Answer {
+    let own = session::token(&request).unwrap_or_default();
+    let id = Some(form.0.id.as_str()).filter(|id| !id.is_empty());
+    let owner = signed_in.session.person.owner;
+    let ended = sessions::close_others(&state.store, owner, &own, id, state.now()).await?;
+    let notice = match ended {
+        0 => "No other session was open.".to_owned(),
+        1 => "One session is ended.".to_owned(),
+        ended => format!("{ended} sessions are ended."),
+    };
+    Ok(go_to(PATH, &notice))
+}

@@ -1,0 +1,186 @@
+//! Takes the access of integrators and operators away or gives it back, and changes an operator's role. Keys, sessions and
+//! sign-ins end at once, on every replica.
+
+use actix_web::web;
+
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::{KeyKind, OpsAdmin};
+use crate::domain::access::session::OperatorRole;
+use crate::domain::kernel::audit::Actor;
+use crate::http::api::ops::accounts::{not_found, owner};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::forms::{key_terms, reason, report, roles};
+use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::account::{ChangedRole, EnabledAccount, RevokedKeys};
+use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::{AccountChange, Revocation};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/integrators/{id}/disable").post(disable_integrator, || {
+            ending_doc("disable_integrator", "Disable an integrator", "Integrator disabled successfully")
+                .noted("Its password is refused until it is enabled. Its taxpayers go on; with `taxpayer_keys` their keys end.")
+                .may_take(key_terms::read_revocation, example!("revoke_keys"))
+                .fails(&[ErrorCode::IntegratorNotFound])
+        }),
+        path("/ops/integrators/{id}/enable").post(enable_integrator, || {
+            enabling_doc("enable_integrator", "Enable a disabled integrator", "Integrator enabled successfully")
+                .fails(&[ErrorCode::IntegratorNotFound])
+        }),
+        path("/ops/operators/{id}/disable").post(disable_operator, || {
+            ending_doc("disable_operator", "Disable an operator", "Operator disabled successfully")
+                .noted("The operator's password is refused until it is enabled.")
+                .may_take(reason::read, example!("reason"))
+                .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+        }),
+        path("/ops/operators/{id}/enable").post(enable_operator, || {
+            enabling_doc("enable_operator", "Enable a disabled operator", "Operator enabled successfully")
+                .fails(&[ErrorCode::OperatorNotFound])
+        }),
+        path("/ops/operators/{id}/remove").post(remove_operator, || {
+            ending_doc("remove_operator", "Remove an operator", "Operator removed successfully")
+                .may_take(reason::read, example!("reason"))
+                .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+        }),
+        path("/ops/operators/{id}/role").post(set_operator_role, || {
+            doc("set_operator_role", "Give an operator another role")
+                .noted("It is in force for the operator's keys and sessions from the next request on.")
+                .takes(roles::read_operator, example!("set_operator_role"))
+                .gives::<ChangedRole>(200, "Operator role changed successfully")
+                .fails(&[ErrorCode::OperatorNotFound, ErrorCode::InvalidTransition])
+        }),
+    ]
+}
+
+fn ending_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
+    doc(name, summary).gives::<RevokedKeys>(200, message)
+}
+
+fn enabling_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
+    doc(name, summary)
+        .noted("It signs in with its password again. Keys and sessions that were ended stay ended.")
+        .may_take(reason::read, example!("reason"))
+        .gives::<EnabledAccount>(200, message)
+}
+
+/// POST /ops/integrators/{id}/disable: disables an integrator.
+async fn disable_integrator(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let body = body.object_or_nothing().await?;
+    let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
+    let includes_taxpayers = form.value.includes_taxpayers;
+    let owner = owner(KeyKind::Integrator, &id)?;
+    let change = change(&state, operator, owner, form.value.reason);
+    let outcome = access::disable(&state.store, change, includes_taxpayers).await?;
+    let data = RevokedKeys::new(owner.id, ended(outcome, owner)?);
+    Ok(ApiResponse::ok("Integrator disabled successfully", data).warn(&form.warnings))
+}
+
+/// POST /ops/operators/{id}/disable: disables an operator.
+async fn disable_operator(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let owner = owner(KeyKind::Operator, &id)?;
+    let change = change(&state, operator, owner, form.value.0);
+    let outcome = access::disable(&state.store, change, false).await?;
+    let data = RevokedKeys::new(owner.id, ended(outcome, owner)?);
+    Ok(ApiResponse::ok("Operator disabled successfully", data).warn(&form.warnings))
+}
+
+/// POST /ops/operators/{id}/remove: removes an operator.
+async fn remove_operator(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let owner = owner(KeyKind::Operator, &id)?;
+    let change = change(&state, operator, owner, form.value.0);
+    let outcome = access::remove_operator(&state.store, change).await?;
+    let data = RevokedKeys::new(owner.id, ended(outcome, owner)?);
+    Ok(ApiResponse::ok("Operator removed successfully", data).warn(&form.warnings))
+}
+
+/// POST /ops/operators/{id}/role: gives an operator another role.
+async fn set_operator_role(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_operator)?;
+    let roles::RoleChange { role, reason } = form.value;
+    let owner = owner(KeyKind::Operator, &id)?;
+    let change = change(&state, operator, owner, reason);
+    ended(access::set_role(&state.store, change, role).await?, owner)?;
+    let data = ChangedRole { id: owner.id, role };
+    Ok(ApiResponse::ok("Operator role changed successfully", data).warn(&form.warnings))
+}
+
+/// POST /ops/integrators/{id}/enable: enables a disabled integrator.
+async fn enable_integrator(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let owner = owner(KeyKind::Integrator, &id)?;
+    enable(&state, operator, owner, body, "Integrator enabled successfully").await
+}
+
+/// POST /ops/operators/{id}/enable: enables a disabled operator.
+async fn enable_operator(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let owner = owner(KeyKind::Operator, &id)?;
+    enable(&state, operator, owner, body, "Operator enabled successfully").await
+}
+
+async fn enable(
+    state: &ApiState,
+    operator: i64,
+    owner: KeyOwner,
+    body: Body,
+    message: &'static str,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let change = change(state, operator, owner, form.value.0);
+    ended(access::enable(&state.store, change).await?, owner)?;
+    Ok(ApiResponse::ok(message, EnabledAccount { id: owner.id }).warn(&form.warnings))
+}
+
+fn change(state: &ApiState, operator: i64, owner: KeyOwner, reason: Option<String>) -> AccountChange {
+    AccountChange { owner, by: Actor::Operator(operator), reason, now: state.now() }
+}
+
+/// Returns what a change ended, or why it was refused.
+pub(crate) fn ended(outcome: AccessOutcome, owner: KeyOwner) -> Result<Revocation, ApiError> {
+    match outcome {
+        AccessOutcome::Done(ended) => Ok(ended),
+        AccessOutcome::Unknown => Err(not_found(owner.kind)),
+        AccessOutcome::LastAdmin => {
+            let admin = OperatorRole::Admin;
+            let message = format!(
+                "This would leave no enabled operator with the role {admin}. Make another one first."
+            );
+            Err(ApiError::new(ErrorCode::InvalidTransition, message))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The contact persons of any taxpayer: list them, and take the access of one away, give it back or change it.
+
+use actix_web::web;
+
+use crate::domain::access::caller::{OpsAdmin, OpsViewer};
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::{ContactId, TaxpayerId};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::{report, roles};
+use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::account::ChangedContact;
+use crate::http::views::contact_access::ContactAccessView;
+use crate::store::accounts::contacts::{self, PeopleChange, PersonChange};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/taxpayers/{id}/contacts").get(list_contacts, || {
+            doc("list_contacts", "Contact persons of a taxpayer, with their roles")
+                .gives_list::<ContactAccessView>("Contacts retrieved successfully")
+                .fails(&[ErrorCode::TaxpayerNotFound])
+        }),
+        path("/ops/taxpayers/{id}/contacts/{contact_id}/disable").post(disable_contact, || {
+            change_doc("disable_contact", "Disable a contact person", "Contact disabled successfully")
+        }),
+        path("/ops/taxpayers/{id}/contacts/{contact_id}/enable").post(enable_contact, || {
+            change_doc("enable_contact", "Enable a disabled contact person", "Contact enabled successfully")
+        }),
+        path("/ops/taxpayers/{id}/contacts/{contact_id}/remove").post(remove_contact, || {
+            change_doc("remove_contact", "Remove a contact person", "Contact removed successfully")
+        }),
+        path("/ops/taxpayers/{id}/contacts/{contact_id}/role").post(set_contact_role, || {
+            change_doc(
+                "set_contact_role",
+                "Give a contact person another role",
+                "Contact role changed successfully",
+            )
+            .takes(roles::read_contact, example!("set_contact_role"))
+        }),
+    ]
+}
+
+fn change_doc(name: &'static str, summary: &'static str, message: &'static str) -> OperationDoc {
+    doc(name, summary)
+        .noted("What the person had opened ends at once. A taxpayer keeps an enabled owner.")
+        .gives::<ChangedContact>(200, message)
+        .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound, ErrorCode::InvalidTransition])
+}
+
+/// GET /ops/taxpayers/{id}/contacts: lists the contact persons of a taxpayer.
+async fn list_contacts(
+    state: web::Data<ApiState>,
+    _: OpsViewer,
+    id: web::Path<String>,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::any_taxpayer(&state, &id).await?;
+    let people = contacts::owned_by(&state.store, taxpayer).await?;
+    let views: Vec<_> = people.iter().map(ContactAccessView::from).collect();
+    Ok(ApiResponse::ok("Contacts retrieved successfully", views))
+}
+
+/// The person in the path, and who changes it.
+struct Subject {
+    change: PeopleChange,
+    id: ContactId,
+}
+
+async fn subject(state: &ApiState, operator: i64, ids: &(String, String)) -> Result<Subject, ApiError> {
+    let taxpayer = path_ids::any_taxpayer(state, &ids.0).await?;
+    let id = path_ids::contact(&ids.1)?;
+    Ok(Subject { change: PeopleChange { taxpayer, by: Actor::Operator(operator), now: state.now() }, id })
+}
+
+/// Declares the handlers of POST `/ops/taxpayers/{id}/contacts/{contact_id}/disable`, `enable` and `remove`.
+macro_rules! changes {
+    ($($handler:ident = $change:path, $message:literal;)+) => {$(
+        async fn $handler(
+            state: web::Data<ApiState>,
+            OpsAdmin(operator): OpsAdmin,
+            ids: web::Path<(String, String)>,
+        ) -> Result<ApiResponse, ApiError> {
+            let Subject { change, id } = subject(&state, operator, &ids).await?;
+            let done = $change(&state.store, change, id).await?;
+            Ok(ApiResponse::ok($message, view(change.taxpayer, id, done)?))
+        }
+    )+};
+}
+
+changes! {
+    disable_contact = contacts::disable, "Contact disabled successfully";
+    enable_contact = contacts::enable, "Contact enabled successfully";
+    remove_contact = contacts::remove, "Contact removed successfully";
+}
+
+/// POST `/ops/taxpayers/{id}/contacts/{contact_id}/role`: gives a contact person another role.
+async fn set_contact_role(
+    state: web::Data<ApiState>,
+    OpsAdmin(operator): OpsAdmin,
+    ids: web::Path<(String, String)>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let form = report::read(&*body.object().await?, &state.catalog.get(), roles::read_contact)?;
+    let Subject { change, id } = subject(&state, operator, &ids).await?;
+    let done = contacts::set_role(&state.store, change, id, form.value).await?;
+    let data = view(change.taxpayer, id, done)?;
+    Ok(ApiResponse::ok("Contact role changed successfully", data).warn(&form.warnings))
+}
+
+fn view(taxpayer_id: TaxpayerId, id: ContactId, done: PersonChange) -> Result<ChangedContact, ApiError> {
+    match done {
+        PersonChange::Done { ended_sessions } => Ok(ChangedContact { taxpayer_id, id, ended_sessions }),
+        PersonChange::Unknown => Err(ApiError::contact_not_found()),
+        PersonChange::LastOwner => {
+            let message =
+                "This would leave the taxpayer without an enabled owner. Make somebody else one first.";
+            Err(ApiError::new(ErrorCode::InvalidTransition, message))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The least role of an operator that a handler asks for by the types of its parameters, on /ops as on /console. What
+//! the API document says of roles is made from the same types, so that it cannot differ from what is checked.
+
+use actix_web::{HttpRequest, web};
+
+use crate::domain::access::caller::{Caller, IntegratorCaller, TaxpayerCaller};
+use crate::domain::access::session::OperatorRole;
+use crate::http::extract::acting_taxpayer::TaxpayerHint;
+use crate::http::extract::body::Body;
+use crate::http::extract::prefer::Prefer;
+use crate::http::forms::query::Query;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+
+/// The role that a parameter of a handler asks for. A parameter that is no right of an operator asks for none.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which role of an operator it needs",
+    note = "`impl NeedsRole for` it; the default is none"
+)]
+pub(crate) trait NeedsRole {
+    const LEAST: Option<OperatorRole> = None;
+}
+
+/// Returns the higher of two roles.
+const fn higher(one: Option<OperatorRole>, other: Option<OperatorRole>) -> Option<OperatorRole> {
+    match (one, other) {
+        (Some(first), Some(second)) if (first as u8) < (second as u8) => Some(second),
+        (Some(first), _) => Some(first),
+        (None, second) => second,
+    }
+}
+
+macro_rules! of_tuples {
+    ($(($($part:ident)*))+) => {$(
+        impl<$($part: NeedsRole),*> NeedsRole for ($($part,)*) {
+            const LEAST: Option<OperatorRole> = {
+                let least = None;
+                $(let least = higher(least, $part::LEAST);)*
+                least
+            };
+        }
+    )+};
+}
+
+of_tuples! {
+    ()
+    (A)
+    (A B)
+    (A B C)
+    (A B C D)
+    (A B C D E)
+    (A B C D E F)
+    (A B C D E F G)
+}
+
+macro_rules! none {
+    ($($part:ty),+ $(,)?) => {$(impl NeedsRole for $part {})+};
+}
+
+none! { Body, Caller, HttpRequest, IntegratorCaller, Prefer, Query, TaxpayerCaller, TaxpayerHint }
+
+impl<T> NeedsRole for Option<T> {}
+
+impl<T: ?Sized> NeedsRole for web::Data<T> {}
+
+impl<T> NeedsRole for web::Path<T> {}
+
+impl<T> NeedsRole for web::Query<T> {}
+
+/// A handler that takes the refusal, too, also serves people without the right.
+impl<T, E> NeedsRole for Result<T, E> {}
+
+/// Returns the sentence for an operator whose role does not suffice.
+pub(crate) fn refusal(least: OperatorRole) -> &'static str {
+    match least {
+        OperatorRole::Admin => "Only an operator with the role admin may do this.",
+        OperatorRole::Operator | OperatorRole::Viewer => {
+            "Your role may look, not act. An operator with the role operator or admin may do this."
+        }
+    }
+}
+
+/// Returns the error of a key whose operator has too low a role.
+pub(crate) fn insufficient(least: OperatorRole) -> ApiError {
+    ApiError::new(ErrorCode::RoleInsufficient, refusal(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::access::caller::{OpsAdmin, OpsOperator, OpsViewer};
+
+    fn least<Args: NeedsRole>(_: impl Fn(Args)) -> Option<OperatorRole> {
+        Args::LEAST
+    }
+
+    #[test]
+    fn a_handler_needs_the_highest_role_of_its_parameters() {
+        assert_eq!(least(|(): ()| ()), None);
+        assert_eq!(least(|_: (Query, web::Path<String>)| ()), None);
+        assert_eq!(least(|_: (Query, OpsViewer)| ()), Some(OperatorRole::Viewer));
+        assert_eq!(least(|_: (OpsOperator, Query)| ()), Some(OperatorRole::Operator));
+        assert_eq!(least(|_: (OpsViewer, OpsAdmin, OpsOperator)| ()), Some(OperatorRole::Admin));
+    }
+}

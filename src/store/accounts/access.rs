@@ -1,0 +1,336 @@
+//! The access of operators and integrators: revoked, disabled, given back, removed, and the role of an operator. Whatever takes
+//! access away ends keys, sessions and sign-ins that wait for a code in its transaction, and returns when no process
+//! accepts an ended key any more. The service always keeps an enabled admin.
+
+use jiff::Timestamp;
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::OperatorRole;
+use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::kernel::ids::IntegratorId;
+use crate::store::accounts::{
+    AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock, operator_row,
+    recovery_code_row, sessions,
+};
+use crate::store::db::column::RowRef;
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::operations::audit;
+
+/// What came of a change of an account's access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessOutcome {
+    /// The change is in force. Holds what it ended.
+    Done(Revocation),
+    /// There is no such account.
+    Unknown,
+    /// The change would leave the service without an enabled admin.
+    LastAdmin,
+}
+
+/// Revokes all keys of an account and ends its sessions; with `includes_taxpayers` also its taxpayers' keys. `None` if
+/// there is no account.
+pub async fn revoke(
+    store: &Store,
+    change: AccountChange,
+    includes_taxpayers: bool,
+) -> Result<Option<Revocation>, StoreError> {
+    let tx = store.begin().await?;
+    if lock(&tx, change.owner).await?.is_none() {
+        return Ok(None);
+    }
+    let ended = end_all(&tx, &change, includes_taxpayers).await?;
+    let actions = [AuditAction::RevokeIntegratorKeys, AuditAction::RevokeOperatorKeys];
+    audit::append(&tx, &[change.entry(actions, Some(ended.to_string()))]).await?;
+    tx.commit().await?;
+    key_leases::settle(store).await;
+    Ok(Some(ended))
+}
+
+/// Disables an account: it keeps its password and its second factor, and opens nothing. With `includes_taxpayers` the
+/// keys of the integrator's taxpayers end, too.
+pub async fn disable(
+    store: &Store,
+    change: AccountChange,
+    includes_taxpayers: bool,
+) -> Result<AccessOutcome, StoreError> {
+    let tx = store.begin().await?;
+    if let Err(refused) = lock_to_lower(&tx, &change, None).await? {
+        return Ok(refused);
+    }
+    set_disabled(&tx, &change, Some(change.now)).await?;
+    invitations::delete_of(&tx, change.session_owner()).await?;
+    let ended = end_all(&tx, &change, includes_taxpayers).await?;
+    let actions = [AuditAction::DisableIntegrator, AuditAction::DisableOperator];
+    audit::append(&tx, &[change.entry(actions, Some(ended.to_string()))]).await?;
+    tx.commit().await?;
+    key_leases::settle(store).await;
+    Ok(AccessOutcome::Done(ended))
+}
+
+/// Gives a disabled account its sign-in back, and nothing that it had opened before. A sign-in that had begun before the
+/// account was disabled may have opened a session after that, so sessions end here again.
+pub async fn enable(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
+    let tx = store.begin().await?;
+    if lock(&tx, change.owner).await?.is_none() {
+        return Ok(AccessOutcome::Unknown);
+    }
+    let sessions = sessions::close_all(&tx, change.session_owner()).await?;
+    set_disabled(&tx, &change, None).await?;
+    let actions = [AuditAction::EnableIntegrator, AuditAction::EnableOperator];
+    audit::append(&tx, &[change.entry(actions, None)]).await?;
+    tx.commit().await?;
+    Ok(AccessOutcome::Done(Revocation { sessions, ..Revocation::default() }))
+}
+
+/// Removes an operator for good. Integrators are disabled instead, because their taxpayers stay.
+pub async fn remove_operator(store: &Store, change: AccountChange) -> Result<AccessOutcome, StoreError> {
+    let tx = store.begin().await?;
+    let had = match lock_to_lower(&tx, &change, None).await? {
+        Ok(had) => had,
+        Err(refused) => return Ok(refused),
+    };
+    let ended = end_all(&tx, &change, false).await?;
+    invitations::delete_of(&tx, change.session_owner()).await?;
+    let codes = recovery_code_row::Entity::delete_many();
+    codes.filter(recovery_code_row::Column::OperatorId.eq(change.owner.id)).exec(&tx).await?;
+    operator_row::Entity::delete_by_id(change.owner.id).exec(&tx).await?;
+    let entry = change.entry([AuditAction::RemoveOperator; 2], Some(ended.to_string()));
+    audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;
+    tx.commit().await?;
+    key_leases::settle(store).await;
+    Ok(AccessOutcome::Done(ended))
+}
+
+/// Gives an operator another role, in force for its keys and its sessions from the next request on.
+pub async fn set_role(
+    store: &Store,
+    change: AccountChange,
+    role: OperatorRole,
+) -> Result<AccessOutcome, StoreError> {
+    let tx = store.begin().await?;
+    let had = match lock_to_lower(&tx, &change, Some(role)).await? {
+        Ok(had) => had,
+        Err(refused) => return Ok(refused),
+    };
+    key_leases::raise(&tx).await?;
+    operator_row::Entity::update_many()
+        .col_expr(operator_row::Column::Role, Expr::value(role.as_str()))
+        .filter(operator_row::Column::Id.eq(change.owner.id))
+        .exec(&tx)
+        .await?;
+    let entry = change.entry([AuditAction::ChangeOperatorRole; 2], Some(role.to_string()));
+    audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;
+    tx.commit().await?;
+    key_leases::settle(store).await;
+    Ok(AccessOutcome::Done(Revocation::default()))
+}
+
+/// Ends the keys and the sessions of an account in this transaction.
+async fn end_all(
+    tx: &Transaction,
+    change: &AccountChange,
+    includes_taxpayers: bool,
+) -> Result<Revocation, StoreError> {
+    let revoked = keys::revoke(tx, change.owner).await?;
+    let revoked_of_taxpayers = match change.owner.kind {
+        KeyKind::Integrator if includes_taxpayers => {
+            keys::revoke_of_taxpayers(tx, IntegratorId(change.owner.id)).await?
+        }
+        _ => 0,
+    };
+    let sessions = sessions::close_all(tx, change.session_owner()).await?;
+    Ok(Revocation { revoked, revoked_of_taxpayers, sessions })
+}
+
+async fn set_disabled(
+    tx: &Transaction,
+    change: &AccountChange,
+    at: Option<Timestamp>,
+) -> Result<(), StoreError> {
+    let at = Expr::value(at.map(Timestamp::as_microsecond));
+    match change.owner.kind {
+        KeyKind::Operator => {
+            let update = operator_row::Entity::update_many();
+            let update = update.col_expr(operator_row::Column::DisabledAt, at);
+            update.filter(operator_row::Column::Id.eq(change.owner.id)).exec(tx).await?;
+        }
+        KeyKind::Integrator | KeyKind::Taxpayer => {
+            let update = integrator_row::Entity::update_many();
+            let update = update.col_expr(integrator_row::Column::DisabledAt, at);
+            update.filter(integrator_row::Column::Id.eq(change.owner.id)).exec(tx).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Locks an account that gets the role `to`, or none. Returns the email and role that an operator had. All operators are
+/// locked, so that two admins cannot end each other at once.
+async fn lock_to_lower(
+    tx: &Transaction,
+    change: &AccountChange,
+    to: Option<OperatorRole>,
+) -> Result<Result<String, AccessOutcome>, StoreError> {
+    if change.owner.kind != KeyKind::Operator {
+        let found = lock(tx, change.owner).await?;
+        return Ok(found.map(|_| String::new()).ok_or(AccessOutcome::Unknown));
+    }
+    let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
+    let mut admins_left = to == Some(OperatorRole::Admin);
+    let mut found = None;
+    for row in all.lock_exclusive().all(tx).await? {
+        let role: OperatorRole = RowRef { table: "operators", id: row.id }.parse(&row.role)?;
+        let is_admin = role == OperatorRole::Admin && row.disabled_at.is_none();
+        if row.id == change.owner.id {
+            found = Some((row, role, is_admin));
+        } else {
+            admins_left |= is_admin;
+        }
+    }
+    Ok(match found {
+        None => Err(AccessOutcome::Unknown),
+        Some((_, _, true)) if !admins_left => Err(AccessOutcome::LastAdmin),
+        Some((row, role, _)) => Ok(format!("{role} {}", row.email)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::domain::access::api_key::{KeyOwner, NewKey};
+    use crate::domain::access::session::{SessionLimits, SessionOwner, SignInPlace};
+    use crate::domain::kernel::audit::Actor;
+    use crate::store::accounts::sessions::NewSession;
+    use crate::store::accounts::{self, NewIntegrator, NewOperator, RotationOutcome};
+    use crate::store::testing::{TestStore, stores};
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    async fn operator(test: &TestStore, name: &str, role: OperatorRole) -> KeyOwner {
+        let new = NewOperator {
+            email: format!("{name}@example.com"),
+            password_hash: "hash".into(),
+            role,
+            key: NewKey::from(SecretString::from(format!("opk_{name}"))),
+        };
+        let id = accounts::add_operator(&test.store, &new, NOW).await.unwrap();
+        KeyOwner { kind: KeyKind::Operator, id }
+    }
+
+    fn change(owner: KeyOwner) -> AccountChange {
+        AccountChange { owner, by: Actor::CommandLine, reason: None, now: NOW }
+    }
+
+    #[tokio::test]
+    async fn a_disabled_operator_has_no_session_and_none_that_waits_for_a_code() {
+        for test in stores().await {
+            let store = &test.store;
+            operator(&test, "ada", OperatorRole::Admin).await;
+            let bola = operator(&test, "bola", OperatorRole::Operator).await;
+            let owner = SessionOwner::Operator(bola.id);
+            let limits = SessionLimits { idle: Duration::from_mins(30), longest: Duration::from_hours(12) };
+            let tokens = ["open", "waiting", "late"].map(SecretString::from);
+            let is_found = async |token| sessions::find(store, token, limits, NOW).await.unwrap().is_some();
+            let place = SignInPlace::default();
+            let [open, waiting, late] =
+                tokens.each_ref().map(|token| NewSession { token, owner, place: &place, replaces: None });
+            sessions::open(store, open, limits, NOW).await.unwrap();
+            sessions::await_code(store, waiting, NOW).await.unwrap();
+            assert!(is_found(&tokens[0]).await && is_found(&tokens[1]).await);
+            let ended = Revocation { revoked: 1, sessions: 2, ..Revocation::default() };
+            assert_eq!(disable(store, change(bola), false).await.unwrap(), AccessOutcome::Done(ended));
+            // The password of this sign-in was looked at before the account was disabled.
+            sessions::open(store, late, limits, NOW).await.unwrap();
+            for token in &tokens {
+                assert!(!is_found(token).await);
+            }
+            enable(store, change(bola)).await.unwrap();
+            for token in &tokens {
+                assert!(!is_found(token).await, "enabling brings no session back");
+            }
+        }
+    }
+
+    async fn role_of_key(test: &TestStore, name: &str) -> Option<OperatorRole> {
+        let key = format!("opk_{name}");
+        let found = keys::valid(&test.store, KeyKind::Operator, &key, NOW).await.unwrap();
+        found.and_then(|key| key.role)
+    }
+
+    #[tokio::test]
+    async fn the_service_keeps_an_enabled_admin() {
+        for test in stores().await {
+            let ada = operator(&test, "ada", OperatorRole::Admin).await;
+            let bola = operator(&test, "bola", OperatorRole::Viewer).await;
+            let store = &test.store;
+            let refused = AccessOutcome::LastAdmin;
+            assert_eq!(disable(store, change(ada), false).await.unwrap(), refused);
+            assert_eq!(remove_operator(store, change(ada)).await.unwrap(), refused);
+            assert_eq!(set_role(store, change(ada), OperatorRole::Operator).await.unwrap(), refused);
+            assert_eq!(role_of_key(&test, "ada").await, Some(OperatorRole::Admin));
+            let done = AccessOutcome::Done(Revocation::default());
+            assert_eq!(set_role(store, change(ada), OperatorRole::Admin).await.unwrap(), done);
+            assert_eq!(set_role(store, change(bola), OperatorRole::Admin).await.unwrap(), done);
+            assert!(matches!(disable(store, change(ada), false).await.unwrap(), AccessOutcome::Done(_)));
+            // A disabled admin does not count, and may still be removed.
+            assert_eq!(disable(store, change(bola), false).await.unwrap(), refused);
+            assert!(matches!(remove_operator(store, change(ada)).await.unwrap(), AccessOutcome::Done(_)));
+            assert_eq!(remove_operator(store, change(ada)).await.unwrap(), AccessOutcome::Unknown);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_has_the_present_role_of_its_operator() {
+        for test in stores().await {
+            operator(&test, "ada", OperatorRole::Admin).await;
+            let bola = operator(&test, "bola", OperatorRole::Viewer).await;
+            // Under a lease the key comes from the cache, which the change of the role must reach.
+            let mut lease = key_leases::KeyLease::new(test.store.clone());
+            assert_eq!(role_of_key(&test, "bola").await, Some(OperatorRole::Viewer));
+            assert!(lease.refresh().await.unwrap());
+            for role in OperatorRole::ALL {
+                set_role(&test.store, change(bola), *role).await.unwrap();
+                for _ in 0..2 {
+                    assert_eq!(role_of_key(&test, "bola").await, Some(*role));
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_disabled_account_has_no_key_and_gets_none() {
+        for test in stores().await {
+            let store = &test.store;
+            operator(&test, "ada", OperatorRole::Admin).await;
+            let bola = operator(&test, "bola", OperatorRole::Operator).await;
+            let new = NewIntegrator {
+                name: "Ledgers".into(),
+                email: "ledgers@example.com".into(),
+                password_hash: None,
+                key: NewKey::from(SecretString::from("sik_one")),
+            };
+            let id = accounts::add_integrator(store, &new, NOW).await.unwrap().0;
+            let integrator = KeyOwner { kind: KeyKind::Integrator, id };
+            for (owner, key) in [(bola, "opk_bola"), (integrator, "sik_one")] {
+                let ended = Revocation { revoked: 1, ..Revocation::default() };
+                assert!(keys::valid(store, owner.kind, key, NOW).await.unwrap().is_some());
+                let done = disable(store, change(owner), false).await.unwrap();
+                assert_eq!(done, AccessOutcome::Done(ended));
+                assert_eq!(keys::valid(store, owner.kind, key, NOW).await.unwrap(), None);
+                let next = NewKey::from(SecretString::from(format!("{key}_next")));
+                let rotated = accounts::rotate_key(store, change(owner), &next).await.unwrap();
+                assert_eq!(rotated, RotationOutcome::Disabled);
+                enable(store, change(owner)).await.unwrap();
+                assert_eq!(keys::valid(store, owner.kind, key, NOW).await.unwrap(), None);
+                let rotated = accounts::rotate_key(store, change(owner), &next).await.unwrap();
+                assert_eq!(rotated, RotationOutcome::Done);
+            }
+        }
+    }
+}
