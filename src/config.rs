@@ -222,6 +222,7 @@ pub struct RateLimitSettings {
 #[serde(deny_unknown_fields)]
 pub struct ClusterSettings {
     pub lease_s: u64,
+    pub quarantine_lift_s: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -19,7 +19,7 @@ impl MigratorTrait for Migrator {
 
 /// All migrations, in the order in which they run. Every database records their names in its table
 /// `seaql_migrations`, so the name of a released migration must never change.
-const MIGRATIONS: [Script; 14] = [
+const MIGRATIONS: [Script; 15] = [
     Script::new("m0001_accounts", include_str!("../sql/m0001_accounts.sql")),
     Script::new("m0002_invoices", include_str!("../sql/m0002_invoices.sql")),
     Script::new("m0003_events", include_str!("../sql/m0003_events.sql")),
@@ -40,6 +40,7 @@ const MIGRATIONS: [Script; 14] = [
         sqlite: include_str!("../sql/m0013_access.sqlite.sql"),
         ..Script::new("m0013_access", include_str!("../sql/m0013_access.sql"))
     },
+    Script::new("m0015_crash_lifts", include_str!("../sql/m0015_crash_lifts.sql")),
     Script::new("m0017_look_alikes", include_str!("../sql/m0017_look_alikes.sql")),
 ];
 

@@ -1,11 +1,13 @@
 //! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, and renews
 //! the leases of active lanes (`active_leases`). A transaction that creates work may lease the lane itself and send it
-//! to the dispatcher (`direct`). Lanes that were active when a process ended are run one at a time (`isolation`). Lanes
-//! that need no actor are worked on by a function (`work`). A lost timer or notification only delays work.
+//! to the dispatcher (`direct`). Lanes that were active when a process crashed are taken over (`recovery`); those that
+//! were active at two crashes begin one at a time (`isolation`). Lanes that need no actor are worked on by a function
+//! (`work`). A lost timer or notification only delays work.
 
 mod active_leases;
 mod direct;
 mod isolation;
+mod recovery;
 mod work;
 
 use std::fmt::Display;
@@ -15,15 +17,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
-use futures_util::future::{FutureExt, LocalBoxFuture};
+use futures_util::future::LocalBoxFuture;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use self::active_leases::ActiveLeases;
 use self::direct::{Arrival, Arrivals};
 pub use self::direct::{DirectDispatch, ReservedSlot};
-pub use self::isolation::Isolation;
-use self::isolation::OnCrash;
+pub use self::isolation::{Turn, Turns, run_in_turn};
+use self::recovery::CountCrashes;
 
 use crate::actors::supervision::{
     AdmissionLimits, Arbiters, NodeKind, Registry, RestartPolicy, Tree, supervise,
@@ -48,7 +50,21 @@ pub enum WorkStatus {
 }
 
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
-type Handoff = Arc<dyn Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
+type Handoff = Arc<dyn Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
+
+/// A leased lane on its way to its actor.
+#[derive(Debug)]
+pub struct Assignment {
+    pub lease: Lease,
+    /// The turn of the lane's kind, if the lane's work goes alone (`run_in_turn`).
+    pub turn: Option<Turn>,
+}
+
+impl From<Lease> for Assignment {
+    fn from(lease: Lease) -> Self {
+        Self { lease, turn: None }
+    }
+}
 
 /// Sends the actor one message for each round of work, until the lane is released. Other actors run in between.
 pub async fn drive_until_released<K, C>(
@@ -82,8 +98,6 @@ pub struct DispatcherConfig {
     /// The dispatcher claims at this interval if no notification arrives.
     pub poll: Duration,
     pub wake: Arc<Notify>,
-    /// Shared by all dispatchers of a process, so that only one isolated lane runs at a time.
-    pub isolation: Isolation,
 }
 
 /// Returns the limits for a dispatcher's actors: two messages per lane, as the next may arrive before the last reply.
@@ -105,7 +119,8 @@ pub struct Dispatcher {
     /// Receives the lanes that a transaction of this process has already leased for this dispatcher.
     arrivals: Option<Arc<tokio::sync::Mutex<Arrivals>>>,
     handoff: Handoff,
-    on_crash: OnCrash,
+    count_crashes: CountCrashes,
+    turns: Turns,
     list_blocked: ListBlockedSteps,
     /// The steps that were blocked at the last claim.
     blocked: Arc<Mutex<Vec<BlockedStep>>>,
@@ -117,18 +132,18 @@ impl Dispatcher {
     /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor is done with the lane.
     pub fn new<F>(store: Store, config: DispatcherConfig, handoff: F) -> Self
     where
-        F: Fn(Lease) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
+        F: Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
     {
         let slots = Arc::new(Semaphore::new(config.concurrency_max));
-        let crashed_in = store.clone();
         Self {
+            count_crashes: recovery::count_by_lane(store.clone()),
+            turns: Turns::default(),
             store,
             config,
             slots,
             active_leases: ActiveLeases::default(),
             arrivals: None,
             handoff: Arc::new(handoff),
-            on_crash: Arc::new(move |crashed| isolation::postpone(crashed_in.clone(), crashed).boxed_local()),
             list_blocked: Arc::new(Vec::new),
             blocked: Arc::default(),
             last: Arc::new(AtomicI64::new(fair_queue::START)),
@@ -167,27 +182,28 @@ impl Dispatcher {
         // Acquires the slots before the claim, so that there is a slot for every claimed lane.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
-        let ask = ClaimRequest {
-            kind: self.config.kind,
-            owner: &self.config.owner,
-            lease: self.config.lease,
-            limit: free,
-            after: self.last.load(Ordering::Relaxed),
-            blocked: &blocked,
-            share: FairShare {
-                max: share(self.config.concurrency_max),
-                held: self.active_leases.by_taxpayer(),
-            },
-        };
-        let taken = fair_queue::claim(&self.store, &ask).await?;
+        let taken = fair_queue::claim(&self.store, &self.claim_request(free, &blocked)).await?;
         if let Some(last) = taken.last {
             self.last.store(last, Ordering::Relaxed);
         }
         let count = taken.leases.len();
         for turn in taken.leases {
-            self.hand_out(turn.lease, Some(turn.taxpayer_id), slots.split(1));
+            self.hand_out(turn.lease.into(), Some(turn.taxpayer_id), slots.split(1));
         }
         Ok(count)
+    }
+
+    fn claim_request<'a>(&'a self, limit: usize, blocked: &'a [BlockedStep]) -> ClaimRequest<'a> {
+        let max = share(self.config.concurrency_max);
+        ClaimRequest {
+            kind: self.config.kind,
+            owner: &self.config.owner,
+            lease: self.config.lease,
+            limit,
+            after: self.last.load(Ordering::Relaxed),
+            blocked,
+            share: FairShare { max, held: self.active_leases.by_taxpayer() },
+        }
     }
 
     /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now.
@@ -209,10 +225,11 @@ impl Dispatcher {
         self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand_out(&self, lease: Lease, taxpayer: Option<i64>, slot: Option<OwnedSemaphorePermit>) {
+    fn hand_out(&self, assignment: Assignment, taxpayer: Option<i64>, slot: Option<OwnedSemaphorePermit>) {
+        let lease = assignment.lease.clone();
         let hold = self.active_leases.take(&lease, taxpayer);
         let dispatcher = self.clone();
-        let work = (self.handoff)(lease.clone());
+        let work = (self.handoff)(assignment);
         actix_rt::spawn(async move {
             let _at_work = (hold, slot);
             let handled = work.await;
@@ -234,7 +251,7 @@ impl Dispatcher {
         let Some(arrivals) = &self.arrivals else { return };
         let mut arrivals = arrivals.lock().await;
         while let Some(Arrival { lease, taxpayer, slot }) = arrivals.recv().await {
-            self.hand_out(lease, taxpayer, Some(slot));
+            self.hand_out(lease.into(), taxpayer, Some(slot));
         }
     }
 
@@ -291,6 +308,7 @@ impl Actor for DispatcherActor {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.spawn(self.dispatcher.clone().run().into_actor(self));
         ctx.spawn(self.dispatcher.clone().receive().into_actor(self));
+        ctx.spawn(self.dispatcher.clone().recover().into_actor(self));
         ctx.spawn(self.dispatcher.clone().run_isolated().into_actor(self));
     }
 }
@@ -299,6 +317,7 @@ impl Supervised for DispatcherActor {}
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use futures_util::future::pending;
     use tokio::sync::mpsc;
 
@@ -320,7 +339,6 @@ mod tests {
             claim_max: 8,
             poll: Duration::from_millis(250),
             wake: Arc::default(),
-            isolation: Isolation::default(),
         }
     }
 
@@ -333,8 +351,8 @@ mod tests {
     /// Returns a dispatcher whose actors never finish, and a channel that receives its lanes.
     fn endless(store: &Store, handover: &DirectDispatch) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
         let (seen, lanes) = mpsc::unbounded_channel();
-        let dispatcher = Dispatcher::new(store.clone(), config("me"), move |lease| {
-            seen.send(lease).unwrap();
+        let dispatcher = Dispatcher::new(store.clone(), config("me"), move |assignment| {
+            seen.send(assignment.lease).unwrap();
             pending().boxed_local()
         });
         (dispatcher.with_direct_dispatch(handover), lanes)

@@ -83,6 +83,7 @@ mod tests {
     use super::*;
     use crate::domain::events::delivery::DeliveryState;
     use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::pipeline::{Operation, RunRequest, Step, StepResult};
 
@@ -146,7 +147,7 @@ mod tests {
             attempts: 4,
             attempts_before: 0,
             next_attempt_at: None,
-            crashes: 2,
+            crash_history: CrashHistory { crashes: 3, ..CrashHistory::default() },
         }
     }
 
@@ -156,7 +157,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let begun = run().attempting(Step::IrnCheck, now);
         let paused = begun.clone().after(Step::IrnCheck, &StepResult::Pause { error: "down".into() }, now);
-        let quarantined = begun.crashed().crashed();
+        let quarantined = begun.crashed().crashed().crashed();
         for (pause, reason) in [(&paused, "given up"), (&quarantined, "quarantined")] {
             let lines = lines(|| incidents.run_paused(pause));
             let [line] = &lines[..] else { panic!("{lines:?}") };

@@ -15,6 +15,7 @@
 //! | `key_usage` | stores when API keys were last used |
 //! | `key_leases` | holds the lease of cached API keys |
 //! | `clock_watch` | detects clocks that were set back |
+//! | `quarantine_lift` | lifts the quarantine of work that only crashes caused |
 //! | `sweeper` | deletes expired idempotency keys and old quarantined commands |
 //! | `durations` | how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
@@ -34,6 +35,7 @@ pub mod keyed_notify;
 pub mod notifiers;
 pub mod outage;
 pub mod pipeline;
+pub mod quarantine_lift;
 pub mod reconciliation;
 pub mod reference;
 pub mod supervision;

@@ -12,12 +12,13 @@ use crate::actors::checkpoint::{self, Checkpointer};
 use crate::actors::clock_watch::{self, ClockWatch};
 use crate::actors::delivery as delivery_pool;
 use crate::actors::delivery::{DeliveryDeps, WebhookActors};
-use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, Isolation, WorkStatus};
+use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, WorkStatus};
 use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
 use crate::actors::key_usage::{self, KeyUsage};
 use crate::actors::outage::{NOTICES_MAX, OBSERVE_EVERY, OutageDetector, OutageNotifier};
 use crate::actors::pipeline::{PipelineDeps, RunPool};
+use crate::actors::quarantine_lift::{self, QuarantineLift};
 use crate::actors::reconciliation::Reconciler;
 use crate::actors::reference::ReferenceRefresher;
 use crate::actors::supervision::{NodeKind, Period, PeriodicActor, watchdog};
@@ -68,7 +69,6 @@ pub(super) struct BackgroundActors {
 impl BackgroundActors {
     pub(super) fn start(context: &BuildContext<'_>, work: BackgroundWork) -> Self {
         let BuildContext { settings, tree, arbiters, notifiers, .. } = context;
-        let isolation = Isolation::default();
         let config = |kind, concurrency_max, claim_max, wake: &Arc<_>| DispatcherConfig {
             kind,
             owner: context.owner.clone(),
@@ -77,7 +77,6 @@ impl BackgroundActors {
             claim_max,
             poll: URGENT_POLL,
             wake: Arc::clone(wake),
-            isolation: isolation.clone(),
         };
         let runs = config(LaneKind::Run, settings.pipeline.concurrency_max, RUNS_PER_CLAIM, &notifiers.runs);
         let pool = RunPool::new(work.pipeline, tree, arbiters);
@@ -121,6 +120,7 @@ impl BackgroundActors {
             context.outage_detector(),
             context.reference(work.reference, work.fresh_for),
         ];
+        periodic.extend(context.quarantine_lift());
         periodic.extend(work.checkpointer.and_then(|checkpointer| context.checkpoints(checkpointer)));
         Self {
             runs: pool,
@@ -198,6 +198,24 @@ impl BuildContext<'_> {
         let (store, tree) = (self.store.clone(), self.tree.clone());
         let period = Period::new(NodeKind::Janitor, "quarantine", quarantined::STORE_EVERY);
         self.start_periodic(period, async move || quarantined::store_all(&store, &tree).await.map(|()| None))
+    }
+
+    /// Starts the lift of quarantines. Returns `None` if the setting says never.
+    fn quarantine_lift(&self) -> Option<Addr<PeriodicActor>> {
+        let after = Duration::from_secs(self.settings.cluster.quarantine_lift_s);
+        if after.is_zero() {
+            return None;
+        }
+        let lift = QuarantineLift {
+            store: self.store.clone(),
+            taxpayers: Arc::clone(&self.taxpayers),
+            clock: self.clock.clone(),
+            started_at: self.clock.now(),
+            after: SignedDuration::try_from(after).unwrap_or(SignedDuration::MAX),
+        };
+        let every = after.min(quarantine_lift::LOOK_EVERY);
+        let period = Period::new(NodeKind::Janitor, "quarantine-lift", every);
+        Some(self.start_periodic(period, async move || lift.lift_due().await))
     }
 
     fn clock_watch(&self) -> Addr<PeriodicActor> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sandbox::Sandbox;
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
+use crate::actors::dispatch::Turns;
 use crate::actors::inbound::{Inbound, TransitPoller};
 use crate::actors::key_usage::KeyUsage;
 use crate::actors::notifiers::Notifiers;
@@ -263,6 +264,7 @@ impl BuildContext<'_> {
             },
             max_concurrent: webhooks.max_concurrent_per_endpoint,
             wakeups: self.notifiers.endpoint_work.clone(),
+            turns: Turns::default(),
             is_closing: AtomicBool::new(false),
             clock: self.clock.clone(),
             incidents: Arc::default(),

@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::actors::dispatch::{Dispatcher, DispatcherConfig, Isolation};
+use crate::actors::dispatch::{Dispatcher, DispatcherConfig};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::reconciliation::{Reconciler, ReconciliationHandle, ReconciliationSchedule, timer_step};
 use crate::actors::supervision::{AdmissionLimits, Arbiters, NodeKind, Tree};
@@ -100,7 +100,6 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
             claim_max: 1,
             poll: POLL_INTERVAL,
             wake: Arc::clone(&reconciliations.requested),
-            isolation: Isolation::default(),
         };
         // Leaves the lane that is due by the timer to the running service.
         Dispatcher::of_work(store, config, &tree, async move |lease| reconciler.work(lease).await)

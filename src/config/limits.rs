@@ -111,6 +111,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("rate_limit.sign_ins_per_min", Allowed::Number(0..=COUNT_MAX)),
     ("rate_limit.refused_creates_per_min", Allowed::Number(0..=COUNT_MAX)),
     ("cluster.lease_s", Allowed::Number(1..=3_600)),
+    ("cluster.quarantine_lift_s", Allowed::Number(0..=DAY_S)),
     ("console.session_idle_s", Allowed::Number(60..=DAY_S)),
     ("console.session_max_s", Allowed::Number(60..=MONTH_S)),
     ("console.operators_need_totp", Allowed::Word(&["in-production", "always", "never"])),

@@ -51,7 +51,7 @@ impl QuarantinedCommand {
             (QuarantineState::Kept, "create") => {
                 "It is too large to be kept. Its sender has to send it again."
             }
-            (QuarantineState::Kept, "record-steps" | "open-run" | "recheck-run") => {
+            (QuarantineState::Kept, "record-steps" | "open-run" | "recheck-run" | "lift-run") => {
                 "It cannot be replayed: the run keeps its own state and goes on from there, or its sender submits again."
             }
             (QuarantineState::Kept, "pay") => {

@@ -10,6 +10,7 @@ use jiff::tz::Offset;
 use secrecy::SecretString;
 
 use crate::actors::delivery::{DeliveryDeps, TokenCache};
+use crate::actors::dispatch::Turns;
 use crate::actors::inbound::Inbound;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::pipeline::handle::PipelineHandle;
@@ -141,6 +142,7 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
     catalog_now.set(catalog());
     let delivery = Arc::new(DeliveryDeps {
         wakeups: notifiers.endpoint_work.clone(),
+        turns: Turns::default(),
         is_closing: AtomicBool::new(false),
         max_concurrent: 4,
         circuit: CircuitPolicy::default(),

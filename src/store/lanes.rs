@@ -83,8 +83,8 @@ pub struct LeasedLane {
     pub working_on: Option<String>,
 }
 
-/// The `lease_until` of a lane that must be claimed in isolation (`abandoned`). The value means a lease that
-/// expired in 1970.
+/// The `lease_until` of a lane whose lease has ended, however long it was. A lane that goes alone has it, too, and no
+/// owner (`abandoned`). The value means a lease that expired in 1970.
 pub(super) const ABANDONED: i64 = 0;
 
 /// The `next_step` of the lane of a parked endpoint. New work does not wake such a lane before its due time.
@@ -248,8 +248,8 @@ pub async fn release_at(
     stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
-/// Releases a lane whose work may have crashed a process. The next claim of the lane takes it in isolation
-/// (`abandoned::claim_one`).
+/// Releases a lane whose work goes alone. The next claim of the lane takes it in isolation
+/// (`abandoned::claim_isolated`).
 pub async fn release_isolated(
     tx: &Transaction,
     lease: &Lease,

@@ -7,12 +7,14 @@ pub mod unfinished;
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
     Statement,
 };
 
+use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, StepRecord};
 use crate::store::db::column::{RowRef, json};
@@ -84,6 +86,23 @@ pub async fn stopped_owned_by(
     rows.into_iter().map(Run::try_from).collect()
 }
 
+/// The runs whose quarantine can be lifted: only crashes caused it, and it was never lifted. The partial index
+/// `pipeline_runs_liftable` has the same condition, in these words.
+const LIFTABLE: &str = "state = 'paused' AND crashes >= 3 AND panics = 0 AND NOT is_lifted";
+const _: () = assert!(CRASHES_MAX == 3, "LIFTABLE and the migration say so");
+
+/// Loads up to `limit` runs whose quarantine can be lifted and that have not changed after `since`, the oldest first.
+pub async fn liftable(store: &Store, since: Timestamp, limit: u64) -> Result<Vec<Run>, StoreError> {
+    let rows = Entity::find()
+        .filter(Expr::cust(LIFTABLE))
+        .filter(Column::UpdatedAt.lte(since.as_microsecond()))
+        .order_by_asc(Column::UpdatedAt)
+        .limit(limit)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().map(Run::try_from).collect()
+}
+
 /// Writes the current state of these runs. Inserts new runs and updates existing ones.
 pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
     if runs.is_empty() {
@@ -99,7 +118,7 @@ pub async fn save(tx: &Transaction, runs: &[&Run]) -> Result<(), StoreError> {
 }
 
 /// The columns that `save` updates. The remaining columns never change after the insert.
-const CHANGING: [run_row::Column; 15] = [
+const CHANGING: [run_row::Column; 17] = [
     Column::State,
     Column::Document,
     Column::Digest,
@@ -107,6 +126,8 @@ const CHANGING: [run_row::Column; 15] = [
     Column::Intent,
     Column::Attempt,
     Column::Crashes,
+    Column::Panics,
+    Column::IsLifted,
     Column::FailingSince,
     Column::NextAttemptAt,
     Column::DeadlineAt,

@@ -29,7 +29,8 @@ impl Guidance {
             ("reset", None) => "The connection ended without an HTTP answer".to_owned(),
             ("forbidden", None) => "The URL leads to an address that is not called".to_owned(),
             ("auth", None) => "The request could not be authenticated, so it was not sent".to_owned(),
-            ("quarantined", None) => "The service ended twice while it was under way".to_owned(),
+            ("quarantined", None) => "The service ended three times while it was under way".to_owned(),
+            ("interrupted", None) => "The service ended while it was under way".to_owned(),
             (other, None) => format!("The last attempt failed: {other}"),
         };
         Self { why, what_to_do: what_to_do(failure, status) }
@@ -63,7 +64,8 @@ fn what_to_do(failure: &str, status: Option<u16>) -> &'static str {
         }
         ("forbidden", None) => "Set a URL of a public host as the webhook's, then replay this one.",
         ("quarantined", None) => {
-            "Replay this one once: where the service's end had another cause it arrives. Else tell the operator."
+            "The service tries it once more by itself when it has run for a while; replay it now if that is too late. \
+             Where it fails again, tell the operator."
         }
         (_, None) => {
             "See with the webhook's test whether the endpoint can be reached, fix it, then replay this one."

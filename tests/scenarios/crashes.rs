@@ -1,11 +1,14 @@
-//! Work that ends the process, each time that it is taken up: a notification whose receiver brings the process down, a
-//! step during whose call it dies. The second end is the last: that work is put aside and everything else goes on.
+//! Work that was in flight when the process ended. After the first end all of it goes on at once, after the second each
+//! piece begins alone, after the third it is put aside. Work that ends the process each time, such as a notification whose
+//! receiver brings the process down, stays aside; innocent work goes on when the process has lived for a while.
+//!
+//! `EINVOICE_QUICK_KILLS` says how many kills follow each other quickly: 6 in the ordinary run.
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use sandbox::{FaultKind, Operation};
+use sandbox::{CallRecord, FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
 use testkit::patience::eventually;
@@ -15,7 +18,13 @@ use tokio::time::sleep;
 
 use crate::support::database_queries::DatabaseQueries;
 use crate::support::deployment::Deployment;
+use crate::support::size::size;
 
+/// The number of pieces of each kind of work that are in flight at a kill.
+const PIECES: usize = 4;
+/// Longer than a scene needs to see the quarantine before it is lifted.
+const LIFT_AFTER: (&str, &str) = ("EINVOICE__CLUSTER__QUARANTINE_LIFT_S", "10");
+const SLOW: Duration = Duration::from_millis(300);
 /// Long enough that the answer never comes before the kill.
 const LATE: Duration = Duration::from_mins(2);
 /// A reconciliation asks the authority about every invoice, whatever the state of its run.
@@ -24,7 +33,7 @@ const NO_RECONCILIATION: (&str, &str) = ("EINVOICE__RECONCILE__EVERY_S", "0");
 const WHILE: Duration = Duration::from_secs(3);
 
 #[each_database]
-async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backend) {
+async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
     let receiver = Receiver::start();
     deployment.set_webhook(&receiver.url()).await;
@@ -37,12 +46,11 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     }
     // The answer may not come: the process ends.
     deployment.taxpayer.create(&invoice_numbered("FATAL1")).await;
-    deployment.service.ended().await;
-    deployment.service.launch();
-    end_process_on_arrival(&receiver, deployment.service.id());
-    deployment.service.ended().await;
-    deployment.service.launch();
-    end_process_on_arrival(&receiver, deployment.service.id());
+    for _ in 0..3 {
+        deployment.service.ended().await;
+        deployment.service.launch();
+        end_process_on_arrival(&receiver, deployment.service.id());
+    }
     deployment.service.ready().await;
     let after = deployment.taxpayer.created(&invoice_numbered("AFTER1")).await;
     let beside = neighbour.client.created(&invoice_numbered("BESIDE1")).await;
@@ -66,7 +74,7 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     sleep(WHILE).await;
     let fatal =
         |receiver: &Receiver| receiver.received().iter().filter(|one| one.irn().starts_with("FATAL")).count();
-    assert_eq!(fatal(&receiver), 2, "it ended the process twice and not once more");
+    assert_eq!(fatal(&receiver), 3, "it ended the process three times and not once more");
     assert_eq!(deployment.metric(r#"einvoice_dead_letters_total{reason="quarantined"}"#).await, "1");
     assert!(deployment.service.output().contains("gave up on a delivery"), "one line says so");
 
@@ -75,7 +83,7 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
     let path = format!("/ops/webhooks/dead-letters/{}/replay", letters[0]["id"].as_str().unwrap());
     let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert!(answer.status < 300, "{answer:?}");
-    eventually("the notification", async || (fatal(&receiver) == 3).then_some(())).await;
+    eventually("the notification", async || (fatal(&receiver) == 4).then_some(())).await;
     let queries = DatabaseQueries::of(&deployment).await;
     eventually("the end of all notifications", async || {
         let open = "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'";
@@ -86,17 +94,19 @@ async fn a_notification_that_ends_the_process_twice_is_put_aside(backend: Backen
 }
 
 #[each_database]
-async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
+async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backend) {
     let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION]).await;
     let (fatal, irn) = ("FATAL2", "FATAL2-94CD90AA-20260115");
-    // While it is signed, and while it is asked whether it was.
-    deployment.order_late(FaultKind::Latency, Operation::Sign, irn, LATE);
-    deployment.order_late(FaultKind::Latency, Operation::Confirm, irn, LATE);
+    // While it is signed, and twice while it is asked whether it was.
+    let calls = [(Operation::Sign, 1), (Operation::Confirm, 1), (Operation::Confirm, 2)];
+    for (operation, _) in calls {
+        deployment.order_late(FaultKind::Latency, operation, irn, LATE);
+    }
     let created = deployment.submit(fatal).await;
     assert_eq!(created.irn, irn);
-    for operation in [Operation::Sign, Operation::Confirm] {
-        let what = format!("{operation:?} in the hands of the authority");
-        eventually(&what, async || (deployment.pending_calls(operation, irn) > 0).then_some(())).await;
+    for (operation, count) in calls {
+        let what = format!("call {count} of {operation:?} in the hands of the authority");
+        eventually(&what, async || (deployment.calls(operation, irn).len() >= count).then_some(())).await;
         deployment.restart_after_kill().await;
     }
     let other = deployment.submit("OTHER2").await;
@@ -105,7 +115,7 @@ async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
         (run["state"] == "paused").then_some(run)
     })
     .await;
-    assert!(run["last_error"].as_str().unwrap().contains("the process ended twice"), "{run}");
+    assert!(run["last_error"].as_str().unwrap().contains("the process ended three times"), "{run}");
     deployment.taxpayer.succeeded(&other.irn, "submit").await;
     let calls = deployment.authority.state().calls().len();
     let again = deployment
@@ -133,6 +143,121 @@ async fn a_run_whose_step_ends_the_process_twice_is_paused(backend: Backend) {
     deployment.taxpayer.succeeded(irn, "submit").await;
     assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1);
     deployment.intact_events().await;
+}
+
+/// The table: each kind of work, killed again and again with all of it in flight.
+///
+/// | Crashes | In flight | State |
+/// |---|---|---|
+/// | 0 to 2 | all pieces together, because a piece that waits for an answer lets the next begin | counted, goes on |
+/// | 3 | none | a run is paused, a notification is a dead letter; other work goes on |
+/// | 3, and the process has lived for a while | all | goes on without an operator and ends |
+#[each_database]
+async fn what_is_in_flight_at_each_of_three_kills_goes_on_and_the_last_is_lifted(backend: Backend) {
+    let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION, LIFT_AFTER]).await;
+    let receiver = Receiver::start();
+    receiver.hold(true);
+    let mut irns = Vec::new();
+    for number in 0..PIECES {
+        let neighbour = deployment.newcomer().await;
+        deployment.set_webhook_of(neighbour.id, &receiver.url()).await;
+        neighbour.client.created(&invoice_numbered(&format!("HELD{number}"))).await;
+        let invoice_no = format!("FLIGHT{number}");
+        let irn = format!("{invoice_no}-94CD90AA-20260115");
+        for _ in 0..3 {
+            deployment.order_late(FaultKind::Latency, Operation::IrnValidate, &irn, LATE);
+        }
+        assert_eq!(deployment.submit(&invoice_no).await.irn, irn);
+        irns.push(irn);
+    }
+    let queries = DatabaseQueries::of(&deployment).await;
+    let count = async |what: &str| {
+        usize::try_from(queries.number(&format!("SELECT COUNT(*) FROM {what}")).await).unwrap()
+    };
+    let counted = async |table: &str, state: &str, crashes: usize| {
+        count(&format!("{table} WHERE state = '{state}' AND crashes = {crashes}")).await
+    };
+    for crashes in 0..3 {
+        let what = format!("all pieces in flight together after {crashes} kills");
+        eventually(&what, async || {
+            let calls = deployment.authority.state().calls();
+            let is_check = |call: &&CallRecord| call.operation == Some(Operation::IrnValidate);
+            let checks = calls.iter().filter(is_check).count();
+            let has_all = [checks, receiver.requests()] == [PIECES * (crashes + 1); 2];
+            has_all.then_some(())
+        })
+        .await;
+        assert_eq!(counted("deliveries", "pending", crashes).await, PIECES);
+        assert_eq!(counted("pipeline_runs", "running", crashes).await, PIECES);
+        deployment.restart_after_kill().await;
+    }
+    eventually("the quarantine of all pieces", async || {
+        let runs = counted("pipeline_runs", "paused", 3).await;
+        (counted("deliveries", "dead", 3).await == PIECES && runs == PIECES).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.requests(), PIECES * 3, "none is sent again");
+    let other = deployment.submit("OTHER3").await;
+    deployment.taxpayer.succeeded(&other.irn, "submit").await;
+
+    receiver.hold(false);
+    for irn in &irns {
+        deployment.taxpayer.succeeded(irn, "submit").await;
+    }
+    eventually("the end of all notifications", async || {
+        (count("deliveries WHERE state <> 'delivered'").await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(count("pipeline_runs WHERE state <> 'succeeded'").await, 0);
+    let failures = "attempts WHERE failure IN ('interrupted', 'quarantined')";
+    assert_eq!(count(failures).await, PIECES * 3, "each attempt that a kill cut off is in the log");
+    deployment.intact_events().await;
+}
+
+/// Kills that follow each other before the work has ended, such as those of a deployment that runs out of memory.
+#[each_database]
+async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend) {
+    let kills = size("EINVOICE_QUICK_KILLS", 6);
+    let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION, LIFT_AFTER]).await;
+    let receiver = Receiver::start();
+    receiver.delay(SLOW);
+    let neighbour = deployment.newcomer().await;
+    deployment.set_webhook(&receiver.url()).await;
+    deployment.set_webhook_of(neighbour.id, &receiver.url()).await;
+    deployment.authority.state().add_fault(slow_signatures()).unwrap();
+    let begun = Instant::now();
+    let mut irns = Vec::new();
+    for kill in 0..kills {
+        for number in 0..PIECES {
+            irns.push(deployment.submit(&format!("QUICK{kill}N{number}")).await.irn);
+            neighbour.client.created(&invoice_numbered(&format!("BESIDE{kill}N{number}"))).await;
+        }
+        deployment.restart_after_kill().await;
+    }
+    let killed = begun.elapsed();
+    receiver.delay(Duration::ZERO);
+    let queries = DatabaseQueries::of(&deployment).await;
+    eventually("the end of all work, without an operator", async || {
+        let runs = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
+        let deliveries = queries.number("SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'").await;
+        (runs == 0 && deliveries == 0).then_some(())
+    })
+    .await;
+    let lifted = queries.number("SELECT COUNT(*) FROM attempts WHERE failure = 'quarantined'").await;
+    println!("{backend:?}: {kills} kills in {killed:?}, {lifted} notifications were in quarantine");
+    let ended = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state = 'succeeded'").await;
+    assert_eq!(usize::try_from(ended).unwrap(), irns.len());
+    for irn in &irns {
+        assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1, "{irn}");
+    }
+    deployment.intact_events().await;
+}
+
+/// Each signature takes a while, so that a kill meets some.
+fn slow_signatures() -> FaultOrder {
+    let mut order = FaultOrder::of(FaultKind::Latency).on(Operation::Sign).times(u32::MAX);
+    order.latency_ms = Some(u64::try_from(SLOW.as_millis()).unwrap());
+    order
 }
 
 /// Has the process end at once when a notification of a fatal IRN arrives.

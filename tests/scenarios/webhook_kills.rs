@@ -52,7 +52,7 @@ async fn notifications_survive_kills(backend: Backend) {
         sleep(Duration::from_millis(chance.random_range(0..150))).await;
         let epoch = queries.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
         deployment.restart_after_kill().await;
-        none_goes_alone(&queries, epoch).await;
+        all_counted_have_ended(&queries, epoch).await;
     }
     let events = deployment.intact_events().await;
     let due: BTreeSet<i64> =
@@ -101,7 +101,7 @@ async fn a_replay_survives_kills(backend: Backend) {
         sleep(Duration::from_millis(chance.random_range(0..100))).await;
         let epoch = queries.number("SELECT MAX(epoch) FROM lanes WHERE kind = 'endpoint'").await;
         deployment.restart_after_kill().await;
-        none_goes_alone(&queries, epoch).await;
+        all_counted_have_ended(&queries, epoch).await;
     }
     let due = notified(&deployment.intact_events().await);
     assert_eq!(due.len(), missing.len() + INVOICES);
@@ -117,16 +117,16 @@ async fn a_replay_survives_kills(backend: Backend) {
     assert_eq!(replay["queued"], json!(missing.len()), "nothing was queued twice: {replay}");
 }
 
-/// Waits until what was under way at a kill has ended, where the lane had this epoch. Meanwhile each goes alone, and a
-/// kill that meets it puts it aside (`crashes`); here kills are to meet many at once.
-async fn none_goes_alone(queries: &DatabaseQueries, epoch: i64) {
+/// Waits until what was under way at a kill has ended, where the lane had this epoch. The third kill that meets the same
+/// notification puts it aside (`crashes`); here kills are to meet others each time.
+async fn all_counted_have_ended(queries: &DatabaseQueries, epoch: i64) {
     let uncounted = format!(
         "SELECT COUNT(*) FROM lanes WHERE kind = 'endpoint' \
          AND (crashes > 0 OR (epoch <= {epoch} AND lease_until IS NOT NULL))"
     );
-    let alone = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending' AND crashes > 0";
+    let counted = "SELECT COUNT(*) FROM deliveries WHERE state = 'pending' AND crashes > 0";
     eventually("the end of what was under way at the kill", async || {
-        (queries.number(&uncounted).await == 0 && queries.number(alone).await == 0).then_some(())
+        (queries.number(&uncounted).await == 0 && queries.number(counted).await == 0).then_some(())
     })
     .await;
 }

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use crate::actors::delivery::due_reader::DueDeliveryReader;
 use crate::actors::delivery::endpoint_worker::{DeliveryDeps, DeliveryError, EndpointWorker};
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
-use crate::actors::dispatch::{self, Dispatcher, DispatcherConfig, WorkStatus};
+use crate::actors::dispatch::{self, Assignment, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::supervision::{
     Admission, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy, Tree, Worker,
     batch_actor,
@@ -89,14 +89,14 @@ pub fn dispatcher(
         })
     }));
     let registry = Arc::clone(&actors);
-    let dispatcher = Dispatcher::new(store, config, move |lease| {
+    let dispatcher = Dispatcher::new(store, config, move |Assignment { lease, .. }| {
         let actors = Arc::clone(&registry);
         async move { dispatch::drive_until_released(&actors, &lease.key, || Deliver(lease.clone())).await }
             .boxed_local()
     });
     let dispatcher = dispatcher.with_crash_counter(move |crashed| {
         let deps = Arc::clone(&counting);
-        async move { deps.count_crash(&crashed).await }.boxed_local()
+        async move { deps.count_crashes(&crashed).await }.boxed_local()
     });
     (dispatcher, actors)
 }

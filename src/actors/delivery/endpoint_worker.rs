@@ -4,7 +4,7 @@
 //! the endpoint is healthy, new attempts start even while outcomes are being written. If slots stay free, the next part
 //! of a replay is queued.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::actors::delivery::attempt::DeliveryTarget;
 use crate::actors::delivery::due_reader::{DueDeliveryReader, DueWork};
 use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_held};
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
 use crate::actors::delivery::token_cache::TokenCache;
-use crate::actors::dispatch::WorkStatus;
+use crate::actors::dispatch::{Turn, Turns, WorkStatus, run_in_turn};
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::keyed_notify::KeyedNotify;
@@ -62,6 +62,8 @@ pub struct DeliveryDeps {
     /// The maximum number of concurrent attempts for one endpoint.
     pub max_concurrent: usize,
     pub wakeups: KeyedNotify<TaxpayerId>,
+    /// The turns of deliveries that go alone.
+    pub turns: Turns,
     /// True during shutdown: attempts in flight are finished, and no new attempt starts.
     pub is_closing: AtomicBool,
     pub clock: SharedClock,
@@ -248,30 +250,57 @@ impl EndpointWorker {
         Ok(())
     }
 
-    /// Starts as many due deliveries as there are free slots. A delivery that may crash the process is isolated: it
-    /// waits until nothing else is in flight, and its id is stored before it starts.
+    /// Starts as many due deliveries as there are free slots. Those that were in flight at a crash are recorded before.
     async fn start_attempts(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
-        while self.in_flight.free_slots(work.slots) > 0 {
-            let Some((delivery, event)) = work.next.pop_front() else { break };
-            if delivery.goes_alone() {
-                if !self.in_flight.is_empty() {
-                    work.next.push_front((delivery, event));
-                    break;
+        let mut starting = Vec::new();
+        while self.in_flight.free_slots(work.slots) > starting.len() {
+            let Some(next) = work.next.pop_front() else { break };
+            if next.0.goes_alone() {
+                let is_alone = starting.is_empty() && self.in_flight.is_empty();
+                work.next.push_front(next);
+                if is_alone {
+                    return self.start_alone(lease, work).await;
                 }
-                self.deps.record_isolated(lease, delivery.id).await?;
-                self.in_flight.isolate();
+                break;
             }
-            self.poll_after = POLL_INITIAL;
-            let (deps, to) = (Arc::clone(&self.deps), Arc::clone(&work.to));
-            self.in_flight.start(delivery.id, delivery.sequence, async move {
-                let at = deps.clock.now();
-                let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG).await;
-                deps.durations.attempted(attempt.outcome.name(), attempt.duration);
-                let as_of = to.endpoint.updated_at;
-                CompletedAttempt { delivery, kind: event.kind, attempt, at, as_of }
-            });
+            starting.push(next);
+        }
+        let suspects: HashSet<_> =
+            starting.iter().filter(|(delivery, _)| delivery.is_suspect()).map(|(one, _)| one.id).collect();
+        if !suspects.is_empty() {
+            self.deps.record_begun(lease, &(&suspects | self.in_flight.suspects())).await?;
+        }
+        for next in starting {
+            self.start(work, next, None);
         }
         Ok(())
+    }
+
+    /// Starts the next delivery, which goes alone: nothing else of the endpoint is in flight until its outcome is
+    /// written, and it begins in the turn of all endpoints. Does nothing if the turn does not come soon.
+    async fn start_alone(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+        let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else { return Ok(()) };
+        let Some(next) = work.next.pop_front() else { return Ok(()) };
+        self.deps.record_begun(lease, &HashSet::from([next.0.id])).await?;
+        self.start(work, next, Some(turn));
+        Ok(())
+    }
+
+    fn start(&mut self, work: &LoadedWork, next: (Delivery, Event), turn: Option<Turn>) {
+        let (delivery, event) = next;
+        self.poll_after = POLL_INITIAL;
+        if delivery.is_suspect() {
+            self.in_flight.suspect(&delivery);
+        }
+        let (deps, to) = (Arc::clone(&self.deps), Arc::clone(&work.to));
+        self.in_flight.start(delivery.id, delivery.sequence, async move {
+            let at = deps.clock.now();
+            let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG);
+            let attempt = run_in_turn(turn, attempt).await;
+            deps.durations.attempted(attempt.outcome.name(), attempt.duration);
+            let as_of = to.endpoint.updated_at;
+            CompletedAttempt { delivery, kind: event.kind, attempt, at, as_of }
+        });
     }
 
     /// Waits for a finished attempt, new work or the poll interval. Returns at once if finished attempts can be written
@@ -310,17 +339,22 @@ impl EndpointWorker {
         let is_healthy = before.is_none() && streak.is_none() && !is_gone;
         let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
-        let was_isolated = completed.iter().any(|one| one.delivery.goes_alone());
+        let has_suspect = completed.iter().any(|one| one.delivery.is_suspect());
+        let still_recorded = has_suspect.then(|| {
+            let recorded = self.in_flight.suspects().iter().copied();
+            recorded.filter(|id| !ids.contains(id)).collect()
+        });
         let report = OutcomeReport {
             lease: lease.clone(),
             taxpayer,
             outcomes: completed.into_iter().map(|one| deps.apply_attempt(one, endpoint)).collect(),
-            was_isolated,
+            still_recorded,
             has_recovered: streak.is_none() && before.as_ref().is_some_and(FailureStreak::was_parked),
             failure_streak: (streak != *before).then(|| (endpoint.clone(), streak.clone())),
             rest,
         };
-        if is_healthy && rest.is_none() && !work.to.is_replaying {
+        // The record of what is in flight is not written beside the start of further attempts, which changes it too.
+        if is_healthy && rest.is_none() && !work.to.is_replaying && !has_suspect {
             let outcome_writer = Arc::clone(&self.outcome_writer);
             self.in_flight.write(ids, async move { outcome_writer.write(report).await });
             return Ok(WorkStatus::More);

@@ -2,7 +2,7 @@
 //! stored. Attempts and writes of outcomes run as separate tasks beside the actor. An actor that restarts or loses its
 //! lease drops these tasks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ impl CompletedAttempt {
 }
 
 enum FinishedTask {
-    Attempt(CompletedAttempt),
+    Attempt(Box<CompletedAttempt>),
     Write(Vec<Uuid>, Result<LaneStatus, StoreError>),
 }
 
@@ -47,7 +47,9 @@ pub(super) struct InFlight {
     is_writing: bool,
     /// The ids of all deliveries in flight, each with the sequence number of its event.
     held: HashMap<Uuid, i64>,
-    /// True while a delivery that may crash the process is in flight. No other delivery starts during that time.
+    /// The ids of those deliveries in flight that were in flight at a crash.
+    suspects: HashSet<Uuid>,
+    /// True while a delivery that goes alone is in flight. No other delivery starts during that time.
     is_isolated: bool,
     /// The epoch of the lease under which the deliveries in flight started.
     epoch: i64,
@@ -109,14 +111,19 @@ impl InFlight {
         attempt: impl Future<Output = CompletedAttempt> + 'static,
     ) {
         self.held.insert(id, sequence);
-        let task = self.tasks.spawn_local(async { FinishedTask::Attempt(attempt.await) });
+        let task = self.tasks.spawn_local(async { FinishedTask::Attempt(Box::new(attempt.await)) });
         self.running.insert(task.id(), id);
     }
 
-    /// Marks the next delivery as one that may crash the process. No other delivery starts until its outcome is
-    /// written.
-    pub(super) fn isolate(&mut self) {
-        self.is_isolated = true;
+    /// Marks a delivery in flight as one that was in flight at a crash. If it goes alone, no other delivery starts until
+    /// its outcome is written.
+    pub(super) fn suspect(&mut self, delivery: &Delivery) {
+        self.suspects.insert(delivery.id);
+        self.is_isolated |= delivery.goes_alone();
+    }
+
+    pub(super) fn suspects(&self) -> &HashSet<Uuid> {
+        &self.suspects
     }
 
     /// Returns the finished attempts and removes them from `completed`. Their deliveries still count as in flight until
@@ -139,6 +146,7 @@ impl InFlight {
     pub(super) fn forget(&mut self, ids: &[Uuid]) {
         for id in ids {
             self.held.remove(id);
+            self.suspects.remove(id);
         }
         self.is_isolated &= !self.held.is_empty();
     }
@@ -165,7 +173,7 @@ impl InFlight {
         match ended.map_err(|_| DeliveryError::Panic)? {
             (task, FinishedTask::Attempt(completed)) => {
                 self.running.remove(&task);
-                self.completed.push(completed);
+                self.completed.push(*completed);
             }
             (_, FinishedTask::Write(ids, result)) => {
                 self.is_writing = false;
@@ -187,6 +195,7 @@ mod tests {
     use super::*;
     use crate::domain::events::delivery::DeliveryState;
     use crate::domain::events::replay::ReplayRange;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::webhook::{AttemptOutcome, PhaseTimes};
 
@@ -202,7 +211,7 @@ mod tests {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: None,
-            crashes: 0,
+            crash_history: CrashHistory::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, 
 use crate::domain::events::endpoint_health::{self, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock;
+use crate::domain::kernel::crash::CrashHistory;
 use crate::webhook::{self, AttemptOutcome, RetrySchedule};
 
 impl DeliveryDeps {
@@ -47,6 +48,8 @@ impl DeliveryDeps {
         let CompletedAttempt { mut delivery, kind, attempt, at, .. } = completed;
         delivery.attempts += 1;
         delivery.next_attempt_at = None;
+        // An attempt that has ended shows that the delivery did not cause the crashes before it.
+        delivery.crash_history = CrashHistory::default();
         match (attempt.outcome, self.next_attempt(&delivery, &attempt, endpoint)) {
             (AttemptOutcome::Delivered, _) => delivery.state = DeliveryState::Delivered,
             (AttemptOutcome::Aborted(_), _) | (_, None) => delivery.state = DeliveryState::Dead,

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use crate::actors::delivery::batching::{self, BatchWork};
+use crate::actors::delivery::crash::to_working_on;
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
 use crate::actors::incidents::{DeathCause, Incidents};
 use crate::actors::supervision::{
@@ -38,8 +40,8 @@ pub(super) struct OutcomeReport {
     pub(super) lease: Lease,
     pub(super) taxpayer: TaxpayerId,
     pub(super) outcomes: Vec<(Delivery, EventKind, DeliveryAttempt)>,
-    /// True if an isolated delivery has ended, so that its id can be removed from the lane.
-    pub(super) was_isolated: bool,
+    /// The recorded deliveries that are still in flight, if a recorded one has ended.
+    pub(super) still_recorded: Option<HashSet<Uuid>>,
     /// The endpoint and its new failure streak; `None` if the streak has not changed.
     pub(super) failure_streak: Option<(Endpoint, Option<FailureStreak>)>,
     /// True if the endpoint has recovered, so that deliveries that wait for a retry are made due at once.
@@ -57,7 +59,7 @@ impl OutcomeReport {
             lease,
             taxpayer,
             outcomes: Vec::new(),
-            was_isolated: false,
+            still_recorded: None,
             failure_streak: None,
             has_recovered: false,
             rest,
@@ -155,8 +157,9 @@ impl BatchWork for OutcomeWriterWorker {
             if report.has_recovered {
                 delivery_queue::make_due_now(&tx, report.taxpayer, now).await?;
             }
-            if report.was_isolated {
-                abandoned::set_working_on(&tx, &report.lease, None).await?;
+            if let Some(recorded) = &report.still_recorded {
+                let recorded = to_working_on(recorded);
+                abandoned::set_working_on(&tx, &report.lease, recorded.as_deref()).await?;
             }
         }
         let rests = rests(&tx, &held_reports, now).await?;

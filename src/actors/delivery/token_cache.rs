@@ -221,6 +221,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::actors::dispatch::Turns;
     use crate::actors::keyed_notify::KeyedNotify;
     use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::command::{IntegrationChange, Onboarding};
@@ -274,6 +275,7 @@ mod tests {
                 circuit: CircuitPolicy::default(),
                 max_concurrent: 4,
                 wakeups: KeyedNotify::default(),
+                turns: Turns::default(),
                 is_closing: AtomicBool::new(false),
                 clock,
                 incidents: Arc::default(),

@@ -1,116 +1,145 @@
-//! Runs lanes that were active when a process ended in isolation: this process runs only one such lane at a time,
-//! across all lane kinds. If two of them ran together and the process ended again, the crash would be counted for both,
-//! although only one of them caused it.
+//! Work that was in flight at two crashes begins alone: each kind of lane has one turn, and such work begins only with
+//! the turn. It gives the turn up as soon as it waits for an answer from outside, so that work that hangs does not hold
+//! up the rest.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::LocalBoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
-use crate::actors::dispatch::{Dispatcher, WorkStatus};
-use crate::store::db::connections::Store;
+use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::LeasedLane;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
 
-/// The next isolated lane starts after this time even if the current one is still running, so that a lane that hangs
-/// does not hold up all others.
-const ISOLATED_MAX: Duration = Duration::from_secs(2);
+/// Work that still waits after this time waits for an answer from outside, and gives its turn up. A computation is not
+/// interrupted, however long it takes, because this time is looked at only while the work waits. An answer that comes
+/// within this time, or a crash by it, finds the work alone.
+const TURN: Duration = Duration::from_millis(100);
 
-/// A function that counts a crash for the work of a lane. The lane is then run only if the function returns `More`.
-pub(super) type OnCrash = Arc<dyn Fn(LeasedLane) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
+/// The turns of one kind of lane. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Turns(Arc<Semaphore>);
 
-/// Postpones the next claim of a lane whose holders crashed, in case its work crashes this process too. If that fails,
-/// the lane waits until its lease expires.
-pub(super) async fn postpone(store: Store, crashed: LeasedLane) -> WorkStatus {
-    match abandoned::postpone(&store, &crashed).await {
-        Ok(()) => WorkStatus::More,
-        Err(error) => {
-            tracing::warn!(lane = crashed.lease.key, %error, "failed to postpone a lane after a crash; will retry");
-            WorkStatus::Released
-        }
-    }
+/// The turn of a kind of lane, until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    _permit: OwnedSemaphorePermit,
 }
 
-/// Makes the isolated lanes of all dispatchers of a process run one after the other.
-#[derive(Debug, Clone)]
-pub struct Isolation(Arc<Semaphore>);
-
-impl Default for Isolation {
+impl Default for Turns {
     fn default() -> Self {
         Self(Arc::new(Semaphore::new(1)))
     }
 }
 
-impl Dispatcher {
-    /// Sets the function that counts a crash for a lane before that lane is run again.
-    #[must_use]
-    pub fn with_crash_counter<F>(self, on_crash: F) -> Self
-    where
-        F: Fn(LeasedLane) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
-    {
-        Self { on_crash: Arc::new(on_crash), ..self }
+impl Turns {
+    /// Waits for the turn.
+    pub async fn take(&self) -> Option<Turn> {
+        let permit = Arc::clone(&self.0).acquire_owned().await.ok()?;
+        Some(Turn { _permit: permit })
     }
+}
 
+/// Runs work to its end. Work with a turn keeps it until the work has ended or waits for an answer from outside. Call
+/// this in the task that does the work, so that the turn lasts as long as the work computes.
+pub async fn run_in_turn<F: Future>(turn: Option<Turn>, work: F) -> F::Output {
+    let Some(turn) = turn else { return work.await };
+    let mut work = pin!(work);
+    let ended = timeout(TURN, &mut work).await;
+    drop(turn);
+    match ended {
+        Ok(output) => output,
+        Err(_) => work.await,
+    }
+}
+
+impl Dispatcher {
     /// Claims and runs isolated lanes in a loop, until this future is dropped.
     pub(super) async fn run_isolated(self) {
         loop {
-            let has_taken = self.claim_isolated().await.unwrap_or_else(|error| {
+            let has_claimed = self.claim_isolated().await.unwrap_or_else(|error| {
                 let kind = self.config.kind.as_str();
-                tracing::warn!(kind, %error, "failed to take over lanes whose holder is gone; will retry");
+                tracing::warn!(kind, %error, "failed to claim a lane that goes alone; will retry");
                 false
             });
-            if !has_taken {
+            if !has_claimed {
                 sleep(self.config.poll).await;
             }
         }
     }
 
-    async fn claim_isolated(&self) -> Result<bool, StoreError> {
+    /// Claims one isolated lane with the turn of its kind. Returns false if there is none.
+    pub(super) async fn claim_isolated(&self) -> Result<bool, StoreError> {
         let blocked = (self.list_blocked)();
-        let (kind, owner, lease) = (self.config.kind, self.config.owner.as_str(), self.config.lease);
-        let share = FairShare::unlimited();
-        let ask = ClaimRequest { kind, owner, lease, limit: 1, after: START, blocked: &blocked, share };
-        if abandoned::find_one(&self.store, &ask).await?.is_none() {
+        let ask = self.claim_request(1, &blocked);
+        if abandoned::find_isolated(&self.store, &ask).await?.is_none() {
             return Ok(false);
         }
-        // The slot is acquired first, so that a dispatcher whose slots are all taken does not hold up the others.
+        // The slot is acquired first, so that the turn is not taken by a dispatcher that has no slot for it.
         let slot = Arc::clone(&self.slots).acquire_owned().await;
-        let turn = Arc::clone(&self.config.isolation.0).acquire_owned().await;
-        let (Ok(slot), Ok(turn)) = (slot, turn) else { return Ok(false) };
-        let Some(claimed) = abandoned::claim_one(&self.store, &ask).await? else { return Ok(false) };
-        self.work_isolated(claimed, slot, turn);
+        let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else { return Ok(false) };
+        let Some(claimed) = abandoned::claim_isolated(&self.store, &ask).await? else { return Ok(false) };
+        let assignment = Assignment { lease: claimed.lease, turn: Some(turn) };
+        self.hand_out(assignment, Some(claimed.taxpayer_id), Some(slot));
         Ok(true)
     }
+}
 
-    fn work_isolated(&self, claimed: LeasedLane, slot: OwnedSemaphorePermit, turn: OwnedSemaphorePermit) {
-        let hold = self.active_leases.take(&claimed.lease, None);
-        let dispatcher = self.clone();
-        actix_rt::spawn(async move {
-            let _at_work = (hold, slot);
-            let lease = claimed.lease.clone();
-            let mut work = Box::pin(dispatcher.count_and_work(claimed));
-            let ended = timeout(ISOLATED_MAX, &mut work).await;
-            drop(turn);
-            let handled = match ended {
-                Ok(handled) => handled,
-                Err(_) => work.await,
-            };
-            dispatcher.finish(&lease, handled).await;
-        });
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Starts three pieces of work, each in a turn, and returns the steps that they took.
+    async fn steps_of(work: impl AsyncFn(&RefCell<Vec<String>>, usize)) -> Vec<String> {
+        let (turns, steps) = (Turns::default(), RefCell::new(Vec::new()));
+        let run = async |number| {
+            let turn = turns.take().await;
+            assert!(turn.is_some());
+            run_in_turn(turn, work(&steps, number)).await;
+        };
+        tokio::join!(run(1), run(2), run(3));
+        steps.into_inner()
     }
 
-    async fn count_and_work(&self, claimed: LeasedLane) -> WorkStatus {
-        let lease = claimed.lease.clone();
-        if claimed.crashes > 0 {
-            let counted = (self.on_crash)(claimed).await;
-            if counted != WorkStatus::More {
-                return counted;
+    #[tokio::test]
+    async fn work_in_a_turn_ends_before_the_next_begins() {
+        let steps = steps_of(async |steps, number| {
+            steps.borrow_mut().push(format!("{number} begins"));
+            tokio::task::yield_now().await;
+            steps.borrow_mut().push(format!("{number} ends"));
+        });
+        let expected = ["1 begins", "1 ends", "2 begins", "2 ends", "3 begins", "3 ends"];
+        assert_eq!(steps.await, expected);
+    }
+
+    #[tokio::test]
+    async fn work_that_waits_for_an_answer_gives_its_turn_up() {
+        let (answer, answered) = oneshot::channel();
+        let (answer, answered) = (RefCell::new(Some(answer)), RefCell::new(Some(answered)));
+        let steps = steps_of(async |steps, number| {
+            steps.borrow_mut().push(format!("{number} begins"));
+            // The first waits for an answer that comes only when the last has begun.
+            let (answer, answered) = match number {
+                1 => (None, answered.borrow_mut().take()),
+                3 => (answer.borrow_mut().take(), None),
+                _ => (None, None),
+            };
+            if let Some(answer) = answer {
+                answer.send(()).unwrap();
             }
-        }
-        (self.handoff)(lease).await
+            if let Some(answered) = answered {
+                answered.await.unwrap();
+            }
+            steps.borrow_mut().push(format!("{number} ends"));
+        });
+        let steps = steps.await;
+        assert_eq!(steps[..4], ["1 begins", "2 begins", "2 ends", "3 begins"]);
     }
 }

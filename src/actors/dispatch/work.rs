@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::FutureExt;
 
-use crate::actors::dispatch::{Dispatcher, DispatcherConfig, WorkStatus};
+use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
 use crate::actors::supervision::Tree;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -13,17 +13,18 @@ use crate::store::lanes::Lease;
 
 impl Dispatcher {
     /// Creates a dispatcher that calls `work` with each claimed lane. After an error the lane is due again soon. After a
-    /// panic it keeps its lease; when the lease has expired, it is claimed in isolation. The end of each work wakes the
-    /// dispatcher, because these kinds have few slots and their lanes wait for a free one.
+    /// panic it keeps its lease; when the lease has expired, it is taken over. The end of each work wakes the dispatcher,
+    /// because these kinds have few slots and their lanes wait for a free one.
     pub fn of_work<W>(store: Store, config: DispatcherConfig, tree: &Tree, work: W) -> Self
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
     {
         let (tree, wake) = (tree.clone(), Arc::clone(&config.wake));
-        Self::new(store, config, move |lease| {
+        Self::new(store, config, move |Assignment { lease, turn }| {
             let (work, tree, wake) = (work.clone(), tree.clone(), Arc::clone(&wake));
             async move {
-                let worked = AssertUnwindSafe(status_of(&work, &lease)).catch_unwind().await;
+                let worked = run_in_turn(turn, status_of(&work, &lease));
+                let worked = AssertUnwindSafe(worked).catch_unwind().await;
                 wake.notify_one();
                 worked.unwrap_or_else(|_| {
                     tree.counters().panics.up();
@@ -60,7 +61,6 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::actors::dispatch::Isolation;
     use crate::actors::supervision::{Arbiters, NodeKind};
     use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::{self, LaneKind};
@@ -80,7 +80,6 @@ mod tests {
                 claim_max: 1,
                 poll: Duration::from_mins(1),
                 wake: Arc::default(),
-                isolation: Isolation::default(),
             };
             let (arbiters, clock) = (Arbiters::start(1), MockClock::at(jiff::Timestamp::UNIX_EPOCH));
             let (tree, (seen, mut keys)) = (Tree::new(Arc::new(clock)), mpsc::unbounded_channel());

@@ -1,25 +1,79 @@
-//! Counts a crash of the process for the run whose step was active. After two crashes the run is paused, and an
-//! operator decides whether to call the step again.
+//! Counts crashes and panics for the runs whose steps were active. After the second crash a run goes alone, after the
+//! third it is quarantined.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::actors::pipeline::runner::{PipelineDeps, owner_and_run};
-use crate::domain::pipeline::Run;
+use crate::domain::pipeline::{Run, Step};
+use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::leases;
+use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 use crate::store::runs;
 
 impl PipelineDeps {
-    /// Counts a crash for the lane's run, if the run is still open, and resets the crash count of the lane.
-    pub(super) async fn count_crash(&self, lease: &Lease) -> Result<(), StoreError> {
-        let Some((taxpayer, id)) = owner_and_run(&lease.key) else { return Ok(()) };
+    /// Counts a crash for the run of each lane, if the run is still open. Returns the leases of the lanes whose runs go
+    /// on now, and releases the lanes of those that go alone.
+    pub(super) async fn count_crashes(&self, crashed: &[LeasedLane]) -> Result<Vec<Lease>, StoreError> {
+        let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let tx = self.store.begin().await?;
-        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &taxpayer.to_string()).await?;
-        lanes::fence(&tx, lease).await?;
-        let run = runs::owned_by_with_id(&tx, taxpayer, id).await?.filter(|run| run.state.is_open());
-        if let Some(run) = run.map(Run::crashed) {
-            runs::save(&tx, &[&run]).await?;
+        let runs = load_held(&tx, &leases).await?;
+        let runs: Vec<_> = runs.into_iter().map(|(lease, run)| (lease, run.map(Run::crashed))).collect();
+        runs::save(&tx, &runs.iter().filter_map(|(_, run)| run.as_ref()).collect::<Vec<_>>()).await?;
+        let mut going_on = Vec::new();
+        for (lease, run) in runs {
+            if let Some(run) = run.filter(|run| run.goes_alone() && !run.is_quarantined()) {
+                release_isolated(&tx, &lease, &run).await?;
+            } else {
+                abandoned::reset_crashes(&tx, &lease).await?;
+                going_on.push(lease);
+            }
         }
-        abandoned::reset_crashes(&tx, lease).await?;
+        tx.commit().await?;
+        Ok(going_on)
+    }
+
+    /// Counts a panic for the run of a lane, if the run is still open.
+    pub(super) async fn count_panic(&self, lease: &Lease) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        let held = load_held(&tx, std::slice::from_ref(lease)).await?;
+        let panicked = held.into_iter().find_map(|(_, run)| run).map(Run::panicked);
+        runs::save(&tx, &panicked.iter().collect::<Vec<_>>()).await?;
         tx.commit().await
     }
+
+    /// Releases the lane of a run that goes alone but was claimed without a turn.
+    pub(super) async fn release_to_turn(&self, lease: &Lease, run: &Run) -> Result<(), StoreError> {
+        let tx = self.store.begin().await?;
+        release_isolated(&tx, lease, run).await?;
+        tx.commit().await
+    }
+}
+
+async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<(), StoreError> {
+    lanes::release_isolated(tx, lease, Some(Duration::ZERO), run.next_step().map(Step::as_str)).await
+}
+
+/// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that
+/// are still held, each with its run if that is open.
+async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
+    let taxpayers: BTreeSet<_> = leases
+        .iter()
+        .filter_map(|lease| owner_and_run(&lease.key))
+        .map(|(taxpayer, _)| taxpayer.to_string())
+        .collect();
+    for taxpayer in &taxpayers {
+        lanes::lock_unversioned(tx, LaneKind::Taxpayer, taxpayer).await?;
+    }
+    let mut found = Vec::new();
+    for lease in leases::fence_all(tx, LaneKind::Run, leases).await? {
+        let run = match owner_and_run(&lease.key) {
+            Some((taxpayer, id)) => runs::owned_by_with_id(tx, taxpayer, id).await?,
+            None => None,
+        };
+        found.push((lease, run.filter(|run| run.state.is_open())));
+    }
+    Ok(found)
 }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use tokio::time::sleep;
 
-use crate::actors::dispatch::{Dispatcher, DispatcherConfig, WorkStatus};
+use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
 use crate::actors::pipeline::blocked_steps;
-use crate::actors::pipeline::runner::PipelineDeps;
+use crate::actors::pipeline::runner::{PipelineDeps, RunStart};
 use crate::actors::supervision::task::{TaskEnd, run_task};
 use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_of};
 use crate::store::db::error::StoreError;
@@ -35,18 +35,18 @@ impl RunPool {
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let authority = self.deps.authority.clone();
         let (working, counting) = (Arc::clone(self), Arc::clone(&self.deps));
-        Dispatcher::new(self.deps.store.clone(), config, move |lease| {
+        Dispatcher::new(self.deps.store.clone(), config, move |assignment| {
             let pool = Arc::clone(&working);
-            async move { pool.drive(lease).await }.boxed_local()
+            async move { pool.drive(assignment).await }.boxed_local()
         })
         .with_blocked_steps(move || blocked_steps::list(&authority))
         .with_crash_counter(move |crashed| {
             let deps = Arc::clone(&counting);
-            async move { count_crash(&deps, &crashed.lease).await }.boxed_local()
+            async move { deps.count_crashes(&crashed).await }.boxed_local()
         })
     }
 
-    async fn drive(&self, lease: Lease) -> WorkStatus {
+    async fn drive(&self, Assignment { lease, turn }: Assignment) -> WorkStatus {
         if self.is_closed.load(Ordering::SeqCst) {
             return WorkStatus::Unfinished;
         }
@@ -54,9 +54,11 @@ impl RunPool {
         let node = self.tree.node(NodeKind::Pipeline, shard, lease.key.as_str());
         let (deps, is_closed, held) = (Arc::clone(&self.deps), Arc::clone(&self.is_closed), lease.clone());
         self.active.fetch_add(1, Ordering::SeqCst);
-        let ended =
-            run_task(arbiter, node, move |node| async move { deps.drive(&held, &node, &is_closed).await })
-                .await;
+        let ended = run_task(arbiter, node, move |node| async move {
+            let has_turn = turn.is_some();
+            run_in_turn(turn, deps.drive(RunStart { lease: &held, node: &node, has_turn }, &is_closed)).await
+        })
+        .await;
         self.active.fetch_sub(1, Ordering::SeqCst);
         match ended {
             TaskEnd::Returned(Ok(status)) => status,
@@ -65,11 +67,8 @@ impl RunPool {
                 tracing::warn!(lane = lease.key, error = %stop, "failed to drive a run; will retry");
                 WorkStatus::Unfinished
             }
-            // A panic counts like a crash of the process: after the second one the run is quarantined.
-            TaskEnd::Panicked => match count_crash(&self.deps, &lease).await {
-                WorkStatus::More => WorkStatus::Unfinished,
-                status => status,
-            },
+            // After the second panic the run is quarantined.
+            TaskEnd::Panicked => count_panic(&self.deps, &lease).await,
             TaskEnd::Stopped => WorkStatus::Released,
         }
     }
@@ -92,14 +91,14 @@ impl RunPool {
     }
 }
 
-/// Counts a crash for the lane's run. If counting fails, the lane keeps its lease until the lease expires, because the
+/// Counts a panic for the lane's run. If counting fails, the lane keeps its lease until the lease expires, because the
 /// run must not continue uncounted.
-async fn count_crash(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
-    match deps.count_crash(lease).await {
-        Ok(()) => WorkStatus::More,
+async fn count_panic(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
+    match deps.count_panic(lease).await {
+        Ok(()) => WorkStatus::Unfinished,
         Err(StoreError::Stale) => WorkStatus::Released,
         Err(error) => {
-            tracing::warn!(lane = lease.key, %error, "failed to count a crash; will retry");
+            tracing::warn!(lane = lease.key, %error, "failed to count a panic; will retry");
             WorkStatus::Released
         }
     }
@@ -120,7 +119,7 @@ mod tests {
     use crate::authority::testing::authority;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock::{Clock, SharedClock, SystemClock};
-    use crate::domain::kernel::crash::QUARANTINED;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::pipeline::{Operation, RunRequest, RunState};
     use crate::store::lanes::LaneKind;
@@ -167,14 +166,17 @@ mod tests {
             };
             let tree = Tree::new(clock);
             let pool = RunPool::new(deps, &tree, &arbiters);
-            for crashes in [1, 2] {
-                assert_eq!(pool.drive(lease.clone()).await, WorkStatus::Unfinished);
+            for panics in [1, 2] {
+                assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Unfinished);
                 let stored = runs::owned_by_with_id(store.reader(), ID, run.id).await.unwrap().unwrap();
-                assert_eq!((stored.crashes, stored.state), (crashes, RunState::Running));
+                let CrashHistory { panics: counted, crashes, .. } = stored.crash_history;
+                assert_eq!((counted, crashes, stored.state), (panics, 0, RunState::Running));
             }
-            assert_eq!(pool.drive(lease.clone()).await, WorkStatus::Released);
+            assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Released);
             let stored = runs::owned_by_with_id(store.reader(), ID, run.id).await.unwrap().unwrap();
-            assert_eq!((stored.state, stored.last_error.as_deref()), (RunState::Paused, Some(QUARANTINED)));
+            assert_eq!(stored.state, RunState::Paused);
+            assert_eq!(stored.last_error.as_deref(), Some(stored.crash_history.reason()));
+            assert!(!stored.crash_history.may_be_lifted(), "a panic names its work");
             assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
             assert!(pool.drain(Duration::ZERO).await);
             arbiters.stop();

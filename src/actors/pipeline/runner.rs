@@ -20,7 +20,6 @@ use crate::actors::taxpayer::command::{RunProgress, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CallerAccount, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
-use crate::domain::kernel::crash::QUARANTINED;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult};
 use crate::store::db::connections::Store;
@@ -57,6 +56,15 @@ impl RunError {
     }
 }
 
+/// A run's leased lane, at the start of its work.
+pub(super) struct RunStart<'a> {
+    pub(super) lease: &'a Lease,
+    /// Tells the watchdog of each step.
+    pub(super) node: &'a Node,
+    /// True if the process has taken the turn for runs that go alone.
+    pub(super) has_turn: bool,
+}
+
 /// A run in the hands of this process, with what is not stored yet.
 struct RunSession<'a> {
     lease: &'a Lease,
@@ -84,10 +92,10 @@ impl PipelineDeps {
     /// When the process shuts down (`is_closed`), the run stops before its next step.
     pub(super) async fn drive(
         &self,
-        lease: &Lease,
-        node: &Node,
+        start: RunStart<'_>,
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
+        let RunStart { lease, node, has_turn } = start;
         let Some((taxpayer, id)) = owner_and_run(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release(lease).await;
@@ -104,6 +112,10 @@ impl PipelineDeps {
         }
         if session.run.is_quarantined() {
             return self.quarantine(session).await;
+        }
+        if session.run.goes_alone() && !has_turn {
+            self.release_to_turn(lease, &session.run).await?;
+            return Ok(WorkStatus::Released);
         }
         // A run that waited goes on. It is stored as running with its next record.
         let run = Run { state: RunState::Running, ..session.run };
@@ -207,7 +219,7 @@ impl PipelineDeps {
         Ok(RunSession { lease, node, run, steps: Vec::new(), intent })
     }
 
-    /// Pauses a run during whose step the process crashed repeatedly: the step must not be called again.
+    /// Pauses a run whose step crashed the process or panicked repeatedly: the step must not be called again.
     async fn quarantine(&self, mut session: RunSession<'_>) -> Result<WorkStatus, RunError> {
         let run = &session.run;
         if let Some(step) = run.next_step() {
@@ -217,7 +229,7 @@ impl PipelineDeps {
                 id: unfinished.unwrap_or_else(clock::new_id),
                 attempt: run.attempt,
                 started_at: self.clock.now(),
-                verdict: StepResult::Pause { error: QUARANTINED.to_owned() },
+                verdict: StepResult::Pause { error: run.crash_history.reason().to_owned() },
                 duration_ms: 0,
             });
         }

@@ -66,6 +66,7 @@ pub enum TaxpayerCommand {
     ApplyOperatorAction(Box<OperatorActionRequest>),
     NotifyOutage(Box<OutageNotice>),
     RecheckRun(RunRecheck),
+    LiftRun(RunRecheck),
 }
 
 impl TaxpayerCommand {
@@ -99,6 +100,7 @@ impl TaxpayerCommand {
             Self::ApplyOperatorAction(_) => "apply-operator-action",
             Self::NotifyOutage(_) => "notify-outage",
             Self::RecheckRun(_) => "recheck-run",
+            Self::LiftRun(_) => "lift-run",
         }
     }
 
@@ -268,7 +270,8 @@ pub struct OperatorActionRequest {
     pub by: audit::OperatorRequest,
 }
 
-/// Makes a stopped run ask the authority for the invoice's state, unless the run has changed since `seen`.
+/// A stopped run that is to go on, unless it has changed since `seen`: to ask the authority for the invoice's state, or
+/// because its quarantine is lifted.
 #[derive(Debug, Clone)]
 pub struct RunRecheck {
     pub run: RunId,

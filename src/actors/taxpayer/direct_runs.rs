@@ -49,7 +49,7 @@ pub(super) async fn claim<'a>(
     Ok(started.collect())
 }
 
-/// A run that may have crashed a process is left to the dispatcher, which runs it in isolation.
+/// A run that was in flight at two crashes is left to the dispatcher, which runs it alone.
 fn may_start(direct: &DirectDispatch, run: &Run) -> bool {
     let is_blocked = |step| direct.is_blocked(step, run.taxpayer_id.0);
     !run.goes_alone() && run.next_step().is_some_and(|step| !is_blocked(step.as_str()))

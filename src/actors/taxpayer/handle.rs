@@ -329,6 +329,11 @@ impl TaxpayerHandle {
         request!(self, id, TaxpayerCommand::RecheckRun(order), CommandReply::Run(run) => *run)
     }
 
+    /// Makes a quarantined run go on without an operator, once.
+    pub async fn lift_run(&self, id: TaxpayerId, order: RunRecheck) -> Result<Run, TaxpayerError> {
+        request!(self, id, TaxpayerCommand::LiftRun(order), CommandReply::Run(run) => *run)
+    }
+
     async fn send(&self, id: TaxpayerId, command: TaxpayerCommand) -> Result<CommandReply, TaxpayerError> {
         let envelope = CommandEnvelope { command, idempotency: self.idempotency.clone() };
         match self.registry.send(&id, envelope).await {

@@ -172,7 +172,9 @@ impl ReadSet {
                 self.outages.push(OutageEvent { outage: notice.outage, edge: notice.edge });
             }
             TaxpayerCommand::ApplyOperatorAction(request) => self.add_irn(&request.irn),
-            TaxpayerCommand::RecheckRun(recheck) => self.add_irn(&recheck.irn),
+            TaxpayerCommand::RecheckRun(recheck) | TaxpayerCommand::LiftRun(recheck) => {
+                self.add_irn(&recheck.irn);
+            }
             TaxpayerCommand::SetIntegration(_) | TaxpayerCommand::StoreRefreshToken(_) => {
                 self.integration = true;
             }

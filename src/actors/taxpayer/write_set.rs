@@ -94,7 +94,7 @@ pub(crate) struct WriteSet {
 #[derive(Debug)]
 pub(crate) struct RunLaneRelease {
     pub(crate) release: LaneRelease,
-    /// True if the work may have crashed a process. The lane is then run in isolation.
+    /// True if the run was in flight at two crashes, so that its lane is claimed alone.
     pub(crate) is_isolated: bool,
 }
 

@@ -69,7 +69,7 @@ fn why(count: &LaneCount) -> String {
     }
     if held_back > 0 {
         sentences.push(format!(
-            "{held_back} ended the process twice and wait until an operator retries the work that they hold."
+            "{held_back} were in flight at three crashes or more. They wait and are then tried alone."
         ));
     }
     if sentences.is_empty() {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(
             why(5, 2, 1),
             "3 are due and wait for a free worker. \
-             1 ended the process twice and wait until an operator retries the work that they hold."
+             1 were in flight at three crashes or more. They wait and are then tried alone."
         );
     }
 }

@@ -99,7 +99,8 @@ async fn render(state: &ApiState) -> Result<String, ApiError> {
     }
     let held: i64 = counts.lanes.iter().map(|lane| lane.held_back).sum();
     if held > 0 {
-        let text = format!("{held} pieces of work are held back, because they ended the process twice.");
+        let text =
+            format!("{held} pieces of work are held back, because they were in flight at three crashes.");
         alerts.push(Alert { kind: "bad", text, path: "/console/lanes" });
     }
     if counts.quarantined > 0 {

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::codes::words;
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::{EventId, TaxpayerId};
 
 words! {
@@ -25,8 +26,8 @@ pub struct Delivery {
     /// The value of `attempts` at the last replay, which starts the retry schedule again.
     pub attempts_before: u32,
     pub next_attempt_at: Option<Timestamp>,
-    /// How often the process crashed during an attempt. The cause may have been another delivery.
-    pub crashes: u32,
+    /// The crashes since the last attempt that ended.
+    pub crash_history: CrashHistory,
 }
 
 impl Delivery {
@@ -42,13 +43,19 @@ impl Delivery {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: Some(now),
-            crashes: 0,
+            crash_history: CrashHistory::default(),
         }
     }
 
-    /// True if this delivery may have crashed a process. No other delivery is in flight during its attempts.
+    /// True if this delivery was in flight at a crash. It is recorded in the endpoint's lane before it begins.
+    pub fn is_suspect(&self) -> bool {
+        self.crash_history.is_suspect()
+    }
+
+    /// True if this delivery was in flight at two crashes. No other delivery of the endpoint is in flight during its
+    /// attempts.
     pub fn goes_alone(&self) -> bool {
-        self.crashes > 0
+        self.crash_history.goes_alone()
     }
 
     pub fn irn(&self) -> Option<&str> {

@@ -1,31 +1,144 @@
 //! Crash accounting. One piece of work, for example with a stack overflow, can crash every process that starts it. Each
-//! crash is counted for the work that was in flight. After one crash the work is isolated from other work. After two it
-//! is quarantined until an operator releases it.
+//! crash is counted for the work that was in flight, although other work may have caused it.
+//!
+//! | Crashes | The work |
+//! |---|---|
+//! | 1 | runs again at once beside other work; each piece is recorded before it begins |
+//! | 2 | runs alone: one piece of a kind of work begins at a time |
+//! | 3 | is quarantined: it runs again when the quarantine is lifted, once, or when an operator releases it |
+
+/// From this number of crashes on, work runs alone.
+const ALONE_FROM: u32 = 2;
 
 /// Work is quarantined after this number of crashes.
-pub const CRASHES_MAX: u32 = 2;
+pub const CRASHES_MAX: u32 = 3;
 
-/// The message that operators see for a quarantined step or delivery.
-pub const QUARANTINED: &str = "quarantined: the process ended twice while this was under way; it is tried again when an operator says so";
+/// Work is quarantined after this number of panics. It is lower than `CRASHES_MAX`, because a panic names its work.
+const PANICS_MAX: u32 = 2;
 
-/// True if work has crashed so often that it runs again only when an operator releases it.
-pub fn is_quarantined(crashes: u32) -> bool {
-    crashes >= CRASHES_MAX
+/// The messages that operators see for a quarantined step or delivery.
+const QUARANTINED: &str = "quarantined: the process ended three times while this was under way; it is tried once more, alone, \
+     when a process has lived for a while, or when an operator says so";
+const QUARANTINED_AGAIN: &str = "quarantined: the process ended again while this was under way alone; it is tried again when an operator says so";
+const PANICKED: &str = "quarantined: this panicked twice; it is tried again when an operator says so";
+
+/// The crashes and panics that were counted for one piece of work since it last made progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CrashHistory {
+    /// The number of processes that crashed while the work was, or may have been, in flight.
+    pub crashes: u32,
+    /// The number of panics of the work. The process survives a panic.
+    pub panics: u32,
+    /// True if a quarantine was lifted without an operator. That happens once: the next crash then shows that the work
+    /// itself crashes processes.
+    pub is_lifted: bool,
 }
 
-/// Returns the crash count of released work: one more crash quarantines work that was quarantined before.
-pub fn released(crashes: u32) -> u32 {
-    crashes.min(CRASHES_MAX - 1)
+impl CrashHistory {
+    #[must_use]
+    pub fn crashed(self) -> Self {
+        Self { crashes: self.crashes + 1, ..self }
+    }
+
+    #[must_use]
+    pub fn panicked(self) -> Self {
+        Self { panics: self.panics + 1, ..self }
+    }
+
+    /// True if the work was in flight at a crash. It is recorded by its id before it begins.
+    pub fn is_suspect(self) -> bool {
+        self.crashes > 0
+    }
+
+    /// True if the work was in flight at two crashes, so that it must not begin together with other such work.
+    pub fn goes_alone(self) -> bool {
+        self.crashes >= ALONE_FROM
+    }
+
+    pub fn is_quarantined(self) -> bool {
+        self.crashes >= CRASHES_MAX || self.panics >= PANICS_MAX
+    }
+
+    /// True if the quarantine can be lifted without an operator: only crashes caused it, and it was never lifted.
+    pub fn may_be_lifted(self) -> bool {
+        self.crashes >= CRASHES_MAX && self.panics == 0 && !self.is_lifted
+    }
+
+    /// Releases the work. It runs alone, and one more crash or panic quarantines it again.
+    #[must_use]
+    pub fn released(self) -> Self {
+        Self { crashes: self.crashes.min(CRASHES_MAX - 1), panics: self.panics.min(PANICS_MAX - 1), ..self }
+    }
+
+    /// Releases the work without an operator. One more crash quarantines it until an operator releases it.
+    #[must_use]
+    pub fn lifted(self) -> Self {
+        Self { is_lifted: true, ..self.released() }
+    }
+
+    /// The message that operators see while the work is quarantined.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self { crashes, .. } if crashes < CRASHES_MAX => PANICKED,
+            history if history.may_be_lifted() => QUARANTINED,
+            _ => QUARANTINED_AGAIN,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn after(crashes: u32, panics: u32) -> CrashHistory {
+        CrashHistory { crashes, panics, is_lifted: false }
+    }
+
     #[test]
-    fn the_second_end_quarantines_and_after_a_release_the_next_does() {
-        assert_eq!([0, 1, 2, 3].map(is_quarantined), [false, false, true, true]);
-        assert_eq!([0, 1, 2, 9].map(released), [0, 1, 1, 1]);
-        assert!(is_quarantined(released(2) + 1));
+    fn each_crash_makes_the_work_more_suspect() {
+        let table = [
+            // crashes, panics: is suspect, goes alone, is quarantined, may be lifted
+            (0, 0, [false, false, false, false]),
+            (1, 0, [true, false, false, false]),
+            (2, 0, [true, true, false, false]),
+            (3, 0, [true, true, true, true]),
+            (4, 0, [true, true, true, true]),
+            (0, 1, [false, false, false, false]),
+            (0, 2, [false, false, true, false]),
+            (2, 1, [true, true, false, false]),
+            (3, 1, [true, true, true, false]),
+        ];
+        for (crashes, panics, expected) in table {
+            let history = after(crashes, panics);
+            let found = [
+                history.is_suspect(),
+                history.goes_alone(),
+                history.is_quarantined(),
+                history.may_be_lifted(),
+            ];
+            assert_eq!(found, expected, "{history:?}");
+        }
+    }
+
+    #[test]
+    fn released_work_runs_alone_and_its_next_crash_quarantines_it_again() {
+        for released in [after(3, 0).released(), after(9, 0).released(), after(3, 0).lifted()] {
+            assert!(released.goes_alone() && !released.is_quarantined(), "{released:?}");
+            assert!(released.crashed().is_quarantined(), "{released:?}");
+        }
+        let panicked = after(0, 2).released();
+        assert!(!panicked.is_quarantined() && panicked.panicked().is_quarantined());
+        assert!(after(3, 0).released().crashed().may_be_lifted(), "only an operator has released it");
+    }
+
+    #[test]
+    fn a_quarantine_is_lifted_once() {
+        let again = after(3, 0).lifted().crashed();
+        assert!(again.is_quarantined() && !again.may_be_lifted());
+        assert!(!again.released().crashed().may_be_lifted(), "a release by an operator does not change that");
+        assert_eq!(
+            [after(3, 0), again, after(3, 1), after(1, 2)].map(CrashHistory::reason),
+            [QUARANTINED, QUARANTINED_AGAIN, QUARANTINED_AGAIN, PANICKED]
+        );
     }
 }

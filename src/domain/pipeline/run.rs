@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::crash;
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
@@ -32,8 +32,8 @@ pub struct Run {
     pub intent: Option<Step>,
     /// The number of attempts at the present step, including queries about the outcome of the step.
     pub attempt: u32,
-    /// The number of process crashes during the present step. Other work of the process may have caused them.
-    pub crashes: u32,
+    /// The crashes and panics during the present step.
+    pub crash_history: CrashHistory,
     /// When the present step began to fail, moved forward by the time that the run spent in a queue.
     pub failing_since: Option<Timestamp>,
     pub next_attempt_at: Option<Timestamp>,
@@ -146,7 +146,7 @@ impl Run {
             done: Vec::new(),
             intent: None,
             attempt: 0,
-            crashes: 0,
+            crash_history: CrashHistory::default(),
             failing_since: None,
             next_attempt_at: Some(now),
             deadline_at: now,
@@ -213,23 +213,35 @@ impl Run {
     /// Makes a run continue. The time for retries starts anew, and a quarantined run is released.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
-        Self { failing_since: None, crashes: crash::released(self.crashes), ..self.due_now(now) }
+        Self { failing_since: None, crash_history: self.crash_history.released(), ..self.due_now(now) }
+    }
+
+    /// Makes a run continue whose quarantine is lifted without an operator.
+    #[must_use]
+    pub fn lifted(self, now: Timestamp) -> Self {
+        Self { failing_since: None, crash_history: self.crash_history.lifted(), ..self.due_now(now) }
     }
 
     /// Counts a crash of the process that worked on this run.
     #[must_use]
     pub fn crashed(self) -> Self {
-        Self { crashes: self.crashes + 1, ..self }
+        Self { crash_history: self.crash_history.crashed(), ..self }
     }
 
-    /// True if so many processes crashed during the present step that only an operator can retry it.
+    /// Counts a panic of the task that worked on this run.
+    #[must_use]
+    pub fn panicked(self) -> Self {
+        Self { crash_history: self.crash_history.panicked(), ..self }
+    }
+
+    /// True if the present step crashed or panicked so often that a request of the taxpayer does not retry it.
     pub fn is_quarantined(&self) -> bool {
-        crash::is_quarantined(self.crashes)
+        self.crash_history.is_quarantined()
     }
 
-    /// True if the run may have crashed a process. Such a run is carried out in isolation from other runs.
+    /// True if the present step was in flight at two crashes. Such runs begin one at a time.
     pub fn goes_alone(&self) -> bool {
-        self.crashes > 0
+        self.crash_history.goes_alone()
     }
 
     /// Begins an attempt at a step. If the step has an effect, this is the intent to call it, which must be stored before
@@ -286,7 +298,7 @@ impl Run {
         }
         self.intent = None;
         self.attempt = 0;
-        self.crashes = 0;
+        self.crash_history = CrashHistory::default();
         self.failing_since = None;
         self.next_attempt_at = None;
         self.wait_reason = None;
@@ -305,7 +317,7 @@ impl Run {
             self.attempt = self.attempt.saturating_sub(1);
         } else {
             self.attempt = 0;
-            self.crashes = 0;
+            self.crash_history = CrashHistory::default();
             self.failing_since = None;
         }
         self.qr_code = self.qr_code.take().or(qr_code);
@@ -318,7 +330,7 @@ impl Run {
         self.intent = None;
         self.failing_since = None;
         self.attempt = 0;
-        self.crashes = 0;
+        self.crash_history = CrashHistory::default();
     }
 
     /// Makes the run wait. Keeps the intent, because an unknown outcome must be queried before the next call.

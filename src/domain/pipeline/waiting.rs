@@ -65,12 +65,7 @@ impl Run {
     fn explain_pause(&self, context: &WaitContext) -> String {
         let since = at(self.updated_at);
         if self.is_quarantined() {
-            return format!(
-                "It has been in quarantine since {since}, because the process crashed {} times while it worked on {}. It stays \
-                 there until an operator retries or cancels it.",
-                self.crashes,
-                self.step_in_words()
-            );
+            return self.explain_quarantine(&since);
         }
         if context.is_held {
             return format!(
@@ -83,6 +78,29 @@ impl Run {
             "It was given up at {since} at {}{failing}. It stays paused until an operator retries it.",
             self.step_in_words()
         )
+    }
+
+    fn explain_quarantine(&self, since: &str) -> String {
+        let history = self.crash_history;
+        let cause = if history.panics > 0 {
+            format!(
+                "its work panicked {} times and the process crashed {} times",
+                history.panics, history.crashes
+            )
+        } else {
+            format!(
+                "the process crashed {} times while it worked on {}",
+                history.crashes,
+                self.step_in_words()
+            )
+        };
+        let end = if history.may_be_lifted() {
+            "It is tried once more, alone, when a process has lived for a while; an operator may retry it now or cancel \
+             it."
+        } else {
+            "It stays there until an operator retries or cancels it."
+        };
+        format!("It has been in quarantine since {since}, because {cause}. {end}")
     }
 
     fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
@@ -224,7 +242,8 @@ mod tests {
             (unavailable.clone(), &ordered),
             (run().held(second(5)), &held),
             (given_up(), &alone),
-            (given_up().crashed().crashed(), &alone),
+            (given_up().crashed().crashed().crashed(), &alone),
+            (given_up().panicked().panicked(), &alone),
             (run().after(Step::IrnCheck, &refused, second(5)), &alone),
             (run().cancelled(second(5)), &alone),
             (run().found_transmitted(second(5)), &alone),
@@ -242,7 +261,8 @@ mod tests {
             An operator stopped the calls of the step irn-check at 2027-01-15 08:00:02 UTC. The run goes on when the breaker is reset.
             An operator paused it at 2027-01-15 08:00:05 UTC. It stays paused until an operator resumes it.
             It was given up at 2027-01-15 08:00:09 UTC at the step irn-check. It stays paused until an operator retries it.
-            It has been in quarantine since 2027-01-15 08:00:09 UTC, because the process crashed 2 times while it worked on the step irn-check. It stays there until an operator retries or cancels it.
+            It has been in quarantine since 2027-01-15 08:00:09 UTC, because the process crashed 3 times while it worked on the step irn-check. It is tried once more, alone, when a process has lived for a while; an operator may retry it now or cancel it.
+            It has been in quarantine since 2027-01-15 08:00:09 UTC, because its work panicked 2 times and the process crashed 0 times. It stays there until an operator retries or cancels it.
             It waits for nothing: the authority refused the document at 2027-01-15 08:00:05 UTC. The taxpayer corrects it and sends it again; a retry sends the same document.
             It waits for nothing: it was cancelled at 2027-01-15 08:00:05 UTC. A new request of the taxpayer or a retry starts it again.
             It waits for nothing: it succeeded at 2027-01-15 08:00:05 UTC.

@@ -71,6 +71,7 @@ mod tests {
     use crate::domain::events::delivery::{Delivery, DeliveryState};
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::clock;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::lanes::LaneKind;
     use crate::store::lanes::abandoned;
@@ -126,7 +127,7 @@ mod tests {
                 attempts: 1,
                 attempts_before: 0,
                 next_attempt_at: Some(next),
-                crashes: 0,
+                crash_history: CrashHistory::default(),
             };
             let tx = test.store.begin().await.unwrap();
             let kind = EventKind::InvoiceCreated;

@@ -93,6 +93,7 @@ pub struct FairShare {
 }
 
 impl FairShare {
+    #[cfg(test)]
     pub fn unlimited() -> Self {
         Self { max: usize::MAX, held: HashMap::new() }
     }
@@ -240,6 +241,18 @@ async fn most_urgent(
         [request.kind.as_str().into()].into_iter().chain(taxpayers.iter().map(|id| Value::from(*id)));
     let rows = store.reader().query_all_raw(statement(store, sql, values)).await?;
     rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
+}
+
+/// Takes up to `limit` of these lanes in turns between their taxpayers, and of each taxpayer as many as it may still
+/// hold.
+pub(super) fn share_out(lanes: Vec<(i64, String)>, share: &FairShare, limit: usize) -> Vec<(i64, String)> {
+    let mut held: HashMap<i64, usize> = HashMap::new();
+    let may_hold = |lane: &(i64, String)| {
+        let held = held.entry(lane.0).or_default();
+        *held += 1;
+        *held <= share.left(lane.0)
+    };
+    interleave(lanes.into_iter().filter(may_hold).collect(), limit)
 }
 
 /// Reorders the lanes: the first lane of each taxpayer, then the second of each, and so on, up to `limit`

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Run;
 use crate::store::db::column::{RowRef, count, json};
@@ -34,6 +35,8 @@ pub struct Model {
     pub updated_at: i64,
     pub deadline_at: i64,
     pub crashes: i32,
+    pub panics: i32,
+    pub is_lifted: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -56,7 +59,11 @@ impl TryFrom<Model> for Run {
             done: at.json(&row.done)?,
             intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
             attempt: at.count(row.attempt)?,
-            crashes: at.count(row.crashes)?,
+            crash_history: CrashHistory {
+                crashes: at.count(row.crashes)?,
+                panics: at.count(row.panics)?,
+                is_lifted: row.is_lifted,
+            },
             failing_since: row.failing_since.map(|moment| at.moment(moment)).transpose()?,
             next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
             resolved_by: row.resolved_by.as_deref().map(|word| at.parse(word)).transpose()?,
@@ -94,7 +101,9 @@ impl From<&Run> for Model {
             created_at: run.created_at.as_microsecond(),
             updated_at: run.updated_at.as_microsecond(),
             deadline_at: run.deadline_at.as_microsecond(),
-            crashes: count(run.crashes),
+            crashes: count(run.crash_history.crashes),
+            panics: count(run.crash_history.panics),
+            is_lifted: run.crash_history.is_lifted,
         }
     }
 }

@@ -1,97 +1,222 @@
-//! Crash counts of deliveries. After a process crash, every delivery that may have been in flight gets a count, and is
-//! then attempted in isolation. A crash during an isolated attempt counts only for that delivery.
+//! Crash counts of deliveries. After a process crash, every delivery that was or may have been in flight gets a count and
+//! an entry in the log of its attempts. Only chain heads that were counted before are recorded by their ids, so of the
+//! others it is not known which of them were in flight.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, ExprTrait};
-use sea_orm::{ConnectionTrait, EntityTrait, Statement, Value};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, PhaseDurations};
 use crate::domain::events::event::EventKind;
-use crate::domain::kernel::crash::{self, QUARANTINED};
+use crate::domain::kernel::crash::{CRASHES_MAX, CrashHistory};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::RowRef;
-use crate::store::db::connections::Transaction;
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::lanes::{LaneKind, group};
 use crate::store::webhooks::deliveries;
-use crate::store::webhooks::delivery_row::{Column, Entity};
+use crate::store::webhooks::delivery_heads;
+use crate::store::webhooks::delivery_row::{Column, Entity, Model};
 
-/// Counts a process crash for the isolated delivery `alone`, or for the first `limit` due deliveries. Returns `alone`
-/// if this crash quarantines it. The caller must hold the endpoint's lane.
+/// The failure classes in the log of attempts.
+const INTERRUPTED: &str = "interrupted";
+const QUARANTINED: &str = "quarantined";
+
+const WAS_UNDER_WAY: &str = "the process ended while this attempt was under way; the next one follows";
+const MAY_HAVE_BEEN_UNDER_WAY: &str =
+    "the process ended while this attempt was, or may have been, under way; the next one follows";
+
+/// An endpoint whose process crashed.
+#[derive(Debug)]
+pub struct CrashedEndpoint {
+    pub taxpayer: TaxpayerId,
+    /// The ids of the deliveries that were recorded before they began.
+    pub recorded: Vec<String>,
+    /// The maximum number of other deliveries that may have been in flight.
+    pub others_max: usize,
+}
+
+/// A delivery that a crash has quarantined.
+pub type QuarantinedDelivery = (Delivery, EventKind);
+
+/// Counts a process crash for the deliveries of these endpoints that were or may have been in flight. Returns those
+/// that this crash quarantines. The caller must hold the endpoints' lanes.
 pub async fn count_crash(
     tx: &Transaction,
-    taxpayer: TaxpayerId,
-    alone: Option<&str>,
-    limit: usize,
+    endpoints: &[CrashedEndpoint],
     now: Timestamp,
-) -> Result<Option<(Delivery, EventKind)>, StoreError> {
-    match alone {
-        Some(id) => count_alone(tx, taxpayer, id, now).await,
-        None => count_due(tx, taxpayer, limit, now).await.map(|()| None),
+) -> Result<Vec<QuarantinedDelivery>, StoreError> {
+    let mut outcomes = Vec::new();
+    for endpoint in endpoints {
+        let recorded = load(tx, select_recorded(endpoint)).await?;
+        // Nothing else is in flight at an endpoint while a delivery goes alone.
+        let was_alone = recorded.iter().any(|(delivery, _)| delivery.goes_alone());
+        let others = if was_alone { Vec::new() } else { load(tx, select_first_due(endpoint, now)).await? };
+        outcomes.extend(recorded.into_iter().map(|one| interrupt(one, WAS_UNDER_WAY, now)));
+        outcomes.extend(others.into_iter().map(|one| interrupt(one, MAY_HAVE_BEEN_UNDER_WAY, now)));
     }
+    deliveries::record(tx, &outcomes, now).await?;
+    keep_schedules(tx, outcomes.iter().map(|(delivery, ..)| delivery)).await?;
+    let is_dead = |delivery: &Delivery| delivery.state == DeliveryState::Dead;
+    let dead = outcomes.into_iter().filter(|(delivery, ..)| is_dead(delivery));
+    Ok(dead.map(|(delivery, kind, _)| (delivery, kind)).collect())
 }
 
-async fn count_alone(
+fn pending_of(taxpayer: TaxpayerId) -> Condition {
+    Condition::all().add(Column::TaxpayerId.eq(taxpayer.0)).add(Expr::cust("state = 'pending'"))
+}
+
+fn select_recorded(endpoint: &CrashedEndpoint) -> sea_orm::Select<Entity> {
+    let ids = endpoint.recorded.iter().map(String::as_str);
+    Entity::find().filter(pending_of(endpoint.taxpayer)).filter(Column::Id.is_in(ids))
+}
+
+/// Selects the deliveries that have been due for the longest time and were not counted before.
+fn select_first_due(endpoint: &CrashedEndpoint, now: Timestamp) -> sea_orm::Select<Entity> {
+    Entity::find()
+        .filter(pending_of(endpoint.taxpayer))
+        .filter(Expr::cust("is_first"))
+        .filter(Column::Crashes.eq(0))
+        .filter(Column::NextAttemptAt.lte(now.as_microsecond()))
+        .order_by_asc(Column::NextAttemptAt)
+        .order_by_asc(Column::Sequence)
+        .limit(u64::try_from(endpoint.others_max).unwrap_or(u64::MAX))
+}
+
+async fn load(
     tx: &Transaction,
-    taxpayer: TaxpayerId,
-    id: &str,
-    now: Timestamp,
-) -> Result<Option<(Delivery, EventKind)>, StoreError> {
-    let found = Entity::find_by_id((taxpayer.0, id.to_owned())).one(tx).await?;
-    let Some(row) = found.filter(|row| row.state == DeliveryState::Pending.as_str()) else { return Ok(None) };
-    let kind: EventKind = RowRef { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
-    let delivery = Delivery::try_from(row)?;
-    let counted = "UPDATE deliveries SET crashes = crashes + 1 WHERE taxpayer_id = $1 AND id = $2";
-    let values: [Value; 2] = [taxpayer.0.into(), id.into()];
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), counted, values)).await?;
-    let crashes = delivery.crashes + 1;
-    if !crash::is_quarantined(crashes) {
-        return Ok(None);
-    }
-    let attempts = delivery.attempts + 1;
-    let dead = Delivery { state: DeliveryState::Dead, attempts, next_attempt_at: None, crashes, ..delivery };
-    deliveries::record(tx, &[(dead.clone(), kind, quarantined_attempt(now))], now).await?;
-    Ok(Some((dead, kind)))
+    selection: sea_orm::Select<Entity>,
+) -> Result<Vec<(Delivery, EventKind)>, StoreError> {
+    let rows = selection.all(tx).await?;
+    rows.into_iter()
+        .map(|row| {
+            let kind = RowRef { table: "deliveries", id: row.id.clone() }.parse(&row.kind)?;
+            Ok((Delivery::try_from(row)?, kind))
+        })
+        .collect()
 }
 
-/// Creates the log entry of the attempt during which the process crashed. Its duration and response are unknown.
-fn quarantined_attempt(now: Timestamp) -> DeliveryAttempt {
-    DeliveryAttempt {
+/// Returns the delivery after a crash during an attempt, with the log entry of that attempt. Its duration and response
+/// are unknown. The delivery is due as before, unless this crash quarantines it.
+fn interrupt(
+    pending: (Delivery, EventKind),
+    words: &'static str,
+    now: Timestamp,
+) -> (Delivery, EventKind, DeliveryAttempt) {
+    let (before, kind) = pending;
+    let crash_history = before.crash_history.crashed();
+    let mut attempt = DeliveryAttempt {
         at: now,
         status: None,
-        failure: Some("quarantined".to_owned()),
+        failure: Some(INTERRUPTED.to_owned()),
         duration_ms: 0,
         phases: PhaseDurations::default(),
-        response: QUARANTINED.to_owned(),
+        response: words.to_owned(),
+    };
+    let mut delivery = Delivery { attempts: before.attempts + 1, crash_history, ..before };
+    if crash_history.is_quarantined() {
+        delivery.state = DeliveryState::Dead;
+        delivery.next_attempt_at = None;
+        attempt.failure = Some(QUARANTINED.to_owned());
+        crash_history.reason().clone_into(&mut attempt.response);
     }
+    (delivery, kind, attempt)
 }
 
-/// Counts a crash for the first due deliveries, but not for isolated ones, which were not in flight.
-async fn count_due(
+/// Takes the interrupted attempts out of the retry schedules: a crash is no fault of the receiver.
+async fn keep_schedules<'a>(
     tx: &Transaction,
-    taxpayer: TaxpayerId,
-    limit: usize,
-    now: Timestamp,
+    deliveries: impl Iterator<Item = &'a Delivery>,
 ) -> Result<(), StoreError> {
-    let sql = "UPDATE deliveries SET crashes = 1 WHERE taxpayer_id = $1 AND crashes = 0 AND id IN \
-        (SELECT d.id FROM deliveries AS d WHERE d.taxpayer_id = $1 AND d.is_first AND d.next_attempt_at <= $2 \
-        ORDER BY d.next_attempt_at, d.sequence LIMIT $3)";
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let values: [Value; 3] = [taxpayer.0.into(), now.as_microsecond().into(), limit.into()];
-    tx.execute_raw(Statement::from_sql_and_values(tx.get_database_backend(), sql, values)).await?;
+    let mut by_taxpayer: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for delivery in deliveries.filter(|delivery| delivery.state == DeliveryState::Pending) {
+        by_taxpayer.entry(delivery.taxpayer_id.0).or_default().push(delivery.id.to_string());
+    }
+    for (taxpayer, ids) in by_taxpayer {
+        Entity::update_many()
+            .col_expr(Column::AttemptsBefore, Expr::col(Column::AttemptsBefore).add(1))
+            .filter(Column::TaxpayerId.eq(taxpayer))
+            .filter(Column::Id.is_in(ids))
+            .exec(tx)
+            .await?;
+    }
     Ok(())
 }
 
 /// The crash count of a delivery after a replay: low enough for an attempt, and one more crash quarantines it again.
 pub(crate) fn crashes_after_replay() -> Expr {
-    let most = i32::try_from(crash::released(u32::MAX)).unwrap_or(0);
+    let highest = CrashHistory { crashes: u32::MAX, ..CrashHistory::default() };
+    let most = i32::try_from(highest.released().crashes).unwrap_or(0);
     Expr::case(Expr::col(Column::Crashes).gt(most), most).finally(Expr::col(Column::Crashes)).into()
+}
+
+/// The dead letters whose quarantine can be lifted: only crashes caused it, and it was never lifted. The partial index
+/// `deliveries_liftable` has the same condition, in these words.
+const LIFTABLE: &str = "state = 'dead' AND crashes >= 3 AND NOT is_lifted";
+const _: () = assert!(CRASHES_MAX == 3, "LIFTABLE and the migration say so");
+
+/// Lifts the quarantine of up to `limit` deliveries that were quarantined before `since`. They are due at once and go
+/// alone. Returns their number.
+pub async fn lift(store: &Store, since: Timestamp, limit: u64, now: Timestamp) -> Result<usize, StoreError> {
+    let found = Entity::find()
+        .filter(Expr::cust(LIFTABLE))
+        .filter(Column::UpdatedAt.lte(since.as_microsecond()))
+        .order_by_asc(Column::UpdatedAt)
+        .limit(limit)
+        .all(store.reader())
+        .await?;
+    let mut by_taxpayer: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    for row in found {
+        by_taxpayer.entry(row.taxpayer_id).or_default().push(row.id);
+    }
+    let mut lifted = 0;
+    for (taxpayer, ids) in by_taxpayer {
+        lifted += lift_owned_by(store, TaxpayerId(taxpayer), &ids, now).await?;
+    }
+    Ok(lifted)
+}
+
+async fn lift_owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    ids: &[String],
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let tx = store.begin().await?;
+    // Locks the endpoint's lane: pending deliveries are written only under that lock.
+    group::wake(&tx, LaneKind::Endpoint, &[taxpayer.to_string()]).await?;
+    // A replay may have taken some of them out of the quarantine since they were read.
+    let rows: Vec<Model> = Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.is_in(ids.iter().map(String::as_str)))
+        .filter(Expr::cust(LIFTABLE))
+        .all(&tx)
+        .await?;
+    Entity::update_many()
+        .col_expr(Column::State, Expr::value(DeliveryState::Pending.as_str()))
+        .col_expr(Column::AttemptsBefore, Expr::col(Column::Attempts))
+        .col_expr(Column::NextAttemptAt, Expr::value(now.as_microsecond()))
+        .col_expr(Column::UpdatedAt, Expr::value(now.as_microsecond()))
+        .col_expr(Column::Crashes, crashes_after_replay())
+        .col_expr(Column::IsLifted, Expr::value(true))
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.is_in(rows.iter().map(|row| row.id.as_str())))
+        .exec(&tx)
+        .await?;
+    let keys: Vec<_> = rows.iter().map(|row| row.order_key.as_str()).collect();
+    delivery_heads::recompute(&tx, taxpayer, &keys).await?;
+    tx.commit().await?;
+    Ok(rows.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::kernel::clock;
-    use crate::store::testing::{TestStore, stores};
+    use crate::store::testing::{TestStore, query_plan, stores};
+    use crate::store::webhooks::attempt_row;
 
     const ID: TaxpayerId = TaxpayerId(7);
 
@@ -110,57 +235,111 @@ mod tests {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: Some(second(sequence)),
-            crashes: 0,
+            crash_history: CrashHistory::default(),
         };
         (delivery, EventKind::InvoiceCreated)
     }
 
-    async fn crash(test: &TestStore, alone: Option<&Delivery>, limit: usize, at: i64) -> Option<i64> {
+    /// Counts a crash at second 9. Returns the sequences of the quarantined deliveries.
+    async fn crash(test: &TestStore, recorded: &[&(Delivery, EventKind)], others_max: usize) -> Vec<i64> {
+        let recorded = recorded.iter().map(|(delivery, _)| delivery.id.to_string()).collect();
+        let endpoint = CrashedEndpoint { taxpayer: ID, recorded, others_max };
         let tx = test.store.begin().await.unwrap();
-        let alone = alone.map(|one| one.id.to_string());
-        let dead = count_crash(&tx, ID, alone.as_deref(), limit, second(at)).await.unwrap();
+        let dead = count_crash(&tx, &[endpoint], second(9)).await.unwrap();
         tx.commit().await.unwrap();
-        dead.map(|(delivery, _)| delivery.sequence)
+        dead.into_iter().map(|(delivery, _)| delivery.sequence).collect()
+    }
+
+    async fn add(test: &TestStore, all: &[(Delivery, EventKind)]) {
+        let tx = test.store.begin().await.unwrap();
+        deliveries::add(&tx, all, second(0)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn rows(test: &TestStore) -> Vec<Model> {
+        Entity::find().order_by_asc(Column::Sequence).all(test.store.reader()).await.unwrap()
     }
 
     /// Returns the crash count of each delivery and whether the delivery is pending, ordered by sequence.
     async fn counts(test: &TestStore) -> Vec<(i32, bool)> {
-        use sea_orm::QueryOrder;
-        let rows = Entity::find().order_by_asc(Column::Sequence).all(test.store.reader()).await.unwrap();
-        rows.into_iter().map(|row| (row.crashes, row.state == "pending")).collect()
+        rows(test).await.into_iter().map(|row| (row.crashes, row.state == "pending")).collect()
+    }
+
+    /// Returns the failures in the log of a delivery.
+    async fn failures(test: &TestStore, delivery: &Delivery) -> Vec<String> {
+        let log = attempt_row::Entity::find()
+            .filter(attempt_row::Column::DeliveryId.eq(delivery.id.to_string()))
+            .order_by_asc(attempt_row::Column::Attempt);
+        let rows = log.all(test.store.reader()).await.unwrap();
+        rows.into_iter().filter_map(|row| row.failure).collect()
     }
 
     #[tokio::test]
-    async fn deliveries_that_may_have_been_in_flight_are_counted_once_and_an_isolated_one_is_quarantined() {
+    async fn deliveries_that_may_have_been_in_flight_are_counted_and_recorded_ones_exactly() {
         for test in stores().await {
             let all =
                 [delivery(1, "A"), delivery(2, "A"), delivery(3, "B"), delivery(4, "C"), delivery(50, "D")];
-            let tx = test.store.begin().await.unwrap();
-            deliveries::add(&tx, &all, second(0)).await.unwrap();
-            tx.commit().await.unwrap();
-            assert_eq!(crash(&test, None, 2, 9).await, None);
+            add(&test, &all).await;
             let waits = |counts: [i32; 5]| counts.map(|count| (count, true)).to_vec();
+            assert_eq!(crash(&test, &[], 2).await, [] as [i64; 0]);
+            assert_eq!(counts(&test).await, waits([1, 0, 1, 0, 0]), "the heads, as many as may be in flight");
+            assert_eq!(crash(&test, &[&all[0]], 9).await, [] as [i64; 0]);
             assert_eq!(
                 counts(&test).await,
-                waits([1, 0, 1, 0, 0]),
-                "the first of an IRN, as many as may be in flight"
+                waits([2, 0, 1, 1, 0]),
+                "the third was not recorded, so it waited"
             );
-            assert_eq!(crash(&test, None, 9, 9).await, None);
-            assert_eq!(
-                counts(&test).await,
-                waits([1, 0, 1, 1, 0]),
-                "those counted before were not in flight"
-            );
-            assert_eq!(crash(&test, Some(&all[0].0), 9, 9).await, Some(1));
-            let mut expected = waits([2, 0, 1, 1, 0]);
+            assert_eq!(crash(&test, &[&all[0]], 9).await, [1], "it went alone");
+            let mut expected = waits([3, 0, 1, 1, 0]);
             expected[0].1 = false;
-            assert_eq!(counts(&test).await, expected, "it alone, and it waits no more");
-            assert_eq!(crash(&test, Some(&all[0].0), 9, 9).await, None, "it had ended before");
-            let attempt =
-                crate::store::webhooks::attempt_row::Entity::find().one(test.store.reader()).await.unwrap();
-            let attempt = attempt.unwrap();
-            assert_eq!((attempt.failure.as_deref(), attempt.attempt), (Some("quarantined"), 1));
-            assert_eq!(attempt.response, QUARANTINED);
+            assert_eq!(counts(&test).await, expected, "it alone is counted, and it waits no more");
+            assert_eq!(crash(&test, &[&all[0]], 0).await, [] as [i64; 0], "it had ended before");
+            assert!(rows(&test).await[1].is_first, "the next of its IRN goes on");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_interrupted_attempt_is_in_the_log_and_does_not_use_up_the_schedule() {
+        for test in stores().await {
+            let all = [delivery(1, "A")];
+            add(&test, &all).await;
+            crash(&test, &[], 2).await;
+            crash(&test, &[&all[0]], 2).await;
+            let row = rows(&test).await.remove(0);
+            assert_eq!((row.attempts, row.attempts_before, row.next_attempt_at), (2, 2, Some(1_000_000)));
+            crash(&test, &[&all[0]], 2).await;
+            let log = failures(&test, &all[0].0).await;
+            assert_eq!(log, [INTERRUPTED, INTERRUPTED, QUARANTINED]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_quarantine_is_lifted_once_when_it_is_old_enough() {
+        for test in stores().await {
+            let all = [delivery(1, "A"), delivery(2, "A")];
+            add(&test, &all).await;
+            for _ in 0..3 {
+                crash(&test, &[&all[0]], 0).await;
+            }
+            assert_eq!(counts(&test).await, [(3, false), (0, true)]);
+            let lift = async |since| lift(&test.store, second(since), 9, second(700)).await.unwrap();
+            assert_eq!(lift(8).await, 0, "it was quarantined later");
+            assert_eq!(lift(9).await, 1);
+            let lifted = rows(&test).await;
+            assert_eq!((lifted[0].crashes, lifted[0].is_lifted, lifted[0].is_first), (2, true, true));
+            assert!(!lifted[1].is_first, "the earlier one of the IRN goes first");
+            assert_eq!(crash(&test, &[&all[0]], 9).await, [1], "its next crash quarantines it again");
+            assert_eq!(lift(999).await, 0, "and then only a replay releases it");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_can_be_lifted_is_found_by_an_index_of_its_own() {
+        for test in stores().await {
+            let sql =
+                format!("SELECT id FROM deliveries WHERE {LIFTABLE} AND updated_at <= 9 ORDER BY updated_at");
+            let steps = query_plan(&test.store, &sql, []).await;
+            assert!(steps.iter().any(|step| step.contains("deliveries_liftable")), "{steps:#?}");
         }
     }
 }

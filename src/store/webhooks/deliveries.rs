@@ -56,6 +56,8 @@ pub async fn record(
                         Column::Attempts,
                         Column::NextAttemptAt,
                         Column::UpdatedAt,
+                        Column::Crashes,
+                        Column::IsLifted,
                     ])
                     .value(Column::IsFirst, delivery_heads::is_first_still())
                     .to_owned(),

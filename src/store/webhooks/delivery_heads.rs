@@ -104,6 +104,7 @@ mod tests {
     use crate::domain::events::delivery::{DeliveryAttempt, PhaseDurations};
     use crate::domain::events::event::EventKind;
     use crate::domain::kernel::clock;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;
 
@@ -121,7 +122,7 @@ mod tests {
             attempts: 0,
             attempts_before: 0,
             next_attempt_at: Some(Timestamp::UNIX_EPOCH),
-            crashes: 0,
+            crash_history: CrashHistory::default(),
         }
     }
 

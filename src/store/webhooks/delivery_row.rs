@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 
 use crate::domain::events::delivery::Delivery;
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::{RowRef, count};
 use crate::store::db::error::StoreError;
@@ -28,6 +29,7 @@ pub struct Model {
     /// True if this delivery is the chain head: the earliest pending delivery of its order key.
     pub is_first: bool,
     pub crashes: i32,
+    pub is_lifted: bool,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -50,7 +52,11 @@ impl TryFrom<Model> for Delivery {
             attempts: at.count(row.attempts)?,
             attempts_before: at.count(row.attempts_before)?,
             next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
-            crashes: at.count(row.crashes)?,
+            crash_history: CrashHistory {
+                crashes: at.count(row.crashes)?,
+                panics: 0,
+                is_lifted: row.is_lifted,
+            },
         })
     }
 }
@@ -72,7 +78,8 @@ impl Model {
             updated_at: now.as_microsecond(),
             attempts_before: count(delivery.attempts_before),
             is_first: false,
-            crashes: count(delivery.crashes),
+            crashes: count(delivery.crash_history.crashes),
+            is_lifted: delivery.crash_history.is_lifted,
         }
     }
 }

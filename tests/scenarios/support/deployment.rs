@@ -131,8 +131,8 @@ impl Deployment {
         Client::new(self.service.url(), made["api_key"].as_str().expect("a key"))
     }
 
-    /// Waits until all runs have ended. An operator resumes the quarantined ones: each kill quarantines the isolated
-    /// run at most. A quarantined run also ends when the authority lists its invoice as transmitted.
+    /// Waits until all runs have ended. An operator resumes the quarantined ones, which three kills have met. A
+    /// quarantined run also ends when the authority lists its invoice as transmitted.
     pub(crate) async fn end_runs(&self, operator: &Client) {
         eventually("the end of all runs", async || {
             // One list of all: between two lists a run could change its state and be in neither.

@@ -27,6 +27,7 @@ pub(crate) fn execute(
         TaxpayerCommand::OpenRun(request) => runs::open(uow, request),
         TaxpayerCommand::RecordSteps(progress) => runs::record(uow, cause, progress),
         TaxpayerCommand::RecheckRun(recheck) => runs::recheck(uow, recheck),
+        TaxpayerCommand::LiftRun(recheck) => runs::lift(uow, recheck),
         TaxpayerCommand::ApplyOperatorAction(request) => operator_actions::apply(uow, cause, request),
         TaxpayerCommand::RecordReceipt { irn } => Ok(inbound::record_receipt(uow, cause, irn)),
         TaxpayerCommand::RecordTransit { irn, is_delivered } => {

@@ -1,5 +1,5 @@
-//! The commands about runs of the pipeline: open or join a run, record the steps that a run has taken, and recheck a
-//! stopped run.
+//! The commands about runs of the pipeline: open or join a run, record the steps that a run has taken, recheck a stopped
+//! run, and lift the quarantine of one.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepRecord, StepResult};
@@ -39,7 +40,7 @@ pub(super) fn open(uow: &mut UnitOfWork, request: &RunRequest) -> Result<Command
             // A waiting submission keeps its schedule. Any other waiting run is retried at once on every request.
             RunState::Waiting if request.operation == Operation::Submit => return Ok(reply(run)),
             RunState::Waiting => run.due_now(uow.now),
-            // A quarantined run is not reopened here: only an operator can resume it.
+            // A request does not release a quarantined run.
             RunState::Paused if run.is_quarantined() => return Ok(reply(run)),
             RunState::Paused | RunState::Refused | RunState::Cancelled => run.reopened(uow.now),
         },
@@ -170,8 +171,32 @@ pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<Comm
     let run = match run.state {
         RunState::Waiting if !has_changed => run.due_now(uow.now),
         RunState::Paused if !has_changed && !run.is_quarantined() => run.reopened(uow.now),
-        _ => return Ok(CommandReply::Run(Box::new(run))),
+        _ => return Ok(reply(run)),
     };
+    go_on(uow, run)
+}
+
+/// Lifts the quarantine of a run that only crashes caused. Does nothing if the run has changed since the sender read it.
+pub(super) fn lift(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<CommandReply, Refusal> {
+    let run = uow.runs.iter().find(|run| run.id == recheck.run).cloned().ok_or(Refusal::RunNotFound)?;
+    let is_current = run.updated_at == recheck.seen && run.state == RunState::Paused;
+    if !is_current || !run.crash_history.may_be_lifted() {
+        return Ok(reply(run));
+    }
+    let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
+    if check_preconditions(uow, &RunRequest { operation, irn, document }).is_err() {
+        // Its invoice has changed since: the run stays paused, and it is not tried again.
+        let crash_history = CrashHistory { is_lifted: true, ..run.crash_history };
+        let run = Run { crash_history, ..run };
+        uow.put_run(run.clone());
+        return Ok(reply(run));
+    }
+    let run = run.lifted(uow.now);
+    go_on(uow, run)
+}
+
+/// Makes a run due that had stopped.
+fn go_on(uow: &mut UnitOfWork, run: Run) -> Result<CommandReply, Refusal> {
     let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
     check_preconditions(uow, &RunRequest { operation, irn, document })?;
     match uow.invoice_with_irn(&run.irn).cloned() {
@@ -182,7 +207,7 @@ pub(super) fn recheck(uow: &mut UnitOfWork, recheck: &RunRecheck) -> Result<Comm
     }
     uow.writes.due_runs.insert(run.id);
     uow.put_run(run.clone());
-    Ok(CommandReply::Run(Box::new(run)))
+    Ok(reply(run))
 }
 
 /// Releases the run's lane, unless the run continues with its next step at once.

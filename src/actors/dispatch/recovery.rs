@@ -1,0 +1,256 @@
+//! Takes over the lanes of processes that crashed. The crash is counted for the work of each lane before the work begins
+//! again. After the first crash concurrency does not change: as many lanes run at once as there are free slots, shared
+//! between taxpayers as always. What was in flight at a second crash is left to `isolation`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{FutureExt, LocalBoxFuture};
+use tokio::time::sleep;
+
+use crate::actors::dispatch::{Assignment, Dispatcher};
+use crate::domain::kernel::crash::CrashHistory;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::abandoned::{self, AbandonedLane};
+use crate::store::lanes::{Lease, LeasedLane};
+
+/// The maximum number of lanes that are taken over at once. It is small, because the lanes stay locked until their crashes are counted,
+/// and a lock on an endpoint's lane delays the writes of its taxpayer.
+const TAKEN_OVER_MAX: usize = 32;
+
+/// Work that is counted by its lane waits `n * n` times this after `n` crashes, from the second crash on.
+const CRASH_BACKOFF: Duration = Duration::from_secs(15);
+
+/// A function that counts a crash for the work of each lane. It returns the leases of the lanes whose work goes on now;
+/// it has released the others.
+pub(super) type CountCrashes =
+    Arc<dyn Fn(Vec<LeasedLane>) -> LocalBoxFuture<'static, Result<Vec<Lease>, StoreError>> + Send + Sync>;
+
+/// Returns the function for lanes whose work is counted by the lane itself. From the second crash on, the lane goes
+/// alone and waits before, each time longer.
+pub(super) fn count_by_lane(store: Store) -> CountCrashes {
+    Arc::new(move |crashed| hold_back(store.clone(), crashed).boxed_local())
+}
+
+async fn hold_back(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>, StoreError> {
+    let tx = store.begin().await?;
+    let mut going_on = Vec::new();
+    for LeasedLane { lease, crashes, .. } in crashed {
+        let history = CrashHistory { crashes, ..CrashHistory::default() };
+        if !history.goes_alone() {
+            going_on.push(lease);
+            continue;
+        }
+        let wait = CRASH_BACKOFF.saturating_mul(crashes.saturating_mul(crashes));
+        abandoned::hold_back(&tx, &lease, wait).await?;
+        if history.is_quarantined() {
+            let (kind, lane) = (lease.kind.as_str(), &lease.key);
+            tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
+        }
+    }
+    tx.commit().await?;
+    Ok(going_on)
+}
+
+impl Dispatcher {
+    /// Sets the function that counts a crash for lanes before they are run again.
+    #[must_use]
+    pub fn with_crash_counter<F>(self, count: F) -> Self
+    where
+        F: Fn(Vec<LeasedLane>) -> LocalBoxFuture<'static, Result<Vec<Lease>, StoreError>>
+            + Send
+            + Sync
+            + 'static,
+    {
+        Self { count_crashes: Arc::new(count), ..self }
+    }
+
+    /// Takes abandoned lanes over in a loop, until this future is dropped.
+    pub(super) async fn recover(self) {
+        loop {
+            let count = self.take_over().await.unwrap_or_else(|error| {
+                let kind = self.config.kind.as_str();
+                tracing::warn!(kind, %error, "failed to take over lanes whose holder is gone; will retry");
+                0
+            });
+            if count == 0 {
+                sleep(self.config.poll).await;
+            }
+        }
+    }
+
+    /// Claims abandoned lanes, counts the crash for each and hands out those whose work goes on. Returns the number of
+    /// claimed lanes.
+    pub(super) async fn take_over(&self) -> Result<usize, StoreError> {
+        let blocked = (self.list_blocked)();
+        let ask = self.claim_request(TAKEN_OVER_MAX.min(self.config.claim_max), &blocked);
+        if abandoned::find(&self.store, &ask).await?.is_empty() {
+            return Ok(0);
+        }
+        // The first slot is waited for, because new work must not keep the lanes waiting while it takes each free slot.
+        let Ok(mut slots) = Arc::clone(&self.slots).acquire_owned().await else { return Ok(0) };
+        let more = self.slots.available_permits().min(ask.limit - 1);
+        if let Ok(more) = Arc::clone(&self.slots).try_acquire_many_owned(u32::try_from(more).unwrap_or(0)) {
+            slots.merge(more);
+        }
+        let ask = self.claim_request(slots.num_permits(), &blocked);
+        let claimed = abandoned::claim(&self.store, &ask).await?;
+        let count = claimed.len();
+        for AbandonedLane { taxpayer_id, lane } in self.count(claimed).await {
+            self.hand_out(Assignment::from(lane.lease), Some(taxpayer_id), slots.split(1));
+        }
+        Ok(count)
+    }
+
+    /// Counts the crash for each lane whose holder crashed. Returns the lanes whose work goes on. A lane whose holder
+    /// lives and only lost its lease has no crash.
+    async fn count(&self, claimed: Vec<AbandonedLane>) -> Vec<AbandonedLane> {
+        let is_crashed = |one: &AbandonedLane| one.lane.crashes > 0;
+        let crashed: Vec<_> =
+            claimed.iter().filter(|one| is_crashed(one)).map(|one| one.lane.clone()).collect();
+        if crashed.is_empty() {
+            return claimed;
+        }
+        let going_on = match (self.count_crashes)(crashed.clone()).await {
+            Ok(going_on) => going_on,
+            // A faulty lane makes all of them fail.
+            Err(_) => self.count_one_by_one(crashed).await,
+        };
+        let goes_on = |one: &AbandonedLane| !is_crashed(one) || going_on.contains(&one.lane.lease);
+        claimed.into_iter().filter(goes_on).collect()
+    }
+
+    /// Counts the crash for each lane in a transaction of its own. If that fails, the lane waits until its lease ends,
+    /// because its work must not begin uncounted.
+    async fn count_one_by_one(&self, crashed: Vec<LeasedLane>) -> Vec<Lease> {
+        let mut going_on = Vec::new();
+        for lane in crashed {
+            let (kind, key) = (lane.lease.kind.as_str(), lane.lease.key.clone());
+            match (self.count_crashes)(vec![lane]).await {
+                Ok(leases) => going_on.extend(leases),
+                Err(StoreError::Stale) => {}
+                Err(error) => {
+                    tracing::warn!(kind, lane = key, %error, "failed to count a crash; will retry");
+                }
+            }
+        }
+        going_on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::pending;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::actors::dispatch::DispatcherConfig;
+    use crate::store::lanes::fair_queue::{self, QueuedLane};
+    use crate::store::lanes::{self, LaneKind};
+    use crate::store::testing::stores;
+
+    /// The kinds whose crashes are counted by the lane.
+    const KINDS: [LaneKind; 4] =
+        [LaneKind::Pull, LaneKind::Outage, LaneKind::Reconciliation, LaneKind::Verification];
+    const LANES: i64 = 3;
+
+    /// Returns the dispatcher of another process, whose leases end at once, and a channel that receives its work.
+    fn process(
+        store: &Store,
+        kind: LaneKind,
+        owner: &str,
+    ) -> (Dispatcher, mpsc::UnboundedReceiver<Assignment>) {
+        let (seen, work) = mpsc::unbounded_channel();
+        let config = DispatcherConfig {
+            kind,
+            owner: owner.to_owned(),
+            lease: Duration::ZERO,
+            concurrency_max: 8,
+            claim_max: 8,
+            poll: Duration::from_millis(250),
+            wake: Arc::default(),
+        };
+        let dispatcher = Dispatcher::new(store.clone(), config, move |assignment| {
+            seen.send(assignment).unwrap();
+            pending().boxed_local()
+        });
+        (dispatcher, work)
+    }
+
+    /// Waits until the leases have ended, as after a crash of their holder.
+    async fn crash() {
+        sleep(Duration::from_millis(2)).await;
+    }
+
+    async fn make_due(store: &Store, kind: LaneKind) {
+        let lane = |number: i64| QueuedLane {
+            key: number.to_string(),
+            taxpayer_id: number,
+            deadline: number,
+            next_step: None,
+        };
+        let tx = store.begin().await.unwrap();
+        fair_queue::enqueue(&tx, kind, &(0..LANES).map(lane).collect::<Vec<_>>()).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    #[actix::test]
+    async fn after_one_crash_all_lanes_run_at_once_and_after_two_one_by_one() {
+        for test in stores().await {
+            for kind in KINDS {
+                let store = &test.store;
+                let lanes = usize::try_from(LANES).unwrap();
+                make_due(store, kind).await;
+                let (first, _work) = process(store, kind, "first");
+                assert_eq!(first.dispatch_due().await.unwrap(), lanes);
+                crash().await;
+                let (second, mut work) = process(store, kind, "second");
+                assert_eq!(second.take_over().await.unwrap(), lanes);
+                for _ in 0..LANES {
+                    assert!(work.try_recv().unwrap().turn.is_none(), "{kind:?}: beside the others");
+                }
+                crash().await;
+                let (third, mut work) = process(store, kind, "third");
+                assert_eq!(third.take_over().await.unwrap(), lanes);
+                assert!(work.try_recv().is_err(), "{kind:?}: each waits before it goes alone");
+                assert!(!third.claim_isolated().await.unwrap());
+                make_due(store, kind).await;
+                assert!(third.claim_isolated().await.unwrap());
+                let alone = work.try_recv().unwrap();
+                assert!(alone.turn.is_some(), "{kind:?}");
+                assert!(third.turns.take().now_or_never().is_none(), "{kind:?}: the next waits for the turn");
+                let (other, _work) = process(store, LaneKind::Run, "third");
+                assert!(other.turns.take().now_or_never().is_some(), "each kind has a turn of its own");
+                drop(alone);
+                assert!(third.claim_isolated().await.unwrap());
+                assert!(work.try_recv().unwrap().turn.is_some(), "{kind:?}");
+            }
+        }
+    }
+
+    #[actix::test]
+    async fn work_that_ends_clears_its_count() {
+        for test in stores().await {
+            let (store, kind) = (&test.store, LaneKind::Pull);
+            make_due(store, kind).await;
+            let (first, _work) = process(store, kind, "first");
+            first.dispatch_due().await.unwrap();
+            for owner in ["second", "third"] {
+                crash().await;
+                let (next, mut work) = process(store, kind, owner);
+                assert_eq!(next.take_over().await.unwrap(), usize::try_from(LANES).unwrap());
+                let tx = store.begin().await.unwrap();
+                while let Ok(Assignment { lease, .. }) = work.try_recv() {
+                    lanes::release(&tx, &lease, Some(Duration::ZERO)).await.unwrap();
+                }
+                tx.commit().await.unwrap();
+                next.dispatch_due().await.unwrap();
+            }
+            crash().await;
+            let (last, mut work) = process(store, kind, "last");
+            last.take_over().await.unwrap();
+            assert!(work.try_recv().is_ok(), "it was not in flight at two crashes in a row");
+        }
+    }
+}

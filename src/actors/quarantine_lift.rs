@@ -1,0 +1,180 @@
+//! Lifts the quarantine of work that only crashes caused. Kills in quick succession quarantine innocent work; once a
+//! process has lived for a while, that work is tried once more, alone. Work that really crashes processes is then
+//! quarantined again by its next crash, and only an operator releases it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::actors::taxpayer::command::RunRecheck;
+use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
+use crate::domain::kernel::clock::SharedClock;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::runs;
+use crate::store::webhooks::crashed_deliveries;
+
+/// The longest time between two looks at the quarantine.
+pub const LOOK_EVERY: Duration = Duration::from_mins(1);
+/// The maximum number of runs, and of deliveries, that are released at once.
+const LIFTED_MAX: u64 = 100;
+/// The pause before more are released.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Clone)]
+pub struct QuarantineLift {
+    pub store: Store,
+    pub taxpayers: Arc<TaxpayerHandle>,
+    pub clock: SharedClock,
+    /// When this process started.
+    pub started_at: Timestamp,
+    /// The time that this process must have lived, and that work must have been in quarantine.
+    pub after: SignedDuration,
+}
+
+impl QuarantineLift {
+    /// Releases the work that is due for it. Returns the wait before the next call if there may be more.
+    pub async fn lift_due(&self) -> Result<Option<Duration>, StoreError> {
+        let now = self.clock.now();
+        let since = now - self.after;
+        if since < self.started_at {
+            return Ok(None);
+        }
+        let runs = self.lift_runs(since).await?;
+        let deliveries = crashed_deliveries::lift(&self.store, since, LIFTED_MAX, now).await?;
+        if runs + deliveries > 0 {
+            tracing::info!(runs, deliveries, "lifted the quarantine of work that only crashes had caused");
+        }
+        let is_full = |count: usize| u64::try_from(count).is_ok_and(|count| count >= LIFTED_MAX);
+        Ok((is_full(runs) || is_full(deliveries)).then_some(PAUSE))
+    }
+
+    /// Returns the number of released runs. A run that cannot be released now is left to the next call.
+    async fn lift_runs(&self, since: Timestamp) -> Result<usize, StoreError> {
+        let mut lifted = 0;
+        for run in runs::liftable(&self.store, since, LIFTED_MAX).await? {
+            let (taxpayer, id) = (run.taxpayer_id, run.id);
+            let order = RunRecheck { run: id, irn: run.irn, seen: run.updated_at };
+            match self.taxpayers.lift_run(taxpayer, order).await {
+                Ok(_) => lifted += 1,
+                Err(TaxpayerError::Store(error)) => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%taxpayer, run = %id, %error, "failed to lift a run's quarantine; will retry");
+                }
+            }
+        }
+        Ok(lifted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::actors::supervision::Arbiters;
+    use crate::actors::taxpayer::command::Onboarding;
+    use crate::domain::invoice::irn::Irn;
+    use crate::domain::kernel::clock::{Clock, MockClock};
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, Step, StepResult};
+    use crate::store::testing::{TestStore, stores};
+
+    const ID: TaxpayerId = TaxpayerId(1);
+    const AFTER: SignedDuration = SignedDuration::from_mins(10);
+
+    struct Fixture {
+        test: TestStore,
+        lift: QuarantineLift,
+        clock: Arc<MockClock>,
+        arbiters: Arc<Arbiters>,
+    }
+
+    impl Fixture {
+        async fn new(test: TestStore) -> Self {
+            let clock = Arc::new(MockClock::at(Timestamp::from_second(1_800_000_000).unwrap()));
+            let shared: SharedClock = clock.clone();
+            let arbiters = Arc::new(Arbiters::start(1));
+            let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, shared.clone(), &arbiters));
+            taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
+            let (store, started_at) = (test.store.clone(), clock.now());
+            let lift = QuarantineLift { store, taxpayers, clock: shared, started_at, after: AFTER };
+            Self { test, lift, clock, arbiters }
+        }
+
+        /// Stores a run that is paused after `change`, as at its quarantine.
+        async fn quarantine(&self, number: &str, change: impl Fn(Run) -> Run) -> RunId {
+            let irn = Irn::parse(&format!("{number}-94AD90FB-20260115")).unwrap();
+            let request = RunRequest { operation: Operation::Submit, document: json!({ "irn": irn }), irn };
+            let run = self.lift.taxpayers.open_run(ID, request).await.unwrap();
+            self.pause(change(run)).await
+        }
+
+        async fn pause(&self, run: Run) -> RunId {
+            let pause = StepResult::Pause { error: run.crash_history.reason().to_owned() };
+            let paused = run.after(Step::IrnCheck, &pause, self.clock.now());
+            let tx = self.test.store.begin().await.unwrap();
+            runs::save(&tx, &[&paused]).await.unwrap();
+            tx.commit().await.unwrap();
+            paused.id
+        }
+
+        async fn run(&self, id: RunId) -> Run {
+            runs::owned_by_with_id(self.test.store.reader(), ID, id).await.unwrap().unwrap()
+        }
+
+        async fn states(&self, ids: &[RunId]) -> Vec<RunState> {
+            let mut states = Vec::new();
+            for id in ids {
+                states.push(self.run(*id).await.state);
+            }
+            states
+        }
+    }
+
+    #[actix::test]
+    async fn only_what_crashes_quarantined_is_lifted_and_only_when_the_process_has_lived() {
+        for test in stores().await {
+            let fixture = Fixture::new(test).await;
+            let crashed = |run: Run| run.crashed().crashed().crashed();
+            let ids = [
+                fixture.quarantine("CRASHED", crashed).await,
+                fixture.quarantine("PANICKED", |run| run.panicked().panicked()).await,
+                fixture.quarantine("BOTH", move |run| crashed(run).panicked()).await,
+                fixture.quarantine("GIVENUP", Run::crashed).await,
+            ];
+            let paused = RunState::Paused;
+            fixture.clock.advance(Duration::from_mins(9));
+            assert_eq!(fixture.lift.lift_due().await.unwrap(), None);
+            assert_eq!(fixture.states(&ids).await, [paused; 4], "the process may crash soon");
+            let late = fixture.quarantine("LATE", crashed).await;
+            fixture.clock.advance(Duration::from_mins(1));
+            fixture.lift.lift_due().await.unwrap();
+            assert_eq!(fixture.states(&ids).await, [RunState::Running, paused, paused, paused]);
+            assert!(fixture.run(ids[0]).await.goes_alone());
+            assert_eq!(fixture.run(late).await.state, paused, "another process crashed a minute ago");
+            fixture.clock.advance(Duration::from_mins(9));
+            fixture.lift.lift_due().await.unwrap();
+            assert_eq!(fixture.run(late).await.state, RunState::Running);
+            fixture.arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_run_that_crashes_again_after_its_lift_waits_for_an_operator() {
+        for test in stores().await {
+            let fixture = Fixture::new(test).await;
+            let id = fixture.quarantine("FATAL", |run| run.crashed().crashed().crashed()).await;
+            fixture.clock.advance(Duration::from_mins(10));
+            fixture.lift.lift_due().await.unwrap();
+            let again = fixture.run(id).await.crashed();
+            assert!(again.is_quarantined());
+            fixture.pause(again).await;
+            fixture.clock.advance(Duration::from_hours(48));
+            fixture.lift.lift_due().await.unwrap();
+            assert_eq!(fixture.run(id).await.state, RunState::Paused);
+            fixture.arbiters.stop();
+        }
+    }
+}
