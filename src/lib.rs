@@ -22,7 +22,7 @@ mod webhook;
 pub mod internals {
     pub use crate::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};
     pub use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-    pub use crate::console::{OperatorPath, operator_paths, page_patterns};
+    pub use crate::console::{OperatorPath, form_patterns, operator_paths, page_patterns};
     pub use crate::domain::access::api_key::KeyTerms;
     pub use crate::domain::access::session::OperatorRole;
     pub use crate::domain::events::delivery::ScheduleChange;

@@ -14,11 +14,21 @@ pub(crate) struct NavigationEntry {
     pub(crate) path: String,
 }
 
+/// The account that is open, as the top bar and the title name it.
+#[derive(Debug, Clone)]
+pub(crate) struct AccountLabel {
+    pub(crate) name: String,
+    pub(crate) tin: String,
+    pub(crate) path: String,
+}
+
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) title: String,
     pub(crate) assets: &'static Addresses,
     pub(crate) navigation: Vec<NavigationEntry>,
+    /// The account whose pages these are; `None` on other pages.
+    pub(crate) account: Option<AccountLabel>,
     /// Who is signed in; empty on the page of the sign-in.
     pub(crate) person: String,
     /// The notice of the action that led here, if any.
@@ -50,6 +60,7 @@ impl Frame {
     /// Returns the frame of a page under `/dashboard/{taxpayer}`.
     pub(crate) fn account(session: &AccountSession, title: &str) -> Self {
         Self {
+            account: Some(session.account.clone()),
             navigation: accounts::navigation(session.taxpayer, session.person.owner),
             notice: session.notice.clone(),
             can_act: session.role >= ContactRole::Accountant,
@@ -70,6 +81,7 @@ impl Frame {
             title: title.to_owned(),
             assets: &ADDRESSES,
             navigation: Vec::new(),
+            account: None,
             person: String::new(),
             notice: None,
             csrf: String::new(),

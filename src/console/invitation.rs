@@ -23,7 +23,7 @@ use crate::http::state::ApiState;
 use crate::store::accounts::{invitations, people};
 
 pub(super) fn endpoints() -> Vec<Path> {
-    vec![path("/sign-in/invitation/{token}").page(choose_page).form(choose)]
+    vec![path("/sign-in/invitation/{token}").page(choose_page).form(choose).repeatable()]
 }
 
 #[derive(Template)]

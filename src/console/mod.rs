@@ -41,6 +41,7 @@ use actix_web::web;
 
 use crate::domain::access::session::OperatorRole;
 use crate::http::endpoint::{Path, by_precedence};
+use crate::http::middleware::policy::FormRepeat;
 pub(crate) use page::error_pages;
 
 /// The paths of all pages.
@@ -88,6 +89,16 @@ fn methods(path: &Path) -> Vec<OperatorPath> {
             least: path.least_role(method),
         })
         .collect()
+}
+
+/// Returns the patterns of all paths that take a form, for the tests that send each form twice: those that count once,
+/// and those that may be repeated.
+pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
+    let forms = table().into_iter().filter(|path| path.policy.posts_form);
+    let (repeatable, once): (Vec<_>, Vec<_>) =
+        forms.partition(|path| path.policy.repeat == FormRepeat::Harmless);
+    let patterns = |paths: Vec<Path>| paths.into_iter().map(|path| path.pattern).collect();
+    (patterns(once), patterns(repeatable))
 }
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {

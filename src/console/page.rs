@@ -3,23 +3,24 @@
 use std::future::{Ready, ready};
 
 use actix_web::body::BoxBody;
-use actix_web::cookie::{Cookie, SameSite};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
-use actix_web::{Error, FromRequest, HttpRequest, HttpResponse, web};
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web};
 use askama::Template;
 use serde::de::DeserializeOwned;
 
 use crate::console::filters;
 use crate::console::frame::Frame;
-use crate::console::session::{self, Refusal};
+use crate::console::session::{self, NoticeRead, Refusal};
 use crate::http::extract::form;
 use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
+use crate::http::respond::redirect::remove_notice;
+pub(crate) use crate::http::respond::redirect::{go_to, redirect};
 
 /// What a handler of a page returns.
 pub(crate) type Answer = Result<HttpResponse, ApiError>;
@@ -27,9 +28,6 @@ pub(crate) type Answer = Result<HttpResponse, ApiError>;
 /// A page loads only what this service serves, runs no inline script, and is framed by nobody.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// The cookie that carries a notice to the next page. It ends by itself.
-pub(super) const NOTICE: &str = "notice";
-const NOTICE_S: i64 = 5;
 
 /// Renders a page.
 pub(crate) fn show(page: &impl Template) -> Answer {
@@ -46,28 +44,6 @@ pub(crate) fn show_with(status: StatusCode, page: &impl Template) -> Answer {
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CACHE_CONTROL, "no-store"))
         .body(text))
-}
-
-/// Leads the browser to another page, which shows the notice.
-pub(crate) fn go_to(path: &str, notice: &str) -> HttpResponse {
-    let mut answer = redirect(path);
-    let text: String = url::form_urlencoded::byte_serialize(notice.as_bytes()).collect();
-    let cookie = Cookie::build(NOTICE, text)
-        .path("/")
-        .http_only(true)
-        .same_site(SameSite::Strict)
-        .max_age(actix_web::cookie::time::Duration::seconds(NOTICE_S));
-    // The text is encoded, so that it is always a valid cookie.
-    let _ = answer.add_cookie(&cookie.finish());
-    answer
-}
-
-/// Leads the browser to another page, which it asks for with GET.
-pub(crate) fn redirect(path: &str) -> HttpResponse {
-    HttpResponse::SeeOther()
-        .insert_header((LOCATION, path))
-        .insert_header((CACHE_CONTROL, "no-store"))
-        .finish()
 }
 
 /// The place of a page within a list.
@@ -162,6 +138,7 @@ pub(crate) async fn error_pages(
     if !is_page {
         return Ok(response);
     }
+    let response = without_notice(response);
     let Some(error) = response.response().error() else { return Ok(response) };
     let request = response.request();
     let page = if let Some(error) = error.as_error::<ApiError>() {
@@ -180,6 +157,15 @@ pub(crate) async fn error_pages(
         return Ok(response);
     };
     Ok(response.into_response(page))
+}
+
+/// Removes the notice from the browser if this page shows it.
+fn without_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    let was_read = response.request().extensions().contains::<NoticeRead>();
+    if was_read && response.response().error().is_none() && !response.status().is_redirection() {
+        remove_notice(response.response_mut());
+    }
+    response
 }
 
 fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {

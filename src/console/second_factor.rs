@@ -31,7 +31,7 @@ const PATH: &str = "/account/second-factor";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/sign-in/code").page(code_page).form(enter_code),
+        path("/sign-in/code").page(code_page).form(enter_code).repeatable(),
         path(PATH).page(state_page).form(begin),
         path("/account/second-factor/confirm").form(confirm),
         path("/account/second-factor/off").form(switch_off),

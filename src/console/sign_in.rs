@@ -30,7 +30,7 @@ const REFUSED: &str = "This email and password do not belong together.";
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
-        path("/sign-in").page(sign_in_page).form(sign_in),
+        path("/sign-in").page(sign_in_page).form(sign_in).repeatable(),
         path("/sign-out").form(sign_out),
         path("/account/password").page(password_page).form(change_password),
         path("/dashboard").page(dashboard),

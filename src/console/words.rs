@@ -41,6 +41,25 @@ mod tests {
         found
     }
 
+    /// Only what is sent before there is a session has none, and may be repeated.
+    #[test]
+    fn each_form_that_writes_carries_its_tokens() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console/templates");
+        let mut forms = 0;
+        for path in templates(&directory) {
+            let text = fs::read_to_string(&path).unwrap();
+            for form in text.split("<form").skip(1).filter(|form| form.contains(r#"method="post""#)) {
+                let form = form.split("</form>").next().unwrap();
+                let has_tokens = form.contains(r#"{% include "parts/csrf.html" %}"#);
+                let is_public =
+                    ["sign_in.html", "choose_password.html"].iter().any(|name| path.ends_with(name));
+                assert!(has_tokens || is_public, "{}: {form}", path.display());
+                forms += 1;
+            }
+        }
+        assert!(forms > 30, "{forms}");
+    }
+
     /// `EINVOICE_UPDATE_WORDS=1 cargo test --lib console::words` writes the catalogue anew.
     #[test]
     fn the_catalogue_lists_the_sentences_of_all_templates() {

@@ -11,8 +11,9 @@ use utoipa::openapi::path::HttpMethod;
 
 use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
+use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOp;
-use crate::http::middleware::policy::{Effect, RoutePolicy};
+use crate::http::middleware::policy::{Effect, FormRepeat, RoutePolicy};
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::{Operation, OperationDoc};
 use crate::http::respond::code::ErrorCode;
@@ -150,16 +151,17 @@ impl Path {
     }
 
     /// Handles GET with a page for people, which the API document does not list.
-    pub(crate) fn page<F, Args>(self, handler: F) -> Self
+    pub(crate) fn page<F, Args>(mut self, handler: F) -> Self
     where
         F: Handler<Args>,
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
+        self.policy.result_page = ResultPage::Own;
         self.route([Method::GET, Method::HEAD], handler)
     }
 
-    /// Handles POST of a form on a page for people, which the API document does not list.
+    /// Handles POST of a form on a page for people, which the API document does not list. The form has its effect once.
     pub(crate) fn form<F, Args>(mut self, handler: F) -> Self
     where
         F: Handler<Args>,
@@ -168,6 +170,13 @@ impl Path {
     {
         self.policy.posts_form = true;
         self.route([Method::POST], handler)
+    }
+
+    /// Marks a form that does no harm when it is sent again, and whose answer is needed each time: a sign-in, or a form
+    /// that only reads.
+    pub(crate) fn repeatable(mut self) -> Self {
+        self.policy.repeat = FormRepeat::Harmless;
+        self
     }
 
     fn route<F, Args, const N: usize>(mut self, methods: [Method; N], handler: F) -> Self

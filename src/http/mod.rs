@@ -31,7 +31,7 @@ pub(crate) mod forms;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod health;
-mod idempotency;
+pub(crate) mod idempotency;
 pub(crate) mod invitations;
 pub(crate) mod key_generation;
 pub(crate) mod limits;

@@ -103,6 +103,14 @@ pub struct SessionSettings {
     pub operators_need_totp: bool,
 }
 
+impl SessionSettings {
+    /// Returns the name of a session's cookie. Browsers accept `__Host-` only over TLS, for the whole host, and from no
+    /// other host.
+    pub(crate) fn cookie_name(self) -> &'static str {
+        if self.is_secure { "__Host-session" } else { "session" }
+    }
+}
+
 impl ApiState {
     /// Returns the present day in UTC or in the authority's time zone, whichever is later.
     pub(crate) fn today(&self) -> Date {

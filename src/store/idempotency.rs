@@ -124,14 +124,21 @@ fn row(store: &Store, entry: &KeyEntry) -> Result<Model, StoreError> {
     })
 }
 
-/// Stores the key of a request that needed no command of a taxpayer, unless the key is stored already.
-pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<(), StoreError> {
+/// Stores the key of a request that needed no command of a taxpayer. Returns false if the key is stored already.
+pub async fn keep_alone(store: &Store, entry: KeyEntry, now: Timestamp) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
     match keep(store, &tx, &[&entry], now).await {
-        Ok(()) => tx.commit().await,
-        Err(StoreError::Duplicate(_)) => tx.rollback().await,
+        Ok(()) => tx.commit().await.map(|()| true),
+        Err(StoreError::Duplicate(_)) => tx.rollback().await.map(|()| false),
         Err(error) => Err(error),
     }
+}
+
+/// Deletes the key of a request that changed nothing, so that it can be sent again.
+pub async fn release(store: &Store, claim: &IdempotencyClaim) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    Entity::delete_by_id(claim.id.as_str()).exec(&tx).await?;
+    tx.commit().await
 }
 
 /// True if one of these commands stored one of the claimed keys: its commit happened although the answer was lost.

@@ -7,6 +7,7 @@
 
 mod every_page;
 mod journeys;
+mod once;
 mod person;
 mod showcase;
 #[expect(dead_code, unused_imports, reason = "the tests of the API use more of it")]

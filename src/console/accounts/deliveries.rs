@@ -152,7 +152,7 @@ async fn resend(
 ) -> Answer {
     let delivery = find(&state, &session, &ids.1).await?.delivery;
     let order = NewReplay { range: ReplayRange::only(delivery.sequence), by: None };
-    state.taxpayers.replay(session.taxpayer, order).await?;
+    session.taxpayers(&state).replay(session.taxpayer, order).await?;
     let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
     Ok(go_to(&here, "It is sent again. Reload the page in a moment to see the answer."))
 }

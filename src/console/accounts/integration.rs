@@ -78,7 +78,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
             let integration::Integration { erp_system, auth, origin, format, .. } = asked.value;
             let (by, reason, allowed_networks) = (session.by, None, None);
             let change = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by, reason };
-            let saved = state.taxpayers.set_integration(session.taxpayer, change).await;
+            let saved = session.taxpayers(&state).set_integration(session.taxpayer, change).await;
             saved.map(drop).map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),

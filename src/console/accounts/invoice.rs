@@ -4,6 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use askama::Template;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use url::form_urlencoded::Serializer;
 
@@ -19,8 +20,8 @@ use crate::console::session::accounts::{AccountSession, Accountant, Reader};
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::breakdown::Breakdown;
 use crate::domain::invoice::qr_picture::QrPicture;
-use crate::domain::kernel::codes::{SettableStatus, UniqueNoType};
-use crate::domain::kernel::fault::Fault;
+use crate::domain::kernel::codes::{PaymentStatus, SettableStatus, UniqueNoType};
+use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::payment::LedgerEntry;
@@ -41,10 +42,14 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/invoices/{id}").page(show_invoice),
         path("/dashboard/{taxpayer}/invoices/{id}/status").form(set_status),
         path("/dashboard/{taxpayer}/invoices/{id}/payment").form(set_payment),
-        path("/dashboard/{taxpayer}/invoices/{id}/correction").form(correction::suggest),
+        path("/dashboard/{taxpayer}/invoices/{id}/correction").form(correction::suggest).repeatable(),
     ]
 }
 
+/// The field that says that the same payment is meant once more.
+const AGAIN: &str = "again";
+/// For how long the page asks before it records the same payment again.
+const SAME_PAYMENT_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// The number of deliveries that the page shows. The log of deliveries shows all.
 const DELIVERIES: Page = Page { number: 1, per_page: 10 };
 
@@ -70,7 +75,7 @@ struct InvoicePageOfOne {
     deliveries: Vec<DeliveryLine>,
     happenings: Vec<Happening>,
     is_cut: bool,
-    statuses: Vec<(&'static str, &'static str)>,
+    statuses: Vec<StatusAction>,
     status_form: FormState,
     payment_form: FormState,
 }
@@ -90,6 +95,16 @@ struct RunLine {
 struct DeliveryLine {
     logged: LoggedDelivery,
     badge: Badge,
+}
+
+/// A status that the invoice may get from here. The first one that a person may want is the page's main action; each
+/// other one has a quiet form of its own.
+struct StatusAction {
+    value: &'static str,
+    label: &'static str,
+    is_main: bool,
+    /// The question before the change; empty if none is asked.
+    question: &'static str,
 }
 
 /// The forms of the page: empty, or with the values and faults of a refused attempt.
@@ -160,15 +175,21 @@ fn of_customer(session: &AccountSession, invoice: &Invoice) -> String {
 }
 
 /// Returns the statuses that the invoice may get from here. None for an invoice that is paid or with the authority.
-fn settable(invoice: &Invoice) -> Vec<(&'static str, &'static str)> {
-    let present = SettableStatus::parse(invoice.status.as_str());
-    let others = SettableStatus::ALL.iter().filter(|status| Some(**status) != present);
-    let words = |status: &SettableStatus| match status {
-        SettableStatus::Draft => (status.as_str(), "Back to draft"),
-        SettableStatus::Approved => (status.as_str(), "Approve"),
-        SettableStatus::Cancelled => (status.as_str(), "Cancel the invoice"),
-    };
-    if present.is_some() { others.map(words).collect() } else { Vec::new() }
+fn settable(invoice: &Invoice) -> Vec<StatusAction> {
+    let Some(present) = SettableStatus::parse(invoice.status.as_str()) else { return Vec::new() };
+    let order = [SettableStatus::Approved, SettableStatus::Draft, SettableStatus::Cancelled];
+    order.into_iter().filter(|status| *status != present).map(StatusAction::from).collect()
+}
+
+impl From<SettableStatus> for StatusAction {
+    fn from(status: SettableStatus) -> Self {
+        let (label, question) = match status {
+            SettableStatus::Approved => ("Approve", ""),
+            SettableStatus::Draft => ("Back to draft", "Take this invoice back to draft?"),
+            SettableStatus::Cancelled => ("Cancel the invoice", "Cancel this invoice?"),
+        };
+        Self { value: status.as_str(), label, is_main: status == SettableStatus::Approved, question }
+    }
 }
 
 /// POST of the status form: sets the workflow status, as Update Invoice Status does.
@@ -184,7 +205,11 @@ async fn set_status(
         Ok(read) => {
             let change = read.value;
             let (which, status, remark) = (change.which, change.status, change.remark);
-            state.taxpayers.set_status(session.taxpayer, which, status, remark).await.map_err(ApiError::from)
+            session
+                .taxpayers(&state)
+                .set_status(session.taxpayer, which, status, remark)
+                .await
+                .map_err(ApiError::from)
         }
         Err(faults) => Err(ApiError::from(faults)),
     };
@@ -205,6 +230,11 @@ async fn set_payment(
     form: Form<FormValues>,
 ) -> Answer {
     let invoice = find(&state, &session, &ids.1).await?;
+    let faults = payment_faults(&state, &session, &invoice, &form.0).await?;
+    if !faults.is_empty() {
+        let payment = FormState::refused(form.0, faults);
+        return render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await;
+    }
     let mut body = about(&invoice, form.0.object(&["payment_status", "reference", "remark"]));
     if let Ok(amount) = Amount::parse(form.0.text("amount")) {
         body.insert("amount".to_owned(), json!(amount));
@@ -212,7 +242,7 @@ async fn set_payment(
         body.insert("amount".to_owned(), form.0.text("amount").into());
     }
     let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
-        Ok(read) => state.taxpayers.pay(session.taxpayer, read.value).await.map_err(ApiError::from),
+        Ok(read) => session.taxpayers(&state).pay(session.taxpayer, read.value).await.map_err(ApiError::from),
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {
@@ -222,6 +252,36 @@ async fn set_payment(
             render(&state, &session, invoice, Forms { payment, ..Forms::default() }).await
         }
     }
+}
+
+/// Returns what the page asks beyond the API: no amount that would be ignored, and no payment twice by mistake.
+async fn payment_faults(
+    state: &ApiState,
+    session: &AccountSession,
+    invoice: &Invoice,
+    form: &FormValues,
+) -> Result<Faults, ApiError> {
+    let status = PaymentStatus::parse(form.text("payment_status"));
+    let is_partial = status == Some(PaymentStatus::Partial);
+    if status.is_some() && !is_partial && !form.text("amount").is_empty() {
+        let message = "Only a part payment takes an amount. Leave it empty, or choose \"A part was paid\".";
+        return Ok(Fault::new("amount", "unexpected", message).into());
+    }
+    if form.text(AGAIN) == "yes" {
+        return Ok(Faults::default());
+    }
+    let entries = payments::owned_by_of_invoice(&state.store, session.taxpayer, invoice.id).await?;
+    let amount = Amount::parse(form.text("amount")).ok();
+    let since = state.now().saturating_sub(SAME_PAYMENT_WITHIN).unwrap_or(Timestamp::MIN);
+    let is_same = |entry: &LedgerEntry| {
+        let posting = entry.posting;
+        entry.at >= since && Some(posting.status) == status && (!is_partial || Some(posting.amount) == amount)
+    };
+    if !entries.iter().any(is_same) {
+        return Ok(Faults::default());
+    }
+    let message = "You recorded the same payment a moment ago. Record it again?";
+    Ok(Fault::new(AGAIN, "repeated", message).into())
 }
 
 /// Adds to a body which invoice it is about.

@@ -1,6 +1,7 @@
 //! The API keys of a taxpayer: a list, a new key, which is shown once, and the revocation of one.
 
-use actix_web::web;
+use actix_web::http::header::HOST;
+use actix_web::{HttpRequest, web};
 use askama::Template;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
@@ -74,6 +75,8 @@ impl KeyLine {
 struct NewKeyPage {
     frame: Frame,
     base: String,
+    /// Scheme and host of this service, as the browser knows them.
+    root: String,
     key: String,
 }
 
@@ -92,7 +95,12 @@ pub(super) async fn keys_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Ve
 }
 
 /// POST of the form for a new key: creates it, as Rotate Taxpayer API Key does, and shows it.
-async fn rotate(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
+async fn rotate(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
     let (now, taxpayer) = (state.now(), session.taxpayer);
     let asked = report::read(&terms(&form.0, now), &state.catalog.get(), key_terms::read)?;
     let terms = asked.value.terms;
@@ -101,14 +109,22 @@ async fn rotate(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Fo
     state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::refused)?;
     let text = key_generation::key(KeyKind::Taxpayer)?;
     let new = NewKey { text: text.clone(), terms };
-    state.taxpayers.rotate_key(taxpayer, new, session.by).await?;
-    show(&new_key_page(&session, &text))
+    session.taxpayers(&state).rotate_key(taxpayer, new, session.by).await?;
+    show(&new_key_page(&session, root(&state, &request), &text))
 }
 
-fn new_key_page(session: &AccountSession, key: &SecretString) -> NewKeyPage {
+/// Returns scheme and host of the service for a command that the person can run.
+fn root(state: &ApiState, request: &HttpRequest) -> String {
+    let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    format!("{scheme}://{host}")
+}
+
+fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> NewKeyPage {
     NewKeyPage {
         frame: Frame::account(session, "Your new API key"),
         base: base(session),
+        root,
         key: key.expose_secret().to_owned(),
     }
 }
@@ -140,7 +156,7 @@ async fn revoke(
 ) -> Answer {
     let keys = keys_of(&state, session.taxpayer).await?;
     let key = keys.into_iter().find(|key| key.id == ids.1).ok_or_else(ApiError::route_not_found)?;
-    state.taxpayers.revoke_key(session.taxpayer, key.id, session.by).await?;
+    session.taxpayers(&state).revoke_key(session.taxpayer, key.id, session.by).await?;
     Ok(go_to(&format!("{}/keys", base(&session)), "The key was revoked. It is refused from now on."))
 }
 

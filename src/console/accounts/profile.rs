@@ -92,7 +92,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     let body = form.0.object(&FIELDS);
     let changed = match report::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
-            let change = state.taxpayers.change_profile(session.taxpayer, read.value, session.by);
+            let taxpayers = session.taxpayers(&state);
+            let change = taxpayers.change_profile(session.taxpayer, read.value, session.by);
             change.await.map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),

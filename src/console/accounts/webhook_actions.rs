@@ -30,8 +30,8 @@ use crate::webhook::{AttemptResult, GradeReport, Guidance};
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
         path("/dashboard/{taxpayer}/webhooks/secret").form(rotate_secret),
-        path("/dashboard/{taxpayer}/webhooks/test").form(test),
-        path("/dashboard/{taxpayer}/webhooks/grade").form(grade),
+        path("/dashboard/{taxpayer}/webhooks/test").form(test).repeatable(),
+        path("/dashboard/{taxpayer}/webhooks/grade").form(grade).repeatable(),
         path("/dashboard/{taxpayer}/webhooks/enable").form(enable),
         path("/dashboard/{taxpayer}/webhooks/replay").form(start_replay),
         path("/dashboard/{taxpayer}/webhooks/replays/{replay}/cancel").form(cancel_replay),
@@ -79,7 +79,7 @@ async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: 
     let body = form.0.object(&["type"]);
     let kind = report::read(&body, &state.catalog.get(), webhook::read_secret)?.value;
     let secret = key_generation::webhook_secret(kind);
-    state.taxpayers.rotate_secret(session.taxpayer, secret.clone(), session.by).await?;
+    session.taxpayers(&state).rotate_secret(session.taxpayer, secret.clone(), session.by).await?;
     let public_key = secret.public_key();
     show(&NewSecretPage {
         frame: Frame::account(&session, "Your new signing secret"),
@@ -134,7 +134,7 @@ async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVa
 async fn enable(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let body = form.0.object(&["replay"]);
     let wanted = report::read(&body, &state.catalog.get(), replay::read_enable)?.value;
-    state.taxpayers.enable_endpoint(session.taxpayer, wanted.scope()).await?;
+    session.taxpayers(&state).enable_endpoint(session.taxpayer, wanted.scope()).await?;
     Ok(go_to(&webhooks_path(&session), "The webhook is in service again."))
 }
 
@@ -146,7 +146,7 @@ async fn start_replay(state: web::Data<ApiState>, Owner(session): Owner, form: F
     let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
     let range = ReplayRange::since(wanted.only, first);
-    let replay = state.taxpayers.replay(session.taxpayer, NewReplay { range, by: None }).await?;
+    let replay = session.taxpayers(&state).replay(session.taxpayer, NewReplay { range, by: None }).await?;
     let notice = if replay.is_empty() {
         "There is nothing to deliver again from there on."
     } else {
@@ -165,7 +165,7 @@ async fn cancel_replay(
     let found = replays::owned_by_with_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
     if replay.state != ReplayState::Cancelled {
-        state.taxpayers.cancel_replay(session.taxpayer, replay.id).await?;
+        session.taxpayers(&state).cancel_replay(session.taxpayer, replay.id).await?;
     }
     Ok(go_to(&webhooks_path(&session), "The replay was ended. What it had queued is still delivered."))
 }

@@ -110,7 +110,7 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     };
     let webhook::Webhook { url, enabled_events, retry_schedule } = asked;
     let change = WebhookChange { url, enabled_events, retry_schedule, by: session.by };
-    state.taxpayers.set_webhook(session.taxpayer, change).await?;
+    session.taxpayers(&state).set_webhook(session.taxpayer, change).await?;
     Ok(go_to(&format!("{}/webhooks", base(&session)), "The webhook was saved. Test it now."))
 }
 

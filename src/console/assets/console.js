@@ -28,11 +28,30 @@
     navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
     button.textContent = button.dataset.copied;
   });
-  // A form that ends or replaces something asks once more.
+  // A form that ends or replaces something asks once more. A form that was sent is quiet until the next page comes; its
+  // buttons are disabled after the browser has read them.
   document.addEventListener("submit", (event) => {
+    const form = event.target;
     const question = event.submitter?.dataset.confirm;
-    if (question && !window.confirm(question)) event.preventDefault();
+    if (form.dataset.sent || (question && !window.confirm(question))) return event.preventDefault();
+    if (form.method !== "post") return;
+    form.dataset.sent = "true";
+    setTimeout(() => form.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
   });
+  // The tokens that make forms count once stay with the page's entry in the history: a page that Back loads anew gets
+  // those that it had, so that sending its form again is no second wish.
+  const tokens = () => [...document.querySelectorAll("form input[name=once]")];
+  const nameOf = (token) => [token.form.getAttribute("action"), ...token.form.querySelectorAll("input[type=hidden]")]
+    .map((part) => (part?.name === "once" || part?.name === "csrf" ? "" : part?.value ?? part)).join(" ");
+  const isBack = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+  const kept = (isBack && history.state?.once) || {};
+  tokens().forEach((token) => { token.value = kept[nameOf(token)] ?? token.value; });
+  history.replaceState({ once: Object.fromEntries(tokens().map((token) => [nameOf(token), token.value])) }, "");
+  // A page that comes back from the browser's memory has forms that can be sent again.
+  window.addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((form) => {
+    delete form.dataset.sent;
+    form.querySelectorAll("button").forEach((button) => { button.disabled = false; });
+  }));
   reach();
   if (!document.hidden) start();
 })();

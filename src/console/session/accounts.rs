@@ -3,26 +3,43 @@
 //! account an `Owner`.
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 
+use crate::actors::taxpayer::command::Idempotency;
+use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::console::frame::AccountLabel;
 use crate::console::session::{Refusal, SignedIn, admitted, notice, state};
+use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 
 #[derive(Debug)]
 pub(crate) struct AccountSession {
     pub(crate) taxpayer: TaxpayerId,
+    pub(crate) account: AccountLabel,
     /// The person as the audit names it.
     pub(crate) by: Actor,
     pub(crate) person: Person,
     pub(crate) role: ContactRole,
     pub(crate) csrf: String,
     pub(crate) notice: Option<String>,
+    /// The claim of the form that was sent; `None` on a page.
+    claim: Option<IdempotencyClaim>,
+}
+
+impl AccountSession {
+    /// Returns the handle for the one command of a form. The command stores the form's claim, so that it has its effect
+    /// once.
+    pub(crate) fn taxpayers(&self, state: &ApiState) -> TaxpayerHandle {
+        let idempotency = self.claim.clone().map(|claim| Idempotency { claim, render: None });
+        state.taxpayers.with_idempotency(idempotency)
+    }
 }
 
 #[derive(Debug)]
@@ -48,18 +65,18 @@ async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSes
     let person = session.person;
     let wanted = request.match_info().get("taxpayer").and_then(parse_number).map(TaxpayerId);
     let taxpayer = wanted.ok_or_else(ApiError::route_not_found)?;
-    let is_theirs = match person.owner {
-        SessionOwner::Contact { taxpayer: own, .. } => own == taxpayer,
-        SessionOwner::Integrator(id) => {
-            let store = &state(request)?.store;
-            taxpayers::owned_by_with_id(store, id, taxpayer).await.map_err(ApiError::from)?.is_some()
+    let store = &state(request)?.store;
+    let found = match person.owner {
+        SessionOwner::Contact { taxpayer: own, .. } if own == taxpayer => {
+            taxpayers::with_id(store.reader(), taxpayer).await
         }
-        SessionOwner::Operator(_) => false,
+        SessionOwner::Integrator(id) => taxpayers::owned_by_with_id(store, id, taxpayer).await,
+        SessionOwner::Contact { .. } | SessionOwner::Operator(_) => Ok(None),
     };
-    let Rights::Account(role) = person.rights else { return Err(ApiError::route_not_found().into()) };
-    if !is_theirs {
+    let (Some(found), Rights::Account(role)) = (found.map_err(ApiError::from)?, person.rights) else {
         return Err(ApiError::route_not_found().into());
-    }
+    };
+    let account = AccountLabel { name: found.name, tin: found.tin, path: format!("/dashboard/{taxpayer}") };
     if role < least {
         return Err(Refusal::NotAllowed(match least {
             ContactRole::Owner => "Only an owner of the account may do this.",
@@ -68,7 +85,9 @@ async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSes
             }
         }));
     }
-    Ok(AccountSession { taxpayer, by: person.owner.actor(), person, role, csrf, notice: notice(request) })
+    let claim = request.extensions().get::<IdempotencyClaim>().cloned();
+    let by = person.owner.actor();
+    Ok(AccountSession { taxpayer, account, by, person, role, csrf, notice: notice(request), claim })
 }
 
 /// Makes each type the right of people from this role on.

@@ -4,21 +4,16 @@ use actix_web::cookie::{Cookie, SameSite};
 use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::console::page::NOTICE;
 use crate::domain::access::session::SignInPlace;
 use crate::http::middleware::access_log;
 use crate::http::middleware::client_address::client_address;
+use crate::http::respond::redirect::NOTICE;
 use crate::http::respond::render::ResponsePrefs;
 use crate::http::state::{ApiState, SessionSettings};
 
-/// The name of the cookie. Browsers accept `__Host-` only over TLS, for the whole host, and from no other host.
-fn name(settings: SessionSettings) -> &'static str {
-    if settings.is_secure { "__Host-session" } else { "session" }
-}
-
 /// Returns the cookie of a new session. It ends with the browser's session; the server ends it earlier.
 pub(crate) fn started(settings: SessionSettings, token: &SecretString) -> Cookie<'static> {
-    Cookie::build(name(settings), token.expose_secret().to_owned())
+    Cookie::build(settings.cookie_name(), token.expose_secret().to_owned())
         .path("/")
         .http_only(true)
         .secure(settings.is_secure)
@@ -36,7 +31,7 @@ pub(crate) fn ended(settings: SessionSettings) -> Cookie<'static> {
 /// Returns the token in the cookie of the request.
 pub(crate) fn token(request: &HttpRequest) -> Option<SecretString> {
     let state = request.app_data::<actix_web::web::Data<ApiState>>()?;
-    let cookie = request.cookie(name(state.settings.sessions))?;
+    let cookie = request.cookie(state.settings.sessions.cookie_name())?;
     Some(SecretString::from(cookie.value().to_owned()))
 }
 
@@ -45,12 +40,20 @@ pub(crate) fn place(request: &HttpRequest) -> SignInPlace {
     SignInPlace { address: client_address(request), browser: access_log::user_agent(request.headers()) }
 }
 
+/// Marks a request whose notice was read, so that the page that shows it also removes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoticeRead;
+
 /// Returns the notice of the action that led to this page.
 pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
     let cookie = request.cookie(NOTICE)?;
     let text = cookie.value().to_owned();
     let read = url::form_urlencoded::parse(text.as_bytes()).next()?.0.into_owned();
-    (!read.is_empty()).then_some(read)
+    if read.is_empty() {
+        return None;
+    }
+    request.extensions_mut().insert(NoticeRead);
+    Some(read)
 }
 
 /// Returns the path of the sign-in, which leads back to this page.

@@ -7,7 +7,7 @@ mod csrf;
 pub(crate) mod operators;
 mod refusal;
 
-pub(super) use cookie::{ended, notice, place, request_id, sign_in_path, started, token};
+pub(super) use cookie::{NoticeRead, ended, notice, place, request_id, sign_in_path, started, token};
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use refusal::Refusal;
 

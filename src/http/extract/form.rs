@@ -31,11 +31,22 @@ pub(crate) async fn read_first(request: &mut ServiceRequest, limit: Duration) ->
     Ok(())
 }
 
+/// Returns the form of the request, and leaves it for `take`.
+pub(crate) fn look(request: &HttpRequest) -> Result<Bytes, ApiError> {
+    let extensions = request.extensions();
+    let form = extensions.get::<PostedForm>().map(|form| form.0.clone());
+    form.ok_or_else(unread)
+}
+
 /// Returns the form of the request. Only paths whose policy reads forms have one.
 pub(crate) fn take(request: &HttpRequest) -> Result<Bytes, ApiError> {
     let form = request.extensions_mut().remove::<PostedForm>();
-    let form = form.ok_or_else(|| ApiError::internal("the policy of this path reads no form"))?;
+    let form = form.ok_or_else(unread)?;
     Ok(form.0)
+}
+
+fn unread() -> ApiError {
+    ApiError::internal("the policy of this path reads no form")
 }
 
 pub(crate) fn malformed(error: &impl std::fmt::Display) -> ApiError {

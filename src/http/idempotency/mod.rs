@@ -10,14 +10,17 @@
 //! | the requests in progress | `in_progress` |
 //! | a request with a key, from arrival to response | `middleware` |
 //! | a handler's part: send the command with the key | `handler` |
+//! | a form of a page, whose token is its key | `form` |
 //! | stored responses | `stored_response` |
 
+mod form;
 mod handler;
 pub(super) mod in_progress;
 mod key;
 mod middleware;
 mod stored_response;
 
+pub(crate) use form::{ResultPage, new_token, visit_form};
 pub(crate) use handler::IdempotentRequest;
 pub use in_progress::InProgressRequests;
 pub(crate) use middleware::visit;

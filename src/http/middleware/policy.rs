@@ -12,7 +12,7 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::extract::auth::{self, ChangesNothing, Surface};
 use crate::http::extract::{body, form};
-use crate::http::idempotency;
+use crate::http::idempotency::{self, ResultPage};
 use crate::http::limits;
 use crate::http::limits::CallKind;
 use crate::http::limits::CallSlot;
@@ -35,6 +35,15 @@ pub(crate) enum Effect {
     Always,
 }
 
+/// Says what a form does that the browser sends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FormRepeat {
+    /// Nothing: it leads to the result of the first one.
+    Once,
+    /// The same again, which does no harm: a sign-in, or a form that only reads.
+    Harmless,
+}
+
 /// The policy of one path, as the table of endpoints defines it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
@@ -47,6 +56,8 @@ pub(crate) struct RoutePolicy {
     pub(crate) is_bulk: bool,
     /// True if the path takes the form of a page. It is read before the session of its sender is looked up.
     pub(crate) posts_form: bool,
+    pub(crate) repeat: FormRepeat,
+    pub(crate) result_page: ResultPage,
     pub(crate) sensitive: Option<SensitiveOp>,
 }
 
@@ -70,6 +81,8 @@ impl RoutePolicy {
             relays: false,
             is_bulk: false,
             posts_form: false,
+            repeat: FormRepeat::Once,
+            result_page: ResultPage::Above,
             sensitive: None,
         }
     }
@@ -86,6 +99,11 @@ impl RoutePolicy {
             Effect::Never => true,
             Effect::Always => false,
         }
+    }
+
+    /// True for a form that has its effect once, however often it is sent.
+    fn counts_once(self, method: &Method) -> bool {
+        self.posts_form && self.repeat == FormRepeat::Once && !is_read(method)
     }
 
     fn is_counted(self) -> bool {
@@ -177,6 +195,9 @@ impl RoutePolicy {
             Err(error) => Ok(request.error_response(error)),
             Ok(Admitted { account: Some(account), is_read: false, _call }) if is_taken => {
                 idempotency::visit(state, account, request, next).await
+            }
+            Ok(_page) if is_taken && self.counts_once(request.method()) => {
+                idempotency::visit_form(state, self.result_page, request, next).await
             }
             Ok(_visitor) => next.call(request).await,
         }

@@ -5,4 +5,5 @@ pub(crate) mod details;
 pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod logged_failure;
+pub(crate) mod redirect;
 pub(crate) mod render;

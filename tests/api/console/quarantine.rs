@@ -36,7 +36,7 @@ async fn a_command_is_listed_without_its_contents_and_dropped_once(world: &World
 
     let [replay, drop] = ["replay", "drop"].map(|to| format!("/console/quarantine/{reference}/{to}"));
     viewer.submit(&drop, &[]).await.expect(403);
-    operator.send(&drop, &[]).await.expect(403);
+    operator.send(&drop, &[("once", "1")]).await.expect(403);
     operator.submit(&replay, &[]).await.expect(409);
     operator.submit(&drop, &[("reason", "reported")]).await.leads_to("/console/quarantine");
     operator.submit(&drop, &[]).await.expect(409);

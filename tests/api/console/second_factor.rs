@@ -101,7 +101,9 @@ async fn before_the_code_no_page_opens(world: &World) {
     }
     let csrf = visitor.get("/sign-in/code").await.csrf();
     for path in [PATH, "/account/second-factor/off", "/account/password", "/console/taxpayers/1/verify"] {
-        let fields = [("csrf", csrf.as_str()), ("code", "1"), ("present", "1"), ("new", "1"), ("again", "1")];
+        let tokens = [("csrf", csrf.as_str()), ("once", "1")];
+        let fields = [("code", "1"), ("present", "1"), ("new", "1"), ("again", "1")];
+        let fields: Vec<_> = tokens.into_iter().chain(fields).collect();
         visitor.send(path, &fields).await.leads_to("/sign-in/code");
     }
     visitor.send("/sign-in/code", &[("code", &person.code(1))]).await.expect(403);
@@ -218,5 +220,5 @@ async fn the_pages_of_second_factors_are_for_operators(world: &World) {
     Visitor::new(world).get("/sign-in/code").await.expect(303);
     let operator = Visitor::operator(world, OperatorRole::Viewer).await;
     operator.get("/sign-in/code").await.expect(303);
-    operator.send(PATH, &[]).await.expect(403);
+    operator.send(PATH, &[("once", "1")]).await.expect(403);
 }

@@ -25,7 +25,7 @@ async fn an_operator_signs_in_and_out(world: &World) {
     visitor.get("/console").await.expect(200).shows("Overview");
     visitor.get("/sign-in").await.leads_to("/console");
     let token = visitor.get("/console").await.csrf();
-    visitor.send("/sign-out", &[("csrf", &token)]).await.leads_to("/sign-in");
+    visitor.send("/sign-out", &[("csrf", &token), ("once", "1")]).await.leads_to("/sign-in");
     visitor.get("/console").await.leads_to("/sign-in?next=%2Fconsole");
 }
 
@@ -97,9 +97,9 @@ async fn who_tries_many_passwords_is_refused_even_with_the_right_one(world: &Wor
 async fn a_form_without_the_token_of_the_session_is_refused(world: &World) {
     let visitor = Visitor::operator(world, OperatorRole::Admin).await;
     for token in ["", "another"] {
-        visitor.send("/sign-out", &[("csrf", token)]).await.expect(403);
+        visitor.send("/sign-out", &[("csrf", token), ("once", "1")]).await.expect(403);
     }
-    visitor.send("/sign-out", &[]).await.expect(403);
+    visitor.send("/sign-out", &[("once", "1")]).await.expect(403);
     visitor.get("/console").await.expect(200);
 }
 

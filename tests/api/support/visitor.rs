@@ -1,4 +1,4 @@
-//! A person with a browser: keeps the cookie of the session, follows no redirect by itself, and sends forms.
+//! A person with a browser: keeps the cookies of the session and of the notice, follows no redirect by itself, and sends forms.
 
 use std::sync::Mutex;
 
@@ -16,6 +16,7 @@ pub(crate) struct Visitor {
     http: reqwest::Client,
     root: String,
     cookie: Mutex<Option<String>>,
+    notice: Mutex<Option<String>>,
 }
 
 /// What a page answered.
@@ -75,7 +76,7 @@ impl Visitor {
     pub(crate) fn new(world: &World) -> Self {
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE);
         let http = http.redirect(Policy::none()).build().unwrap();
-        Self { http, root: world.root(), cookie: Mutex::default() }
+        Self { http, root: world.root(), cookie: Mutex::default(), notice: Mutex::default() }
     }
 
     /// A new operator with this role, signed in.
@@ -129,23 +130,28 @@ impl Visitor {
         self.answer(request.header("content-type", "application/x-www-form-urlencoded")).await
     }
 
-    /// Sends a form with the token that pages of this session carry.
+    /// Sends a form with the tokens that pages of this session carry.
     pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
         let csrf = self.get("/account/password").await.expect(200).csrf();
-        let fields: Vec<_> = fields.iter().copied().chain([("csrf", csrf.as_str())]).collect();
+        let once = number().to_string();
+        let tokens = [("csrf", csrf.as_str()), ("once", once.as_str())];
+        let fields: Vec<_> = fields.iter().copied().chain(tokens).collect();
         self.send(path, &fields).await
     }
 
     async fn answer(&self, mut request: reqwest::RequestBuilder) -> Seen {
-        if let Some(cookie) = self.cookie.lock().unwrap().as_ref() {
-            request = request.header(COOKIE, cookie);
+        let cookies = [self.cookie.lock().unwrap().clone(), self.notice.lock().unwrap().clone()];
+        let cookies: Vec<_> = cookies.into_iter().flatten().collect();
+        if !cookies.is_empty() {
+            request = request.header(COOKIE, cookies.join("; "));
         }
         let answer = request.send().await.unwrap();
         for cookie in answer.headers().get_all(SET_COOKIE) {
-            let cookie = cookie.to_str().unwrap();
-            if let Some(session) = cookie.split(';').next().filter(|pair| pair.starts_with("session=")) {
-                let is_over = session == "session=";
-                *self.cookie.lock().unwrap() = (!is_over).then(|| session.to_owned());
+            let pair = cookie.to_str().unwrap().split(';').next().unwrap();
+            for (name, jar) in [("session=", &self.cookie), ("notice=", &self.notice)] {
+                if pair.starts_with(name) {
+                    *jar.lock().unwrap() = (pair != name).then(|| pair.to_owned());
+                }
             }
         }
         let location = answer.headers().get(LOCATION).map(|value| value.to_str().unwrap().to_owned());

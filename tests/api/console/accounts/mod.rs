@@ -6,6 +6,7 @@ mod inbox;
 mod integration;
 mod invoices;
 mod keys;
+mod once;
 mod overview;
 mod profile;
 mod rights;

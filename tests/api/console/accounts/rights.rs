@@ -113,8 +113,8 @@ async fn a_form_without_its_token_and_a_stranger_are_refused(world: &World) {
     let (owners, accountants) = forms(invoice, &irn);
     for form in owners.iter().chain(&accountants) {
         let path = account.path(form);
-        account.owner.send(&path, &[]).await.expect(403);
-        account.owner.send(&path, &[("csrf", "odd")]).await.expect(403);
+        account.owner.send(&path, &[("once", "1")]).await.expect(403);
+        account.owner.send(&path, &[("csrf", "odd"), ("once", "1")]).await.expect(403);
         account.owner.get(&path).await;
     }
     let stranger = Visitor::new(world);

@@ -1,0 +1,187 @@
+//! A form of a page has its effect once, however often the browser sends it: by a double click, by a reload, or after
+//! Back. Each form carries a token of its own, which is its idempotency key.
+//!
+//! An intent is stored before the handler runs and removed if the handler changed nothing. A taxpayer's command stores
+//! the claim itself in its own transaction; for any other effect the claim is stored after it. A crash in between leaves
+//! the intent, and the person is asked to look before sending the form again.
+
+use std::time::Duration;
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderValue, LOCATION};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, web};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use rand::RngExt;
+use tokio::time::sleep;
+
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
+use crate::domain::kernel::clock;
+use crate::http::extract::form;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::respond::redirect::go_to;
+use crate::http::state::ApiState;
+use crate::store::idempotency::{self, KeyEntry, StoredKey};
+
+/// The name of the field with the form's token.
+const FIELD: &str = "once";
+/// The field that proves that the form is from a page of the session. It says nothing about what is wanted.
+const CSRF: &str = "csrf";
+const DONE: &str = "This was done already.";
+const UNKNOWN: &str =
+    "This was sent before, and its outcome is not known. Check the state below before you send it again.";
+/// How long and how often a repeated form looks for the outcome of the first one.
+const WAIT_LOOKS: u32 = 50;
+const WAIT_EVERY: Duration = Duration::from_millis(200);
+
+/// The page that shows the result of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultPage {
+    /// The form's own path, which also shows a page.
+    Own,
+    /// The nearest page above the form's path.
+    Above,
+}
+
+/// A form that was sent.
+struct SentForm {
+    claim: IdempotencyClaim,
+    /// The path of the page that shows the result.
+    page: String,
+}
+
+enum FormStatus {
+    First,
+    Repeated(HttpResponse),
+}
+
+/// Returns a random token for one form of one rendered page.
+pub(crate) fn new_token() -> String {
+    let random: [u8; 16] = clock::chance().random();
+    URL_SAFE_NO_PAD.encode(random)
+}
+
+/// Answers a form. A form without a session has no owner and passes: only a sign-in and the like take it.
+pub(crate) async fn visit_form(
+    state: &web::Data<ApiState>,
+    result_page: ResultPage,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let Some(session) = request.cookie(state.settings.sessions.cookie_name()) else {
+        return next.call(request).await;
+    };
+    let form = match sent_form(state, session.value(), result_page, request.request()) {
+        Err(error) => return Ok(request.error_response(error)),
+        Ok(form) => form,
+    };
+    match begin(state, &form).await {
+        Err(error) => Ok(request.error_response(error)),
+        Ok(FormStatus::Repeated(answer)) => Ok(request.into_response(answer)),
+        Ok(FormStatus::First) => {
+            request.extensions_mut().insert(form.claim.clone());
+            let response = next.call(request).await?;
+            end(state, form.claim, &response).await;
+            Ok(response)
+        }
+    }
+}
+
+fn sent_form(
+    state: &ApiState,
+    session: &str,
+    result_page: ResultPage,
+    request: &HttpRequest,
+) -> Result<SentForm, ApiError> {
+    let body = form::look(request)?;
+    let claim = claim(state, session, request.path(), &body).ok_or_else(token_missing)?;
+    let page = match result_page {
+        ResultPage::Own => request.path().to_owned(),
+        ResultPage::Above => page_above(request),
+    };
+    Ok(SentForm { claim, page })
+}
+
+/// Returns the nearest path above the form's own that exists.
+fn page_above(request: &HttpRequest) -> String {
+    let own = request.path();
+    let mut above = own.match_indices('/').rev().map(|(end, _)| &own[..end]);
+    above.find(|path| request.resource_map().has_resource(path)).unwrap_or("/").to_owned()
+}
+
+/// Makes the claim of a form; `None` if it does not have exactly one token.
+fn claim(state: &ApiState, session: &str, path: &str, body: &[u8]) -> Option<IdempotencyClaim> {
+    let fields: Vec<_> = url::form_urlencoded::parse(body).collect();
+    let mut tokens = fields.iter().filter(|(name, _)| name == FIELD).map(|(_, value)| value);
+    let once = tokens.next().filter(|token| !token.is_empty())?;
+    if tokens.next().is_some() {
+        return None;
+    }
+    let wanted = fields.iter().filter(|(name, _)| name != FIELD && name != CSRF);
+    let parts = wanted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+    let request: Vec<_> = std::iter::once(path.as_bytes()).chain(parts).collect();
+    let expires_at = state.now().saturating_add(state.settings.idempotency_keep).unwrap_or(Timestamp::MAX);
+    Some(IdempotencyClaim::of_form(session, once, &request, expires_at))
+}
+
+fn token_missing() -> ApiError {
+    let message =
+        "This form has no token that makes it count once. Go back, reload the page and send it again.";
+    ApiError::new(ErrorCode::ValidationFailed, message)
+}
+
+/// Stores the intent, or waits for the outcome of the form that stored it first.
+async fn begin(state: &ApiState, form: &SentForm) -> Result<FormStatus, ApiError> {
+    for _ in 0..WAIT_LOOKS {
+        if let Some(done) = idempotency::find(&state.store, &form.claim, state.now()).await? {
+            return Ok(FormStatus::Repeated(go_to(&result_page(form, done), DONE)));
+        }
+        let intent = KeyEntry { claim: form.claim.to_intent(), command_id: None, answer: None };
+        if idempotency::keep_alone(&state.store, intent, state.now()).await? {
+            return Ok(FormStatus::First);
+        }
+        sleep(WAIT_EVERY).await;
+    }
+    Ok(FormStatus::Repeated(go_to(&form.page, UNKNOWN)))
+}
+
+/// Returns where the first form led. What it showed on a page of its own is shown only once.
+fn result_page(form: &SentForm, done: StoredKey) -> String {
+    let headers = done.answer.map(|answer| answer.headers).unwrap_or_default();
+    headers.into_iter().next().map_or_else(|| form.page.clone(), |(_, location)| location)
+}
+
+/// Stores that the form is done, or removes its intent if it changed nothing. A failure of the store leaves the intent,
+/// which prevents a second effect.
+async fn end(state: &ApiState, claim: IdempotencyClaim, response: &ServiceResponse<BoxBody>) {
+    let status = response.status();
+    let is_refused = response.response().error().is_some();
+    let stored = if !is_refused && (status.is_success() || status.is_redirection()) {
+        let location = response.headers().get(LOCATION).and_then(|value: &HeaderValue| value.to_str().ok());
+        let answer = location.map(|location| StoredResponse {
+            status: StatusCode::SEE_OTHER.as_u16(),
+            headers: vec![(LOCATION.to_string(), location.to_owned())],
+            body: String::new(),
+        });
+        let entry = KeyEntry { claim, command_id: None, answer };
+        idempotency::keep_alone(&state.store, entry, state.now()).await.map(drop)
+    } else if is_without_effect(status) {
+        idempotency::release(&state.store, &claim.to_intent()).await
+    } else {
+        Ok(())
+    };
+    if let Err(error) = stored {
+        tracing::warn!(%error, "the outcome of a form could not be stored");
+    }
+}
+
+/// True for a refusal, also one that leads to the sign-in. After another failure it is not known how far the handler
+/// came.
+fn is_without_effect(status: StatusCode) -> bool {
+    !status.is_server_error() || status == StatusCode::SERVICE_UNAVAILABLE
+}
