@@ -217,6 +217,7 @@ async fn settings(server: Option<&str>) -> (Settings, tempfile::TempDir) {
         ("EINVOICE__DATABASE__URL", &url),
         ("EINVOICE__HTTP__BIND", "127.0.0.1:0"),
         ("EINVOICE__RATE_LIMIT__REQUESTS_PER_S", "0"),
+        ("EINVOICE__RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0"),
         // A backlog is made while the receiver answers nothing.
         ("EINVOICE__WEBHOOKS__TIMEOUT_S", "120"),
         ("EINVOICE__LOG__LEVEL", "error"),

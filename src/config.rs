@@ -85,10 +85,13 @@ pub struct HttpSettings {
     pub body_bytes_max: usize,
     pub bulk_bytes_max: usize,
     pub bodies_bytes_max: usize,
+    pub bodies_bytes_per_integrator_max: usize,
     pub bodies_bytes_per_account_max: usize,
     pub body_timeout_s: u64,
     pub calls_per_account_max: usize,
+    pub calls_per_integrator_max: usize,
     pub relays_per_account_max: usize,
+    pub relays_per_integrator_max: usize,
     pub idempotency_keep_s: u64,
 }
 
@@ -211,11 +214,14 @@ pub struct SecretsSettings {
 pub struct RateLimitSettings {
     pub requests_per_s: u32,
     pub burst: u32,
+    pub integrator_requests_per_s: u32,
+    pub integrator_burst: u32,
     pub rotate_per_min: u32,
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
     pub sign_ins_per_min: u32,
     pub refused_creates_per_min: u32,
+    pub onboardings_per_min: u32,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]
@@ -267,6 +273,8 @@ pub struct CheckpointsSettings {
 #[serde(deny_unknown_fields)]
 pub struct AccountsSettings {
     pub verification: VerificationPolicy,
+    /// 0 means no limit.
+    pub taxpayers_per_integrator_max: u64,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

@@ -39,6 +39,9 @@ impl Service {
                 ("HTTP__BIND", address.to_string()),
                 ("SANDBOX__BIND", sandbox.to_string()),
                 ("RATE_LIMIT__REQUESTS_PER_S", "0".to_owned()),
+                ("RATE_LIMIT__INTEGRATOR_REQUESTS_PER_S", "0".to_owned()),
+                ("RATE_LIMIT__ONBOARDINGS_PER_MIN", "0".to_owned()),
+                ("ACCOUNTS__TAXPAYERS_PER_INTEGRATOR_MAX", "0".to_owned()),
                 ("LOG__LEVEL", "error".to_owned()),
             ];
             let settings = settings.map(|(name, value)| (format!("EINVOICE__{name}"), value));

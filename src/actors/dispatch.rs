@@ -10,6 +10,7 @@ mod isolation;
 mod recovery;
 mod work;
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -30,6 +31,7 @@ use self::recovery::CountCrashes;
 use crate::actors::supervision::{
     AdmissionLimits, Arbiters, NodeKind, Registry, RestartPolicy, Tree, supervise,
 };
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare};
@@ -194,7 +196,6 @@ impl Dispatcher {
     }
 
     fn claim_request<'a>(&'a self, limit: usize, blocked: &'a [BlockedStep]) -> ClaimRequest<'a> {
-        let max = share(self.config.concurrency_max);
         ClaimRequest {
             kind: self.config.kind,
             owner: &self.config.owner,
@@ -202,8 +203,21 @@ impl Dispatcher {
             limit,
             after: self.last.load(Ordering::Relaxed),
             blocked,
-            share: FairShare { max, held: self.active_leases.by_taxpayer() },
+            share: self.fair_share(),
         }
+    }
+
+    fn fair_share(&self) -> FairShare {
+        let held = self.active_leases.by_taxpayer();
+        let mut held_by_integrator = HashMap::new();
+        for (taxpayer, count) in &held {
+            // The integrators of lanes that this process holds were read when they were claimed or worked on.
+            if let Some(integrator) = self.store.known_payer_of(TaxpayerId(*taxpayer)) {
+                *held_by_integrator.entry(integrator).or_default() += count;
+            }
+        }
+        let integrator_max = integrator_share(self.config.concurrency_max);
+        FairShare { max: share(self.config.concurrency_max), held, integrator_max, held_by_integrator }
     }
 
     /// Returns the blocked steps. When a step is no longer blocked, makes every lane that waits for it due now.
@@ -290,6 +304,12 @@ fn share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(8)).max(1)
 }
 
+/// Returns how many lanes one integrator may have active with all its taxpayers: all but a few, so that an only
+/// integrator loses little.
+fn integrator_share(concurrency_max: usize) -> usize {
+    (concurrency_max - concurrency_max.div_ceil(32)).max(1)
+}
+
 async fn release_after_failure(store: &Store, lease: &Lease) -> Result<(), StoreError> {
     let tx = store.begin().await?;
     lanes::release(&tx, lease, Some(AFTER_FAILURE)).await?;
@@ -323,6 +343,7 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::clock::MockClock;
+    use crate::domain::kernel::ids::IntegratorId;
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::lanes::group;
     use crate::store::testing::{claim_due, stores};
@@ -407,6 +428,31 @@ mod tests {
                 std::iter::from_fn(|| lanes_seen.try_recv().ok()).map(|lease| lease.key).collect();
             assert_eq!(keys.pop().as_deref(), Some("2/0"));
             assert_eq!(keys.len(), 7);
+        }
+    }
+
+    #[actix::test]
+    async fn an_integrator_whose_taxpayers_lanes_hang_leaves_slots_for_others() {
+        for test in stores().await {
+            let store = &test.store;
+            let (dispatcher, mut lanes_seen) = endless(store, &DirectDispatch::default());
+            let queue = async |integrator: i64, taxpayers: std::ops::Range<i64>| {
+                let tx = store.begin().await.unwrap();
+                for taxpayer_id in taxpayers {
+                    store.payers().keep(TaxpayerId(taxpayer_id), IntegratorId(integrator));
+                    let key = format!("{taxpayer_id}/0");
+                    let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
+                    fair_queue::enqueue(&tx, LaneKind::Endpoint, &[lane]).await.unwrap();
+                }
+                tx.commit().await.unwrap();
+            };
+            queue(1, 1..26).await;
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 7, "one slot of eight is left");
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 0);
+            queue(2, 99..100).await;
+            assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
+            let keys = std::iter::from_fn(|| lanes_seen.try_recv().ok()).map(|lease| lease.key);
+            assert_eq!(keys.last().as_deref(), Some("99/0"));
         }
     }
 

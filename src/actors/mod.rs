@@ -19,6 +19,7 @@
 //! | `sweeper` | deletes expired idempotency keys and old quarantined commands |
 //! | `durations` | how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
+//! | `on_behalf` | clients of the authority that call on behalf of a taxpayer |
 //! | `dispatch` | claims due lanes and hands them to their actors |
 //! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
 
@@ -33,6 +34,7 @@ pub mod key_leases;
 pub mod key_usage;
 pub mod keyed_notify;
 pub mod notifiers;
+pub(crate) mod on_behalf;
 pub mod outage;
 pub mod pipeline;
 pub mod quarantine_lift;

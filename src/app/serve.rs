@@ -95,6 +95,7 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
             body_timeout: Duration::from_secs(settings.http.body_timeout_s),
             utc_offset: settings.authority.utc_offset,
             verification: settings.accounts.verification,
+            taxpayers_per_integrator_max: settings.accounts.taxpayers_per_integrator_max,
             erp_systems: settings.options.erp_systems.clone(),
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
@@ -116,11 +117,18 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
         key_usage: app.key_usage(),
         passwords: http::Passwords::default(),
         calls: http::ConcurrentCalls::new(
-            settings.http.calls_per_account_max,
-            settings.http.relays_per_account_max,
+            http::ConcurrentLimits {
+                brief_max: settings.http.calls_per_account_max,
+                relays_max: settings.http.relays_per_account_max,
+            },
+            http::ConcurrentLimits {
+                brief_max: settings.http.calls_per_integrator_max,
+                relays_max: settings.http.relays_per_integrator_max,
+            },
         ),
         bodies: http::BodyMemory::new(http::BodyMemoryLimits {
             process_max: settings.http.bodies_bytes_max,
+            integrator_max: settings.http.bodies_bytes_per_integrator_max,
             account_max: settings.http.bodies_bytes_per_account_max,
         }),
         in_progress: http::InProgressRequests::default(),
@@ -141,11 +149,14 @@ fn rates(settings: &Settings) -> http::Rates {
     http::Rates {
         requests_per_s: limits.requests_per_s,
         burst: limits.burst,
+        integrator_requests_per_s: limits.integrator_requests_per_s,
+        integrator_burst: limits.integrator_burst,
         rotate_per_min: limits.rotate_per_min,
         webhook_test_per_min: limits.webhook_test_per_min,
         failed_auth_per_min: limits.failed_auth_per_min,
         sign_ins_per_min: limits.sign_ins_per_min,
         refused_creates_per_min: limits.refused_creates_per_min,
+        onboardings_per_min: limits.onboardings_per_min,
     }
 }
 

@@ -286,7 +286,12 @@ mod tests {
     use crate::authority::operation::ResourceList;
     use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, authority, encrypted, http, settings};
     use crate::domain::kernel::clock::{MockClock, SystemClock};
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+
+    /// A taxpayer that has an integrator of its own.
+    fn taxpayer(id: i64) -> CallerAccount {
+        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(id) }
+    }
 
     fn closed() -> String {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -418,7 +423,7 @@ mod tests {
         let healthy = ("GET /api ", http(200, "", r#"{"healthy":true}"#));
         let server = Server::start(Behaviour::ByPath(vec![healthy, ("/confirm/", http(500, "", ""))])).await;
         let authority = server.authority();
-        let attacker = authority.on_behalf_of(CallerAccount::Taxpayer(TaxpayerId(1)));
+        let attacker = authority.on_behalf_of(taxpayer(1));
         for _ in 0..40 {
             assert!(matches!(attacker.confirm("I").await, Err(AuthorityFailure::Retryable { .. })));
         }
@@ -427,9 +432,9 @@ mod tests {
         }
         assert!(matches!(attacker.confirm("I").await, Err(AuthorityFailure::BreakerOpen { .. })));
         let view = authority.breakers().swap_remove(Operation::Confirm as usize);
-        assert_eq!(view.held, HeldCallers::Accounts(vec![CallerAccount::Taxpayer(TaxpayerId(1))]));
+        assert_eq!(view.held, HeldCallers::Accounts(vec![taxpayer(1)]));
         assert!(!view.is_outage);
-        let other = authority.on_behalf_of(CallerAccount::Taxpayer(TaxpayerId(2)));
+        let other = authority.on_behalf_of(taxpayer(2));
         assert!(
             matches!(other.confirm("J").await, Err(AuthorityFailure::Retryable { .. })),
             "its calls are made"

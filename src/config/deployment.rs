@@ -45,9 +45,14 @@ impl DeploymentChecks {
             "be no less than `http.body_bytes_max` and `http.bulk_bytes_max`",
         );
         self.require(
-            http.bodies_bytes_max >= http.bodies_bytes_per_account_max,
-            "http.bodies_bytes_max",
+            http.bodies_bytes_per_integrator_max >= http.bodies_bytes_per_account_max,
+            "http.bodies_bytes_per_integrator_max",
             "be no less than `http.bodies_bytes_per_account_max`",
+        );
+        self.require(
+            http.bodies_bytes_max >= http.bodies_bytes_per_integrator_max,
+            "http.bodies_bytes_max",
+            "be no less than `http.bodies_bytes_per_integrator_max`",
         );
     }
 
@@ -334,7 +339,7 @@ mod tests {
     fn limits_of_bodies_must_hold_the_largest_body() {
         let said = |name, value| faults_of_environment(&[(name, value)]);
         insta::assert_snapshot!(said("EINVOICE__HTTP__BULK_BYTES_MAX", "100000000"), @"`http.bodies_bytes_per_account_max` must be no less than `http.body_bytes_max` and `http.bulk_bytes_max`");
-        insta::assert_snapshot!(said("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_account_max`");
+        insta::assert_snapshot!(said("EINVOICE__HTTP__BODIES_BYTES_MAX", "10485760"), @"`http.bodies_bytes_max` must be no less than `http.bodies_bytes_per_integrator_max`");
     }
 
     #[test]

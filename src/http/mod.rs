@@ -60,7 +60,7 @@ use api::{app, authority, core, ops, system_integrators, tax_payers};
 use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
-pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, Rates};
+pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, ConcurrentLimits, Rates};
 pub use metrics::{CachedCounts, Traffic};
 pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;

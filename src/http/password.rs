@@ -1,6 +1,9 @@
 //! Password hashes: Argon2id in the PHC string format. Hashing is expensive on purpose, so the number of running and
-//! waiting hashes is limited. Accounts with the same email share a salt, so that one hash answers for all of them:
-//! the time of a sign-in does not show how many accounts an email has.
+//! waiting hashes is limited: sign-ins have places that the passwords of new taxpayers never take, and integrators take
+//! turns with theirs. Accounts with the same email share a salt, so that one hash answers for all of them: the time of a
+//! sign-in does not show how many accounts an email has.
+
+use std::sync::Arc;
 
 use argon2::password_hash::{CustomizedPasswordHasher, Error, PasswordHasher};
 use argon2::{Argon2, Params, PasswordHash};
@@ -8,23 +11,37 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::domain::access::payer::Payer;
+use crate::domain::kernel::ids::IntegratorId;
+use crate::http::limits::{KeyedSemaphores, TurnGate};
 use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.
 const AT_ONCE: usize = 2;
-/// The largest number of hashes that run or wait. With this many hashes, the last one waits less than a second.
+/// The largest number of hashes of people who sign in that run or wait. The last one waits less than a second.
 const ADMITTED_MAX: usize = 32;
+/// The largest number of hashes of one integrator's new taxpayers that run or wait.
+const ADMITTED_OF_INTEGRATOR: usize = 16;
+/// The number of hashes for new taxpayers that run at the same time: the rest of `AT_ONCE` is for people who sign in.
+const ONBOARDINGS_AT_ONCE: usize = 1;
 
 /// Hashes passwords. All requests of the process share one queue.
 #[derive(Debug)]
 pub struct Passwords {
     admitted: Semaphore,
+    onboardings: KeyedSemaphores<IntegratorId>,
+    onboarding_turns: Arc<TurnGate>,
     working: Semaphore,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
-        Self { admitted: Semaphore::new(ADMITTED_MAX), working: Semaphore::new(AT_ONCE) }
+        Self {
+            admitted: Semaphore::new(ADMITTED_MAX),
+            onboardings: KeyedSemaphores::new(ADMITTED_OF_INTEGRATOR),
+            onboarding_turns: TurnGate::new(ONBOARDINGS_AT_ONCE),
+            working: Semaphore::new(AT_ONCE),
+        }
     }
 }
 
@@ -37,6 +54,21 @@ impl Passwords {
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
         let hash = self.work(move || hash(&password, salted_like.as_deref())).await?;
+        hash.map_err(ApiError::internal)
+    }
+
+    /// Hashes the password that an integrator gives a person of a new taxpayer. Integrators take turns. If too many
+    /// hashes of this one wait, the error asks the caller to retry.
+    pub(crate) async fn hash_for(
+        &self,
+        integrator: IntegratorId,
+        password: SecretString,
+        salted_like: Option<String>,
+    ) -> Result<String, ApiError> {
+        let places = self.onboardings.of(integrator);
+        let _admitted = places.try_acquire_owned().map_err(|_| overloaded(RETRY_AFTER))?;
+        let _turn = self.onboarding_turns.take(Some(Payer::Integrator(integrator)), 1).await;
+        let hash = self.run(move || hash(&password, salted_like.as_deref())).await?;
         hash.map_err(ApiError::internal)
     }
 
@@ -55,15 +87,19 @@ impl Passwords {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let _admitted = self.admitted.try_acquire().map_err(|_| overloaded(RETRY_AFTER))?;
+        self.run(work).await
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
         let _working = self.working.acquire().await.map_err(ApiError::internal)?;
         spawn_blocking(work).await.map_err(ApiError::internal)
     }
 
-    /// Takes every place of the queue, so that further hashes are refused.
+    /// Takes every place of this integrator, so that its further hashes are refused.
     #[cfg(test)]
-    pub(crate) async fn fill(&self) -> tokio::sync::SemaphorePermit<'_> {
-        let places = u32::try_from(ADMITTED_MAX).unwrap();
-        self.admitted.acquire_many(places).await.unwrap()
+    pub(crate) async fn fill(&self, integrator: IntegratorId) -> tokio::sync::OwnedSemaphorePermit {
+        let places = u32::try_from(ADMITTED_OF_INTEGRATOR).unwrap();
+        self.onboardings.of(integrator).acquire_many_owned(places).await.unwrap()
     }
 }
 
@@ -150,11 +186,24 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn where_many_wait_the_next_one_is_asked_to_come_back() {
+    async fn where_many_of_an_integrator_wait_its_next_one_is_asked_to_come_back_and_others_go_on() {
         let passwords = Passwords::default();
-        let _all = passwords.fill().await;
-        let refused = passwords.hash("another password".into(), None).await.unwrap_err();
+        let _all = passwords.fill(IntegratorId(1)).await;
+        let password = || SecretString::from("another password");
+        let refused = passwords.hash_for(IntegratorId(1), password(), None).await.unwrap_err();
         assert_eq!((refused.status.as_u16(), refused.retry_after), (503, Some(RETRY_AFTER)));
+        assert!(passwords.hash_for(IntegratorId(2), password(), None).await.is_ok());
+        assert!(passwords.hash(password(), None).await.is_ok());
+    }
+
+    #[actix_web::test]
+    async fn new_taxpayers_leave_a_place_to_people_who_sign_in() {
+        let passwords = Passwords::default();
+        let _turn = passwords.onboarding_turns.take(None, ONBOARDINGS_AT_ONCE).await;
+        let mut waiting = Box::pin(passwords.hash_for(IntegratorId(1), "another password".into(), None));
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        assert_eq!(passwords.working.available_permits(), AT_ONCE);
+        assert!(passwords.find("another password".into(), Vec::new()).await.is_ok());
     }
 
     #[test]

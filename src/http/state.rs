@@ -80,6 +80,8 @@ pub struct ApiSettings {
     pub utc_offset: Offset,
     /// Decides what a taxpayer may do before its identity is confirmed (setting `accounts.verification`).
     pub verification: VerificationPolicy,
+    /// 0 means no limit.
+    pub taxpayers_per_integrator_max: u64,
     /// The ERP systems that an integration may name (setting `options.erp_systems`).
     pub erp_systems: Vec<String>,
     /// The token that authorizes notices of the authority (setting `authority.notification_token`).

@@ -37,6 +37,7 @@ use crate::http::BodyMemory;
 use crate::http::BodyMemoryLimits;
 use crate::http::CachedCounts;
 use crate::http::ConcurrentCalls;
+use crate::http::ConcurrentLimits;
 use crate::http::Health;
 use crate::http::InProgressRequests;
 use crate::http::Passwords;
@@ -84,6 +85,7 @@ fn settings() -> ApiSettings {
         body_timeout: Duration::from_millis(300),
         utc_offset: Offset::constant(1),
         verification: VerificationPolicy::Warn,
+        taxpayers_per_integrator_max: 0,
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
@@ -182,13 +184,17 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         limits: Rates::default().into(),
         key_usage: Arc::default(),
         passwords: Passwords::default(),
-        calls: ConcurrentCalls::new(64, 64),
-        bodies: BodyMemory::new(BodyMemoryLimits { process_max: 1 << 20, account_max: 1 << 20 }),
+        calls: ConcurrentCalls::new(CALLS, CALLS),
+        bodies: BodyMemory::new(BODIES),
         in_progress: InProgressRequests::default(),
         stopping: Stopping::default(),
     };
     TestApp { state: web::Data::new(state), arbiters, _database: database }
 }
+
+const BODIES: BodyMemoryLimits =
+    BodyMemoryLimits { process_max: 1 << 20, integrator_max: 1 << 20, account_max: 1 << 20 };
+const CALLS: ConcurrentLimits = ConcurrentLimits { brief_max: 64, relays_max: 64 };
 
 /// Returns a client of an authority that refuses connections.
 fn unreachable_authority(clock: &SharedClock) -> Authority {

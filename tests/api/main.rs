@@ -13,6 +13,7 @@ mod health;
 mod idempotency;
 mod openapi;
 mod ops;
+mod payers;
 mod rate_limits;
 mod roles;
 mod support;

@@ -6,8 +6,9 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::Inbound;
+use crate::actors::on_behalf::on_behalf_of;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::authority::{AuthorityFailure, CallerAccount};
+use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::kernel::refusal::Refusal;
@@ -79,20 +80,20 @@ impl Inbound {
     }
 
     /// Acknowledges an invoice to the authority. If the outcome is unknown, asks for the invoice's status.
-    async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), AuthorityFailure> {
-        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
+    async fn relay_acknowledgement(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<(), InboxError> {
+        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
         let unknown = match authority.acknowledge(irn.as_str()).await {
             Ok(_) => return Ok(()),
             Err(unknown @ AuthorityFailure::Unknown { .. }) => unknown,
-            Err(failure) => return Err(failure),
+            Err(failure) => return Err(failure.into()),
         };
         let confirmed = authority.confirm(irn.as_str()).await;
-        if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown) }
+        if confirmed.is_ok_and(|confirmation| confirmation.delivered) { Ok(()) } else { Err(unknown.into()) }
     }
 
     /// Returns the authority's document, or `None` if it cannot be downloaded or decrypted.
     async fn live(&self, taxpayer: TaxpayerId, irn: &Irn) -> Option<Value> {
-        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
+        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await.ok()?;
         let sealed = authority.download(irn.as_str()).await.ok()?;
         let document = authority.decrypt(irn.as_str(), &sealed).ok()?;
         Some(SupplierDocument::of(irn, document).ok()?.document)

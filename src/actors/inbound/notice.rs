@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
-use crate::authority::CallerAccount;
+use crate::actors::on_behalf::on_behalf_of;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -97,7 +97,7 @@ impl Inbound {
         if sent.is_acknowledged {
             return Ok(true);
         }
-        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(sent.taxpayer_id));
+        let authority = on_behalf_of(&self.authority, &self.store, sent.taxpayer_id).await?;
         let confirmation = authority.confirm(sent.irn.as_str()).await?;
         let is_delivered = confirmation.delivered;
         let is_transmitted = confirmation.transmitted || is_delivered;

@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::authority::{Authority, BreakerView, CallerAccount, HeldCallers, Operation};
+use crate::authority::{Authority, BreakerView, HeldCallers, Operation};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Step;
 use crate::domain::pipeline::waiting::StepBlock;
@@ -46,7 +46,9 @@ fn blocked_step(step: Step, view: &BreakerView) -> Option<BlockedStep> {
     let taxpayers = match &view.held {
         HeldCallers::Nobody => return None,
         HeldCallers::Everybody => None,
-        HeldCallers::Accounts(accounts) => Some(accounts.iter().filter_map(taxpayer).collect()),
+        HeldCallers::Accounts(accounts) => {
+            Some(accounts.iter().filter_map(|account| account.taxpayer()).map(|id| id.0).collect())
+        }
     };
     Some(BlockedStep { step: step.as_str(), taxpayers })
 }
@@ -55,14 +57,9 @@ fn holds(view: &BreakerView, taxpayer: TaxpayerId) -> bool {
     match &view.held {
         HeldCallers::Nobody => false,
         HeldCallers::Everybody => true,
-        HeldCallers::Accounts(accounts) => accounts.contains(&CallerAccount::Taxpayer(taxpayer)),
-    }
-}
-
-fn taxpayer(account: &CallerAccount) -> Option<i64> {
-    match account {
-        CallerAccount::Taxpayer(id) => Some(id.0),
-        CallerAccount::Service | CallerAccount::Integrator(_) => None,
+        HeldCallers::Accounts(accounts) => {
+            accounts.iter().any(|account| account.taxpayer() == Some(taxpayer))
+        }
     }
 }
 

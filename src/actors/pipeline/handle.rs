@@ -9,9 +9,10 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::actors::keyed_notify::KeyedNotify;
+use crate::actors::on_behalf::on_behalf_of;
 use crate::actors::pipeline::queue_position::QueueEstimator;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, AuthorityFailure, CallerAccount, Confirmation, CryptoError};
+use crate::authority::{Authority, AuthorityFailure, Confirmation, CryptoError};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -94,13 +95,13 @@ impl PipelineHandle {
     /// Asks the authority for the state of an invoice.
     pub async fn confirm(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Confirmation, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
-        Ok(self.authority_for(taxpayer).confirm(irn.as_str()).await?)
+        Ok(self.authority_for(taxpayer).await?.confirm(irn.as_str()).await?)
     }
 
     /// Downloads the authority's copy of a signed invoice and returns the decrypted document.
     pub async fn download(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Value, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
-        let document = self.authority_for(taxpayer).download(irn.as_str()).await?;
+        let document = self.authority_for(taxpayer).await?.download(irn.as_str()).await?;
         Ok(self.authority.decrypt(irn.as_str(), &document)?)
     }
 
@@ -114,14 +115,14 @@ impl PipelineHandle {
         patience: Duration,
     ) -> Result<Run, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
-        self.authority_for(taxpayer).confirm(irn.as_str()).await?;
+        self.authority_for(taxpayer).await?.confirm(irn.as_str()).await?;
         let document = order.document(&irn);
         let request = RunRequest { operation: Operation::Payment, irn, document };
         Ok(self.perform(taxpayer, request, patience).await?)
     }
 
-    fn authority_for(&self, taxpayer: TaxpayerId) -> Authority {
-        self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer))
+    async fn authority_for(&self, taxpayer: TaxpayerId) -> Result<Authority, TaxpayerError> {
+        on_behalf_of(&self.authority, &self.store, taxpayer).await.map_err(TaxpayerError::Store)
     }
 
     /// Returns the IRN in the spelling that the authority knows: that of the submission, else of the stored invoice,
@@ -145,7 +146,7 @@ impl PipelineHandle {
         irn: &Irn,
     ) -> Result<ReceiptConfirmation, RelayError> {
         let irn = &self.canonical_irn(taxpayer, irn).await?;
-        let authority = self.authority_for(taxpayer);
+        let authority = self.authority_for(taxpayer).await?;
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
         self.taxpayers.record_receipt(taxpayer, irn.clone()).await?;

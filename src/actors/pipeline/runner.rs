@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::actors::dispatch::WorkStatus;
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
+use crate::actors::on_behalf::on_behalf_of;
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::step_executor::StepExecutor;
@@ -18,7 +19,7 @@ use crate::actors::pipeline::throughput::Throughput;
 use crate::actors::supervision::node::Node;
 use crate::actors::taxpayer::command::{RunProgress, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::authority::{Authority, CallerAccount, CryptoKeys, RetryPolicy};
+use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult};
@@ -68,6 +69,8 @@ pub(super) struct RunStart<'a> {
 /// A run in the hands of this process, with what is not stored yet.
 struct RunSession<'a> {
     lease: &'a Lease,
+    /// Calls on behalf of the run's taxpayer.
+    authority: Authority,
     /// Tells the watchdog of each step.
     node: &'a Node,
     /// The run after `steps`.
@@ -102,7 +105,8 @@ impl PipelineDeps {
         };
         let run = runs::owned_by_with_id(self.store.reader(), taxpayer, id).await?;
         let Some(run) = run else { return self.release(lease).await };
-        let mut session = RunSession { lease, node, run, steps: Vec::new(), intent: None };
+        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
+        let mut session = RunSession { lease, authority, node, run, steps: Vec::new(), intent: None };
         if !session.run.state.is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
             session = self.record(session).await?;
@@ -170,8 +174,8 @@ impl PipelineDeps {
         };
         let started = Instant::now();
         session.node.batch_started();
-        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(run.taxpayer_id));
-        let caller = StepExecutor { authority: &authority, keys: self.keys.as_ref(), store: &self.store };
+        let caller =
+            StepExecutor { authority: &session.authority, keys: self.keys.as_ref(), store: &self.store };
         let outcome = caller.call(&run, step, resuming, started_at).await;
         let now = self.clock.now();
         let verdict = next_action(outcome, &run, &self.retry, now, clock::chance().random());
@@ -188,7 +192,7 @@ impl PipelineDeps {
     /// the run as it is stored then: an operator may have paused it, or a caller may have replaced its document. If the
     /// run does not go on now, the same transaction releases its lane.
     async fn record<'a>(&self, session: RunSession<'a>) -> Result<RunSession<'a>, RunError> {
-        let RunSession { lease, node, run: before, steps, .. } = session;
+        let RunSession { lease, authority, node, run: before, steps, .. } = session;
         let is_signed = |outcome: &StepOutcome| {
             outcome.step == Step::Sign && matches!(outcome.verdict, StepResult::Done { .. })
         };
@@ -216,7 +220,7 @@ impl PipelineDeps {
             attempt_id,
             resuming: before.intent.is_some() && before.intent == run.intent,
         });
-        Ok(RunSession { lease, node, run, steps: Vec::new(), intent })
+        Ok(RunSession { lease, authority, node, run, steps: Vec::new(), intent })
     }
 
     /// Pauses a run whose step crashed the process or panicked repeatedly: the step must not be called again.

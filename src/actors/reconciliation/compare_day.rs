@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::actors::on_behalf::on_behalf_of;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::actors::reconciliation::search::AuthorityListing;
 use crate::actors::taxpayer::command::RunRecheck;
 use crate::actors::taxpayer::handle::TaxpayerError;
-use crate::authority::{AuthorityFailure, CallerAccount};
+use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::{Run, RunState};
@@ -90,7 +91,7 @@ impl Reconciler {
         taxpayer: TaxpayerId,
         irn: &Irn,
     ) -> Result<Option<RemoteRecord>, ReconciliationError> {
-        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer));
+        let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
         match authority.confirm(irn.as_str()).await {
             Ok(confirmation) => Ok(Some(RemoteRecord {
                 irn: irn.clone(),

@@ -10,7 +10,7 @@ use jiff::tz::Offset;
 use serde_json::Value;
 
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
-use crate::authority::{CallerAccount, SearchPage, SearchQuery};
+use crate::authority::{SearchPage, SearchQuery};
 use crate::domain::party::Taxpayer;
 use crate::domain::reconciliation::RemoteRecord;
 use crate::domain::reconciliation::day::day_of;
@@ -49,7 +49,7 @@ impl Reconciler {
         taxpayer: &Taxpayer,
         day: Date,
     ) -> Result<AuthorityListing, ReconciliationError> {
-        let authority = self.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
+        let authority = self.authority.on_behalf_of(taxpayer.into());
         let (mut listing, searched) =
             (AuthorityListing::default(), SearchedDay { day, zone: self.schedule.zone });
         for page in 1..=PAGES_MAX {

@@ -108,6 +108,13 @@ impl AdaptiveLimit {
         share(self.capacity())
     }
 
+    /// The number of concurrent calls that one payer may make with all its accounts. One slot is left for others, so that
+    /// an only payer loses little.
+    pub(crate) fn payer_share(&self) -> u32 {
+        let capacity = self.capacity();
+        if capacity < UNLOADED_CALLS { capacity } else { capacity - 1 }
+    }
+
     pub(crate) fn in_flight(&self) -> u32 {
         self.in_flight
     }
@@ -134,8 +141,7 @@ impl AdaptiveLimit {
     pub(crate) fn settle(&mut self, call: CallStart, signal: LoadSignal, now: Timestamp) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let LoadSignal::Throttled(Some(wait)) = signal {
-            let until = now.checked_add(wait.min(PAUSE_MAX)).unwrap_or(Timestamp::MAX);
-            self.not_before = self.not_before(now).max(Some(until));
+            self.pause(wait, now);
         }
         if call.epoch != self.epoch {
             return;
@@ -151,6 +157,12 @@ impl AdaptiveLimit {
                 self.sample(took);
             }
         }
+    }
+
+    /// Makes no call for this time, as the authority asked.
+    pub(crate) fn pause(&mut self, wait: Duration, now: Timestamp) {
+        let until = now.checked_add(wait.min(PAUSE_MAX)).unwrap_or(Timestamp::MAX);
+        self.not_before = self.not_before(now).max(Some(until));
     }
 
     /// Lowers the limit to seven tenths and by at least one, but not below `floor`.

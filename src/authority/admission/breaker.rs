@@ -1,27 +1,26 @@
 //! A circuit breaker as a pure state machine: methods take the time as an argument.
 //!
-//! The breaker can open when at least half of at least 20 calls within 30 s failed. It opens for everybody if at least
-//! three accounts fail, and at least half of the accounts that called. If only one or two accounts called and all of
-//! them fail, it opens for these alone, since they may be the cause. In doubt, a liveness check decides: if the
-//! authority fails it, the breaker opens for everybody.
+//! Failures are counted by payer, in lanes (`payer_lane`): a payer whose calls fail is held back alone. For everybody the
+//! breaker opens only if a liveness check fails too, because the check concerns nobody's documents. It is made when many
+//! calls fail, and counts only if at least half of the payers that called fail: while most are answered, the authority
+//! is not down.
 //!
-//! While the breaker is open, probes are made (`open_breaker`). A probe that is answered closes the breaker. Calls that
-//! say nothing about health (duplicates, throttling) are not counted.
+//! While the breaker is open, probes are made (`open_breaker`). A probe that is answered closes the breaker, or the lane
+//! if only that is open. Calls that say nothing about health (duplicates, throttling) are not counted.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
-use crate::authority::admission::call_window::CallWindow;
+use crate::authority::admission::call_origin::{CallOrigin, CallPayer, CallerAccount};
+use crate::authority::admission::call_window::CallCounts;
 use crate::authority::admission::open_breaker::{
-    BreakerDecision, EarlyProbes, HeldCallers, OpenBreaker, OpenScope, after, wait,
+    BreakerDecision, EarlyProbes, HeldBack, HeldCallers, OpenBreaker, OpenScope, after, wait,
 };
+use crate::authority::admission::payer_lane::PayerLane;
 use crate::authority::operation::Operation;
 
-const CALLS_MIN: u32 = 20;
-/// If this many accounts fail, and they are at least half of the accounts that called, the authority is at fault.
-const ACCOUNTS_MIN: usize = 3;
 /// The shortest time between two liveness checks.
 const LIVENESS_CHECK_EVERY: Duration = Duration::from_secs(5);
 
@@ -80,40 +79,30 @@ pub struct BreakerView {
     pub openings: u64,
 }
 
-/// What the calls of the last 30 s say about the cause of failures.
-enum Evidence {
-    /// Too few calls, or too few failures among the calls, for any conclusion.
-    None,
-    /// Many calls failed, but perhaps only because of a few documents.
-    Doubt,
-    /// Every account that called fails, but only one or two accounts called.
-    AllOfFew(Vec<CallerAccount>),
-    Several(Vec<CallerAccount>),
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// `None` if the breaker is closed.
-    open: Option<OpenBreaker>,
+    /// Set while the breaker is open for everybody. All lanes are closed then.
+    open: Option<OpenBreaker<CallPayer>>,
+    lanes: HashMap<CallPayer, PayerLane>,
     since: Option<Timestamp>,
     answered_at: Option<Timestamp>,
     failed_at: Option<Timestamp>,
     openings: u64,
     next_liveness_check_at: Option<Timestamp>,
-    window: CallWindow,
 }
 
 impl Breaker {
     /// Returns how long this call must wait, or `None` if it may be made now. Does not change the breaker.
     pub(crate) fn held(&self, origin: &CallOrigin, now: Timestamp) -> Option<Duration> {
-        let open = self.open.as_ref()?;
-        if open.lets_pass(origin.account) {
-            return None;
+        let payer = origin.account.payer();
+        let lane = self.lanes.get(&payer);
+        match &self.open {
+            Some(open) => {
+                let has_failed = lane.is_some_and(|lane| lane.has_failed(origin, now));
+                open.held(payer, has_failed, now)
+            }
+            None => lane?.held(origin, now),
         }
-        if let Some(early) = open.early(origin.account) {
-            return early.held(now);
-        }
-        open.held(self.window.has_failed(origin, now), now)
     }
 
     /// Decides whether a call is made, becomes a probe or must wait. A probe must be passed to `settle`.
@@ -121,13 +110,14 @@ impl Breaker {
         if let Some(wait) = self.held(origin, now) {
             return BreakerDecision::Held(wait);
         }
+        let payer = origin.account.payer();
         match &mut self.open {
-            Some(open) if !open.lets_pass(origin.account) => open.admit(origin.account, now),
-            _ => BreakerDecision::Call,
+            Some(open) => open.admit(payer, now),
+            None => self.lane(payer).admit(origin.account, now),
         }
     }
 
-    /// Records the verdict of an admitted call. Returns true if the verdict opened or closed the breaker.
+    /// Records the verdict of an admitted call. Returns true if the verdict opened or closed the breaker or a lane.
     pub(crate) fn settle(
         &mut self,
         origin: &CallOrigin,
@@ -138,20 +128,22 @@ impl Breaker {
         if matches!(decision, BreakerDecision::Held(_)) {
             return false;
         }
+        let payer = origin.account.payer();
         if let Some(open) = &mut self.open {
-            open.probed(origin.account, decision, verdict, now);
+            open.probed(payer, decision, verdict, now);
         }
+        self.lane(payer).probed(origin.account, decision, verdict, now);
         match (verdict, decision) {
             (CallVerdict::Answered, BreakerDecision::Probe | BreakerDecision::EarlyProbe)
                 if !self.is_ordered() =>
             {
                 self.answered_at = Some(now);
-                self.window.forget(origin);
-                self.close(now)
+                self.lane(payer).forget(origin);
+                if self.open.is_some() { self.close(now) } else { self.close_lane(payer, now) }
             }
             (CallVerdict::Answered, _) => {
                 self.answered_at = Some(now);
-                self.window.record_answer(origin, now);
+                self.lane(payer).record_answer(origin, now);
                 false
             }
             (CallVerdict::Failed, _) => self.fail(origin, now),
@@ -162,10 +154,10 @@ impl Breaker {
     /// Records that a call waited too long in the queue. It counts as failed if no call was answered in the last 30 s,
     /// so that hanging calls open the breaker too. Returns true if the breaker opened.
     pub(crate) fn on_wait_timeout(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
-        self.window.total(now).answered == 0 && self.fail(origin, now)
+        self.total(now).answered == 0 && self.fail(origin, now)
     }
 
-    /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few accounts or documents.
+    /// Returns true, at most once every 5 s, if many calls failed but perhaps only for a few payers or documents.
     pub(crate) fn should_check_liveness(&mut self, now: Timestamp) -> bool {
         if !self.is_in_doubt(now)
             || self.next_liveness_check_at.is_some_and(|at| wait(now, at, LIVENESS_CHECK_EVERY).is_some())
@@ -176,14 +168,21 @@ impl Breaker {
         true
     }
 
-    /// Records the result of a liveness check. Returns true if the breaker now holds back the calls of all
-    /// accounts.
+    /// Records the result of a liveness check. Returns true if the breaker now holds back the calls of everybody.
     pub(crate) fn on_liveness(&mut self, is_alive: bool, now: Timestamp) -> bool {
         if is_alive || !self.is_in_doubt(now) {
             return false;
         }
+        let called: Vec<_> =
+            self.lanes.iter().filter(|(_, lane)| lane.is_open() || lane.total(now).calls() > 0).collect();
+        let is_failing = |lane: &PayerLane| lane.is_open() || lane.total(now).half_failed();
+        let failing: Vec<_> =
+            called.iter().filter(|(_, lane)| is_failing(lane)).map(|(payer, _)| **payer).collect();
+        if failing.len() * 2 < called.len() {
+            return false;
+        }
         self.failed_at = Some(now);
-        self.open(OpenScope::Everybody(None), now);
+        self.open(OpenScope::All(EarlyProbes::unless_many_failed(failing, now)), now);
         true
     }
 
@@ -201,30 +200,51 @@ impl Breaker {
     }
 
     pub(crate) fn view(&self, operation: Operation, now: Timestamp) -> BreakerView {
-        let total = self.window.total(now);
-        let open = self.open.as_ref();
+        let total = self.total(now);
+        let has_open_lane = || self.lanes.values().any(PayerLane::is_open);
+        let is_probing = match &self.open {
+            Some(open) => open.probing_since.is_some(),
+            None => self.lanes.values().any(PayerLane::is_probing),
+        };
+        let state = match &self.open {
+            _ if is_probing => BreakerState::HalfOpen,
+            None if !has_open_lane() => BreakerState::Closed,
+            _ => BreakerState::Open,
+        };
         BreakerView {
             operation,
-            state: match open {
-                None => BreakerState::Closed,
-                Some(open) if open.probing_since.is_some() => BreakerState::HalfOpen,
-                Some(_) => BreakerState::Open,
-            },
-            held: open.map_or(HeldCallers::Nobody, |open| open.holds(now)),
+            state,
+            held: self.held_callers(now),
             is_outage: self.is_outage(),
             is_ordered: self.is_ordered(),
             since: self.since,
             calls: total.calls(),
             failures: total.failures(),
-            next_probe_at: open.and_then(|open| open.next_probe_at(now)),
+            next_probe_at: match &self.open {
+                Some(open) => open.next_probe_at(now),
+                None => self.lanes.values().filter_map(|lane| lane.next_probe_at(now)).min(),
+            },
             answered_at: self.answered_at,
             failed_at: self.failed_at,
             openings: self.openings,
         }
     }
 
+    fn held_callers(&self, now: Timestamp) -> HeldCallers {
+        let accounts: Vec<CallerAccount> = match self.open.as_ref().map(|open| open.holds(now)) {
+            Some(HeldBack::Nobody) => return HeldCallers::Nobody,
+            Some(HeldBack::All) => return HeldCallers::Everybody,
+            Some(HeldBack::Some(payers)) => {
+                let lanes = payers.iter().filter_map(|payer| self.lanes.get(payer));
+                lanes.flat_map(PayerLane::failed_accounts).copied().collect()
+            }
+            None => self.lanes.values().flat_map(|lane| lane.held_accounts(now)).copied().collect(),
+        };
+        if accounts.is_empty() { HeldCallers::Nobody } else { HeldCallers::Accounts(accounts) }
+    }
+
     fn is_outage(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| matches!(open.scope, OpenScope::Everybody(_)))
+        self.open.as_ref().is_some_and(|open| !open.is_ordered())
     }
 
     fn is_ordered(&self) -> bool {
@@ -232,74 +252,67 @@ impl Breaker {
     }
 
     fn is_in_doubt(&self, now: Timestamp) -> bool {
-        match &self.open {
-            None => !matches!(self.evidence(now), Evidence::None),
-            Some(open) => matches!(open.scope, OpenScope::Accounts(_)),
-        }
+        let is_doubtful = || self.lanes.values().any(|lane| lane.is_in_doubt(now));
+        self.open.is_none() && (self.total(now).says_something() || is_doubtful())
     }
 
-    /// Records a failed call. Returns true if this opened the breaker.
+    fn total(&self, now: Timestamp) -> CallCounts {
+        let mut total = CallCounts::default();
+        self.lanes.values().for_each(|lane| total.add(lane.total(now)));
+        total
+    }
+
+    fn lane(&mut self, payer: CallPayer) -> &mut PayerLane {
+        self.lanes.entry(payer).or_default()
+    }
+
+    /// Records a failed call. Returns true if this opened a lane.
     fn fail(&mut self, origin: &CallOrigin, now: Timestamp) -> bool {
-        self.window.record_failure(origin, now);
-        let has_changed = !self.is_outage() && !self.is_ordered() && self.judge(now);
+        let may_open = self.open.is_none();
+        let is_first = !self.is_any_open();
+        let lane = self.lane(origin.account.payer());
+        let was_open = lane.is_open();
+        lane.record_failure(origin, may_open, now);
+        let has_opened = lane.is_open() && !was_open;
         if self.is_outage() {
             self.failed_at = Some(now);
         }
-        has_changed
-    }
-
-    fn judge(&mut self, now: Timestamp) -> bool {
-        match self.evidence(now) {
-            Evidence::None | Evidence::Doubt => false,
-            Evidence::AllOfFew(failed) => match &mut self.open {
-                None => {
-                    self.open(OpenScope::Accounts(failed), now);
-                    true
-                }
-                Some(open) => {
-                    open.scope = OpenScope::Accounts(failed);
-                    false
-                }
-            },
-            Evidence::Several(failed) => {
-                self.open(OpenScope::Everybody(EarlyProbes::unless_many_failed(failed, now)), now);
-                true
-            }
-        }
-    }
-
-    fn evidence(&self, now: Timestamp) -> Evidence {
-        let total = self.window.total(now);
-        if total.calls() < CALLS_MIN || total.failures().saturating_mul(2) < total.calls() {
-            return Evidence::None;
-        }
-        let without_repetitions = total.answered.saturating_add(total.failed);
-        if without_repetitions < CALLS_MIN || !total.mostly_failed() {
-            return Evidence::Doubt;
-        }
-        let accounts = self.window.by_account(now);
-        let failed: Vec<_> = accounts
-            .iter()
-            .filter(|(_, counts)| counts.mostly_failed())
-            .map(|(account, _)| *account)
-            .collect();
-        if failed.len() >= ACCOUNTS_MIN && failed.len() * 2 >= accounts.len() {
-            return Evidence::Several(failed);
-        }
-        if failed.len() == accounts.len() { Evidence::AllOfFew(failed) } else { Evidence::Doubt }
-    }
-
-    fn open(&mut self, scope: OpenScope, now: Timestamp) {
-        if self.open.is_none() {
+        if has_opened && is_first {
             self.since = Some(now);
             self.openings += 1;
         }
+        has_opened
+    }
+
+    fn is_any_open(&self) -> bool {
+        self.open.is_some() || self.lanes.values().any(PayerLane::is_open)
+    }
+
+    /// Opens the breaker for everybody.
+    fn open(&mut self, scope: OpenScope<CallPayer>, now: Timestamp) {
+        if !self.is_any_open() {
+            self.since = Some(now);
+            self.openings += 1;
+        }
+        self.lanes.values_mut().for_each(|lane| lane.give_way(now));
         self.open = Some(OpenBreaker::new(scope, now));
     }
 
+    /// Closes the breaker and all lanes. Returns true if one was open.
     fn close(&mut self, now: Timestamp) -> bool {
-        self.window.clear();
-        let was_open = self.open.take().is_some();
+        let was_open = self.is_any_open();
+        self.open = None;
+        self.lanes.values_mut().for_each(PayerLane::close);
+        if was_open {
+            self.since = Some(now);
+        }
+        was_open
+    }
+
+    fn close_lane(&mut self, payer: CallPayer, now: Timestamp) -> bool {
+        let lane = self.lane(payer);
+        let was_open = lane.is_open();
+        lane.close();
         if was_open {
             self.since = Some(now);
         }
@@ -312,7 +325,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     static IRNS: AtomicU32 = AtomicU32::new(0);
 
@@ -320,14 +333,24 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
+    /// A taxpayer of the integrator 1.
     fn account(taxpayer: u32) -> CallerAccount {
-        CallerAccount::Taxpayer(TaxpayerId(i64::from(taxpayer)))
+        of_integrator(1, taxpayer)
     }
 
-    /// Returns a call of this taxpayer about a new document.
-    fn fresh(taxpayer: u32) -> CallOrigin {
+    fn of_integrator(integrator: u32, taxpayer: u32) -> CallerAccount {
+        let integrator = IntegratorId(i64::from(integrator));
+        CallerAccount::Taxpayer { id: TaxpayerId(i64::from(taxpayer)), integrator }
+    }
+
+    /// Returns a call of this account about a new document.
+    fn fresh_of(account: CallerAccount) -> CallOrigin {
         let irn = format!("INV{}", IRNS.fetch_add(1, Ordering::Relaxed));
-        CallOrigin::new(account(taxpayer), Some(&irn))
+        CallOrigin::new(account, Some(&irn))
+    }
+
+    fn fresh(taxpayer: u32) -> CallOrigin {
+        fresh_of(account(taxpayer))
     }
 
     fn call(
@@ -374,12 +397,9 @@ mod tests {
         assert_eq!(state(&breaker), BreakerState::Closed);
         run(&mut breaker, 1, CallVerdict::Failed, at(2));
         let view = breaker.view(Operation::Sign, at(2));
-        assert_eq!(
-            (view.state, view.held, view.is_outage),
-            (BreakerState::Open, HeldCallers::Everybody, true)
-        );
+        assert!(matches!(view.held, HeldCallers::Accounts(held) if held.len() == 3), "half of what it asked");
+        assert_eq!((view.state, view.is_outage, view.failed_at), (BreakerState::Open, false, None));
         assert_eq!((view.calls, view.failures, view.openings, view.since), (20, 10, 1, Some(at(2))));
-        assert_eq!(view.failed_at, Some(at(2)));
     }
 
     #[test]
@@ -484,16 +504,73 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_for_everybody_when_others_fail_too() {
+    fn it_opens_for_the_whole_payer_when_others_of_it_fail_too() {
         let mut breaker = opened_by(1);
         call(&mut breaker, &fresh(1), CallVerdict::Failed, at(1));
-        assert!(!breaker.view(Operation::Sign, at(1)).is_outage);
         assert!(
             matches!(breaker.view(Operation::Sign, at(1)).held, HeldCallers::Accounts(held) if held.len() == 2)
         );
+        assert_eq!(breaker.held(&fresh(9), at(1)), None);
         call(&mut breaker, &fresh(2), CallVerdict::Failed, at(1));
         let view = breaker.view(Operation::Sign, at(1));
-        assert_eq!((view.is_outage, view.openings, view.since), (true, 1, Some(at(0))));
+        assert_eq!((view.is_outage, view.openings, view.since), (false, 1, Some(at(0))));
+        assert_eq!(breaker.held(&fresh(9), at(1)), Some(Duration::from_secs(1)), "it probes early");
+        assert_eq!(breaker.held(&fresh_of(of_integrator(2, 9)), at(1)), None, "another payer calls");
+    }
+
+    #[test]
+    fn what_the_documents_of_one_integrator_do_holds_back_no_other() {
+        let mut breaker = Breaker::default();
+        for second in 0..30 {
+            run_of(25, &mut breaker, 100, CallVerdict::Failed, at(second));
+            let other = fresh_of(of_integrator(2, 99));
+            assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(second)), BreakerDecision::Call);
+            if breaker.should_check_liveness(at(second)) {
+                assert!(!breaker.on_liveness(true, at(second)));
+            }
+            assert!(!breaker.view(Operation::Sign, at(second)).is_outage);
+        }
+        assert_eq!(state(&breaker), BreakerState::Open, "its own lane is");
+    }
+
+    #[test]
+    fn a_failed_liveness_check_is_no_outage_while_most_payers_are_answered() {
+        for (answered, is_outage) in [(1, true), (2, false)] {
+            let mut breaker = opened();
+            for integrator in 2..2 + answered {
+                let other = fresh_of(of_integrator(integrator, 100 + integrator));
+                call(&mut breaker, &other, CallVerdict::Answered, at(1));
+            }
+            assert_eq!(breaker.on_liveness(false, at(1)), is_outage, "{answered}");
+        }
+    }
+
+    #[test]
+    fn in_an_outage_payers_that_have_not_failed_probe_early_and_one_answer_ends_it() {
+        let mut breaker = Breaker::default();
+        for integrator in 1..4 {
+            for taxpayer in 0..10 {
+                let origin = fresh_of(of_integrator(integrator, 10 * integrator + taxpayer));
+                call(&mut breaker, &origin, CallVerdict::Failed, at(0));
+            }
+        }
+        assert_eq!(state(&breaker), BreakerState::Closed, "no lane has enough calls");
+        assert!(breaker.should_check_liveness(at(0)) && breaker.on_liveness(false, at(0)));
+        let failed = fresh_of(of_integrator(3, 999));
+        assert_eq!(breaker.held(&failed, at(1)), Some(Duration::from_secs(4)), "whoever of its taxpayers");
+        let other = fresh_of(of_integrator(9, 9));
+        assert_eq!(breaker.held(&other, at(0)), Some(Duration::from_secs(1)));
+        assert_eq!(breaker.view(Operation::Sign, at(0)).held, HeldCallers::Everybody);
+        assert_eq!(call(&mut breaker, &other, CallVerdict::Answered, at(1)), BreakerDecision::EarlyProbe);
+        assert_eq!((state(&breaker), breaker.held(&failed, at(1))), (BreakerState::Closed, None));
+    }
+
+    #[test]
+    fn the_first_failed_document_of_a_taxpayer_says_nothing_about_its_payer() {
+        let mut breaker = Breaker::default();
+        call(&mut breaker, &fresh(0), CallVerdict::Answered, at(0));
+        run_of(50, &mut breaker, 50, CallVerdict::Failed, at(0));
+        assert_eq!(state(&breaker), BreakerState::Closed);
     }
 
     #[test]
@@ -514,7 +591,7 @@ mod tests {
             }
         }
         assert!(!Breaker::default().should_check_liveness(at(0)));
-        assert!(!opened().should_check_liveness(at(0)), "several failed: that is clear");
+        assert!(opened().should_check_liveness(at(0)), "always, however many failed");
     }
 
     /// Returns a breaker that has seen many failures of one and the same document.
@@ -580,7 +657,9 @@ mod tests {
             BreakerDecision::Held(Duration::from_secs(3)),
             "many have"
         );
-        assert_eq!(breaker.view(Operation::Sign, at(2)).held, HeldCallers::Everybody);
+        assert!(
+            matches!(breaker.view(Operation::Sign, at(2)).held, HeldCallers::Accounts(held) if held.len() == 20)
+        );
     }
 
     #[test]

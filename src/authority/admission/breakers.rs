@@ -167,14 +167,15 @@ mod tests {
     use crate::authority::admission::call_origin::CallerAccount;
     use crate::authority::transport::failure::Cause;
     use crate::domain::kernel::clock::MockClock;
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const FAILED: Result<(), AuthorityFailure> =
         Err(AuthorityFailure::Retryable { reason: Cause::ConnectionReset });
 
     /// Returns a call of this taxpayer. All calls of one taxpayer concern the same document.
     fn origin(taxpayer: i64) -> CallOrigin {
-        CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
+        let account = CallerAccount::Taxpayer { id: TaxpayerId(taxpayer), integrator: IntegratorId(1) };
+        CallOrigin::new(account, Some(&taxpayer.to_string()))
     }
 
     fn opened() -> (Arc<MockClock>, Arc<Breakers>) {

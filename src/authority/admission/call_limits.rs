@@ -1,9 +1,11 @@
 //! The adaptive limits of one client. Each operation has as many slots as its limit allows, and a queue for them.
 //!
 //! A slot becomes free whenever its call ends or its caller gives up. One account may have about seven eighths of the
-//! slots, so that other accounts can call while its calls hang.
+//! slots, and one payer all but one, so that others can call while its calls hang. Accounts whose calls only fail have a
+//! few slots apart (`failing_accounts`).
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,12 +13,16 @@ use jiff::Timestamp;
 use tokio::sync::oneshot::{self, Receiver, Sender};
 
 use crate::authority::admission::adaptive_limit::{AdaptiveLimit, CallStart, LoadSignal};
-use crate::authority::admission::call_origin::CallerAccount;
+use crate::authority::admission::call_origin::{CallPayer, CallerAccount};
+use crate::authority::admission::failing_accounts::FailingAccounts;
 use crate::authority::admission::overload_source::OverloadSource;
-use crate::authority::admission::wait_queue::WaitQueue;
+use crate::authority::admission::wait_queue::{Joined, SlotsInUse, WaitQueue};
 use crate::authority::operation::Operation;
 use crate::authority::transport::failure::{AuthorityFailure, CauseKind};
 use crate::domain::kernel::clock::SharedClock;
+
+/// While so many calls of a payer wait, those of its failing accounts fail at once, so that they keep no worker waiting.
+const WAITING_APART_MAX: usize = 8;
 
 /// A snapshot of the limit of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +43,27 @@ pub(crate) struct CallLimits {
 }
 
 struct LimitState {
-    limit: AdaptiveLimit,
-    overload_source: OverloadSource,
+    slots: Slots,
+    overloaded_accounts: OverloadSource<CallerAccount>,
+    overloaded_payers: OverloadSource<CallPayer>,
     queue: WaitQueue<Sender<AdmissionSlot>>,
-    /// The slots in use, in total and by account. After the limit fell, they may exceed it until calls end.
+}
+
+struct Slots {
+    limit: AdaptiveLimit,
+    failing: FailingAccounts,
+    /// The slots in use, in total, by account and by payer, without those apart. After the limit fell, they may exceed it
+    /// until calls end.
     used: u32,
     used_by: HashMap<CallerAccount, u32>,
+    used_by_payer: HashMap<CallPayer, u32>,
+}
+
+/// The slots that a slot belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SlotKind {
+    Shared,
+    Apart,
 }
 
 /// The right to make one call. Dropping the slot frees it for the next queued call.
@@ -50,8 +71,10 @@ pub(crate) struct AdmissionSlot {
     limits: Arc<CallLimits>,
     operation: Operation,
     account: CallerAccount,
-    /// `None` until the call starts.
+    kind: SlotKind,
+    /// `None` until the call starts, and for a slot apart, which does not change the limit.
     started: Option<CallStart>,
+    is_made: bool,
     signal: LoadSignal,
 }
 
@@ -75,8 +98,9 @@ impl CallLimits {
         operation: Operation,
         account: CallerAccount,
     ) -> Option<AdmissionSlot> {
-        if self.lock(operation).try_acquire(account) {
-            return Some(self.new_slot(operation, account));
+        let free = self.lock(operation).slots.try_acquire(account);
+        if let Some(kind) = free {
+            return Some(self.new_slot(operation, account, kind));
         }
         let (_queued, slot) = self.join(operation, account)?;
         slot.await.ok()
@@ -84,7 +108,7 @@ impl CallLimits {
 
     /// Returns how much is left of the pause that the authority asked for; `None` if there is no pause.
     pub(crate) fn held(&self, operation: Operation) -> Option<Duration> {
-        self.lock(operation).limit.held(self.clock.now())
+        self.lock(operation).slots.limit.held(self.clock.now())
     }
 
     pub(crate) fn views(&self) -> Vec<LimitView> {
@@ -93,10 +117,10 @@ impl CallLimits {
             let state = self.lock(operation);
             LimitView {
                 operation,
-                limit: state.limit.capacity(),
-                in_flight: state.limit.in_flight(),
+                limit: state.slots.limit.capacity(),
+                in_flight: state.slots.limit.in_flight() + state.slots.failing.in_flight(),
                 waiting: state.queue.len(),
-                held_until: state.limit.not_before(now),
+                held_until: state.slots.limit.not_before(now),
             }
         };
         Operation::ALL.into_iter().map(view).collect()
@@ -108,7 +132,7 @@ impl CallLimits {
         account: CallerAccount,
     ) -> Option<(QueuedCall, Receiver<AdmissionSlot>)> {
         let (sender, receiver) = oneshot::channel();
-        let joined = self.lock(operation).queue.join(account, sender)?;
+        let joined = self.lock(operation).join(account, sender)?;
         // The displaced call fails because its sender is dropped.
         drop(joined.displaced);
         let queued = QueuedCall { limits: Arc::clone(self), operation, account, number: joined.number };
@@ -116,12 +140,19 @@ impl CallLimits {
     }
 
     /// Makes the guard of a slot. The caller must have counted the slot as used.
-    fn new_slot(self: &Arc<Self>, operation: Operation, account: CallerAccount) -> AdmissionSlot {
+    fn new_slot(
+        self: &Arc<Self>,
+        operation: Operation,
+        account: CallerAccount,
+        kind: SlotKind,
+    ) -> AdmissionSlot {
         AdmissionSlot {
             limits: Arc::clone(self),
             operation,
             account,
+            kind,
             started: None,
+            is_made: false,
             signal: LoadSignal::Neutral,
         }
     }
@@ -133,65 +164,120 @@ impl CallLimits {
 
 impl LimitState {
     fn new(max: u32) -> Self {
-        Self {
+        let slots = Slots {
             limit: AdaptiveLimit::new(max),
-            overload_source: OverloadSource::default(),
-            queue: WaitQueue::new(),
+            failing: FailingAccounts::default(),
             used: 0,
             used_by: HashMap::new(),
+            used_by_payer: HashMap::new(),
+        };
+        Self {
+            slots,
+            overloaded_accounts: OverloadSource::default(),
+            overloaded_payers: OverloadSource::default(),
+            queue: WaitQueue::new(),
         }
     }
 
-    /// Takes a free slot, unless the account has its full share. No queued call is overtaken: if a slot is free, calls
-    /// are queued only because their accounts have their full share.
-    fn try_acquire(&mut self, account: CallerAccount) -> bool {
-        let used = self.used_by.get(&account).copied().unwrap_or_default();
-        if self.used >= self.limit.capacity() || used >= self.limit.share() {
-            return false;
-        }
-        self.count(account);
-        true
-    }
-
-    /// Takes a free slot for the next queued call. Returns the call's account and the sender for the slot.
-    fn serve_next(&mut self) -> Option<(CallerAccount, Sender<AdmissionSlot>)> {
-        if self.used >= self.limit.capacity() {
+    fn join(
+        &mut self,
+        account: CallerAccount,
+        sender: Sender<AdmissionSlot>,
+    ) -> Option<Joined<Sender<AdmissionSlot>>> {
+        let is_full = self.queue.len_of(account.payer()) >= WAITING_APART_MAX;
+        if is_full && self.slots.failing.contains(account) {
             return None;
         }
-        let (share, used_by) = (self.limit.share(), &self.used_by);
-        let eligible =
-            |account| Some(used_by.get(&account).copied().unwrap_or_default()).filter(|used| *used < share);
-        let next = self.queue.next(eligible)?;
-        self.count(next.0);
-        Some(next)
+        self.queue.join(account, sender)
     }
 
-    /// Passes the signal of an ended call to the limit. Failures of only one account do not lower the limit of all.
-    fn settle(&mut self, account: CallerAccount, call: CallStart, signal: LoadSignal, now: Timestamp) {
-        let signal = match signal {
-            LoadSignal::Overloaded if self.overload_source.on_overload(account, now) => LoadSignal::Neutral,
+    /// Takes a free slot for the next queued call. Returns the call's account, the slot's kind and the sender for it.
+    fn serve_next(&mut self) -> Option<(CallerAccount, SlotKind, Sender<AdmissionSlot>)> {
+        let (account, sender) = self.queue.next(|account| self.slots.open_to(account))?;
+        Some((account, self.slots.count(account), sender))
+    }
+
+    /// Passes the signal of an ended call to the limit. Failures of only one account or payer do not lower the
+    /// limit of all.
+    fn settle(&mut self, slot: &AdmissionSlot, now: Timestamp) {
+        let account = slot.account;
+        let is_own_overload = match slot.signal {
+            LoadSignal::Overloaded => {
+                self.slots.failing.on_failure(account);
+                let is_of_account = self.overloaded_accounts.on_overload(account, now);
+                let is_of_payer = self.overloaded_payers.on_overload(account.payer(), now);
+                is_of_account || is_of_payer
+            }
             LoadSignal::Succeeded(_) | LoadSignal::Answered => {
-                self.overload_source.on_answer(account, now);
-                signal
+                self.slots.failing.on_answer(account);
+                self.overloaded_accounts.on_answer(account, now);
+                self.overloaded_payers.on_answer(account.payer(), now);
+                false
             }
-            _ => signal,
+            LoadSignal::Neutral | LoadSignal::Throttled(_) => false,
         };
-        self.limit.settle(call, signal, now);
+        let signal = if is_own_overload { LoadSignal::Neutral } else { slot.signal };
+        match (slot.started, signal) {
+            (Some(call), signal) => self.slots.limit.settle(call, signal, now),
+            (None, LoadSignal::Throttled(Some(wait))) => self.slots.limit.pause(wait, now),
+            (None, _) => {}
+        }
+    }
+}
+
+impl Slots {
+    /// Takes a free slot, unless the account or its payer has its full share. No queued call is overtaken: if a slot is
+    /// free, calls are queued only because their accounts or payers have their full share.
+    fn try_acquire(&mut self, account: CallerAccount) -> Option<SlotKind> {
+        self.open_to(account)?;
+        Some(self.count(account))
     }
 
-    fn count(&mut self, account: CallerAccount) {
+    /// Returns the slots in use by the account, if it may take another.
+    fn open_to(&self, account: CallerAccount) -> Option<SlotsInUse> {
+        let payer = account.payer();
+        if self.failing.contains(account) {
+            let of_payer = self.failing.open_to(payer)?;
+            return Some(SlotsInUse { of_payer, of_account: 0 });
+        }
+        let of_account = self.used_by.get(&account).copied().unwrap_or_default();
+        let of_payer = self.used_by_payer.get(&payer).copied().unwrap_or_default();
+        let is_open = self.used < self.limit.capacity()
+            && of_account < self.limit.share()
+            && of_payer < self.limit.payer_share();
+        is_open.then_some(SlotsInUse { of_payer, of_account })
+    }
+
+    /// Counts a slot for a call of this account.
+    fn count(&mut self, account: CallerAccount) -> SlotKind {
+        let payer = account.payer();
+        if self.failing.contains(account) {
+            self.failing.take_slot(payer);
+            return SlotKind::Apart;
+        }
         self.used = self.used.saturating_add(1);
-        let used = self.used_by.entry(account).or_default();
-        *used = used.saturating_add(1);
+        *self.used_by.entry(account).or_default() += 1;
+        *self.used_by_payer.entry(payer).or_default() += 1;
+        SlotKind::Shared
     }
 
-    fn release(&mut self, account: CallerAccount) {
-        self.used = self.used.saturating_sub(1);
-        if let Some(used) = self.used_by.get_mut(&account) {
-            *used = used.saturating_sub(1);
-            if *used == 0 {
-                self.used_by.remove(&account);
+    fn release(&mut self, account: CallerAccount, kind: SlotKind) {
+        match kind {
+            SlotKind::Apart => self.failing.free_slot(account.payer()),
+            SlotKind::Shared => {
+                self.used = self.used.saturating_sub(1);
+                subtract_one(&mut self.used_by, account);
+                subtract_one(&mut self.used_by_payer, account.payer());
             }
+        }
+    }
+}
+
+fn subtract_one<K: Copy + Eq + Hash>(used_by: &mut HashMap<K, u32>, holder: K) {
+    if let Some(used) = used_by.get_mut(&holder) {
+        *used = used.saturating_sub(1);
+        if *used == 0 {
+            used_by.remove(&holder);
         }
     }
 }
@@ -199,7 +285,10 @@ impl LimitState {
 impl AdmissionSlot {
     /// Starts the call. It counts as in flight only from now on.
     pub(crate) fn start(&mut self) {
-        self.started = Some(self.limits.lock(self.operation).limit.start());
+        self.is_made = true;
+        if self.kind == SlotKind::Shared {
+            self.started = Some(self.limits.lock(self.operation).slots.limit.start());
+        }
     }
 
     /// Reports the result and the duration of the call.
@@ -212,15 +301,15 @@ impl AdmissionSlot {
 impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let mut state = self.limits.lock(self.operation);
-        if let Some(started) = self.started {
-            state.settle(self.account, started, self.signal, self.limits.clock.now());
+        if self.is_made {
+            state.settle(self, self.limits.clock.now());
         }
-        state.release(self.account);
+        state.slots.release(self.account, self.kind);
         let served: Vec<_> = std::iter::from_fn(|| state.serve_next()).collect();
         drop(state);
-        for (account, sender) in served {
+        for (account, kind, sender) in served {
             // `send` returns the slot if the queued call was cancelled. Dropping the slot frees it for the next call.
-            drop(sender.send(self.limits.new_slot(self.operation, account)));
+            drop(sender.send(self.limits.new_slot(self.operation, account, kind)));
         }
     }
 }
@@ -269,13 +358,18 @@ mod tests {
     use crate::authority::admission::wait_queue::{WAITING_MAX, WAITING_PER_ACCOUNT_MAX};
     use crate::authority::transport::failure::Cause;
     use crate::domain::kernel::clock::SystemClock;
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const OPERATION: Operation = Operation::Confirm;
     const ONE: CallerAccount = CallerAccount::Service;
 
+    /// A taxpayer that has an integrator of its own.
     fn account(id: i64) -> CallerAccount {
-        CallerAccount::Taxpayer(TaxpayerId(id))
+        taxpayer(id, id)
+    }
+
+    fn taxpayer(integrator: i64, id: i64) -> CallerAccount {
+        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(integrator) }
     }
 
     fn limits(max: u32) -> Arc<CallLimits> {
@@ -432,6 +526,42 @@ mod tests {
         assert_eq!(view(&limits).0, 16);
         call(3, &down);
         assert_eq!(view(&limits).0, 11, "the calls of two accounts fail");
+    }
+
+    #[test]
+    fn the_taxpayers_of_one_integrator_leave_a_slot_for_others() {
+        let limits = limits(64);
+        let hanging: Vec<_> = (0..25).filter_map(|id| acquire_for(&limits, taxpayer(1, id))).collect();
+        assert_eq!((hanging.len(), view(&limits).0), (3, 4));
+        for id in 0..20 {
+            assert!(acquire_for(&limits, taxpayer(2, 100 + id)).is_some());
+        }
+    }
+
+    #[test]
+    fn a_payer_whose_calls_only_fail_neither_takes_slots_nor_lowers_the_limit() {
+        let limits = limits(64);
+        let down: Result<(), AuthorityFailure> =
+            Err(AuthorityFailure::Retryable { reason: Cause::Down { status: 500 } });
+        let settle = |account, result: &Result<(), AuthorityFailure>| {
+            acquire_for(&limits, account).unwrap().settle(result, Duration::from_millis(1));
+        };
+        for id in 0..50 {
+            settle(taxpayer(1, id % 25), &down);
+        }
+        assert_eq!(view(&limits).0, 4, "the first few count, and leave four");
+        let hanging: Vec<_> = (0..25).filter_map(|id| acquire_for(&limits, taxpayer(1, id))).collect();
+        assert_eq!(hanging.len(), 2, "it has slots of its own");
+        let mut waiting: Vec<_> =
+            (0..12).map(|id| Box::pin(limits.acquire(OPERATION, taxpayer(1, id)))).collect();
+        let refused = waiting.iter_mut().filter_map(FutureExt::now_or_never).count();
+        assert_eq!(refused, 4, "few may wait for them");
+        let others: Vec<_> = (0..4).filter_map(|id| acquire_for(&limits, taxpayer(2 + id, id))).collect();
+        assert_eq!(others.len(), 4, "the others have all of theirs");
+        drop((hanging, waiting, others));
+        settle(taxpayer(1, 7), &Ok(()));
+        let again: Vec<_> = (0..25).filter_map(|id| acquire_for(&limits, taxpayer(1, id))).collect();
+        assert_eq!(again.len(), 3, "an answer ends it");
     }
 
     #[test]

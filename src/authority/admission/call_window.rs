@@ -1,4 +1,4 @@
-//! The calls of one operation within the last 30 s, counted by account.
+//! The calls of one payer to one operation within the last 30 s, counted by account.
 //!
 //! All failures of an IRN count as one, because a document that makes the authority fail says nothing about the
 //! authority's health. Further failures of the IRN are repetitions.
@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use jiff::Timestamp;
 
 use crate::authority::admission::call_origin::{CallOrigin, CallerAccount};
+use crate::authority::admission::payer_lane::CALLS_MIN;
 
 const WINDOW_S: i64 = 30;
 /// How long a failed IRN is remembered, in seconds.
@@ -39,7 +40,17 @@ impl CallCounts {
         self.failed > 0 && self.failed >= self.answered
     }
 
-    fn add(&mut self, other: Self) {
+    /// True if at least half of the calls failed, repetitions included.
+    pub(crate) fn half_failed(self) -> bool {
+        self.failures().saturating_mul(2) >= self.calls()
+    }
+
+    /// True if there were enough calls for a conclusion, and at least half of them failed.
+    pub(crate) fn says_something(self) -> bool {
+        self.calls() >= CALLS_MIN && self.half_failed()
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
         self.answered = self.answered.saturating_add(other.answered);
         self.failed = self.failed.saturating_add(other.failed);
         self.repeated = self.repeated.saturating_add(other.repeated);
@@ -164,14 +175,18 @@ fn is_within(length: i64, second: i64, now: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).unwrap()
     }
 
+    fn account(taxpayer: i64) -> CallerAccount {
+        CallerAccount::Taxpayer { id: TaxpayerId(taxpayer), integrator: IntegratorId(1) }
+    }
+
     fn origin(taxpayer: i64, irn: &str) -> CallOrigin {
-        CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(irn))
+        CallOrigin::new(account(taxpayer), Some(irn))
     }
 
     fn counts(answered: u32, failed: u32, repeated: u32) -> CallCounts {
@@ -222,7 +237,7 @@ mod tests {
         window.record_failure(&origin(2, "B"), at(5));
         window.record_answer(&origin(1, "A"), at(20));
         let accounts = window.by_account(at(29));
-        let of = |id| accounts[&CallerAccount::Taxpayer(TaxpayerId(id))];
+        let of = |id| accounts[&account(id)];
         assert_eq!((of(1), of(2)), (counts(2, 0, 0), counts(0, 1, 0)));
         assert_eq!(window.by_account(at(45)).len(), 1, "the rest is older than the window");
     }

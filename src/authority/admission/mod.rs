@@ -1,4 +1,5 @@
-//! Decides which calls are made, and when, by an adaptive concurrency limit, a fair queue and a circuit breaker.
+//! Decides which calls are made, and when, by an adaptive concurrency limit, a fair queue and a circuit breaker. All of
+//! them count who pays first, and then whose call it is.
 
 pub(super) mod adaptive_limit;
 pub(super) mod breaker;
@@ -7,7 +8,9 @@ pub(super) mod call_limits;
 pub(super) mod call_origin;
 pub(super) mod call_stats;
 pub(super) mod call_window;
+mod failing_accounts;
 pub(super) mod open_breaker;
 pub(super) mod overload_source;
+mod payer_lane;
 pub(super) mod permit;
 pub(super) mod wait_queue;

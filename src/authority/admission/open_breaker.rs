@@ -1,7 +1,8 @@
-//! An open breaker: which callers it holds back, and which call is the next probe.
+//! An open breaker: which callers it holds back, and which call is the next probe. Callers are the accounts of one payer,
+//! or the payers.
 //!
-//! One regular probe runs at a time, with a pause after it. If only few accounts failed, the other accounts make
-//! additional, earlier probes.
+//! One regular probe runs at a time, with a pause after it. If only few callers failed, the others make additional,
+//! earlier probes.
 
 use std::time::Duration;
 
@@ -14,12 +15,12 @@ use crate::authority::admission::call_origin::CallerAccount;
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// A call about a document that has failed becomes a probe this much later, so that other documents go first.
 const REPEAT_AFTER: Duration = Duration::from_secs(2);
-/// The time between two early probes, which only accounts without failures make.
+/// The time between two early probes, which only callers without failures make.
 const EARLY_PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A call that an operator's order holds back is tried again after this time. A reset makes waiting runs due at once.
 const ORDER_WAIT: Duration = Duration::from_mins(1);
-/// Accounts without failures may probe early while at most this many accounts failed.
-const EARLY_PROBE_ACCOUNTS_MAX: usize = 16;
+/// Callers without failures may probe early while at most this many callers failed.
+const EARLY_PROBE_CALLERS_MAX: usize = 16;
 
 /// The breaker's decision about one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(crate) enum BreakerDecision {
     Call,
     /// The breaker is open, and this call tests the authority.
     Probe,
-    /// A probe in addition to the regular probe, by an account that has not failed.
+    /// A probe in addition to the regular probe, by a caller that has not failed.
     EarlyProbe,
     /// The call must wait this long.
     Held(Duration),
@@ -41,44 +42,52 @@ pub enum HeldCallers {
     Everybody,
 }
 
-/// The callers for which the breaker is open.
+/// The callers for which a breaker is open.
 #[derive(Debug)]
-pub(crate) enum OpenScope {
-    Accounts(Vec<CallerAccount>),
-    Everybody(Option<EarlyProbes>),
+pub(crate) enum OpenScope<C> {
+    Some(Vec<C>),
+    All(Option<EarlyProbes<C>>),
     /// An operator tripped the breaker. It is open for everybody, without probes, until an operator resets it.
     Ordered,
 }
 
-/// The state of the early probes, which accounts without failures make in addition to the regular probes.
+/// The callers that an open breaker holds back at a given time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum HeldBack<'a, C> {
+    Nobody,
+    Some(&'a [C]),
+    All,
+}
+
+/// The state of the early probes, which callers without failures make in addition to the regular probes.
 #[derive(Debug)]
-pub(crate) struct EarlyProbes {
-    failed: Vec<CallerAccount>,
+pub(crate) struct EarlyProbes<C> {
+    failed: Vec<C>,
     next_at: Timestamp,
 }
 
 #[derive(Debug)]
-pub(crate) struct OpenBreaker {
-    pub(crate) scope: OpenScope,
+pub(crate) struct OpenBreaker<C> {
+    pub(crate) scope: OpenScope<C>,
     next_probe_at: Timestamp,
     /// When the probe in flight started; `None` if no probe is in flight.
     pub(crate) probing_since: Option<Timestamp>,
 }
 
-impl OpenBreaker {
-    pub(crate) fn new(scope: OpenScope, now: Timestamp) -> Self {
+impl<C: Copy + PartialEq> OpenBreaker<C> {
+    pub(crate) fn new(scope: OpenScope<C>, now: Timestamp) -> Self {
         Self { scope, next_probe_at: after(now, PROBE_EVERY), probing_since: None }
     }
 
-    /// Returns true if the breaker is not open for this account.
-    pub(crate) fn lets_pass(&self, account: CallerAccount) -> bool {
-        matches!(&self.scope, OpenScope::Accounts(held) if !held.contains(&account))
+    /// Returns true if the breaker is not open for this caller.
+    pub(crate) fn lets_pass(&self, caller: C) -> bool {
+        matches!(&self.scope, OpenScope::Some(held) if !held.contains(&caller))
     }
 
-    /// Returns the state of the early probes; `None` if this account may not make any.
-    pub(crate) fn early(&self, account: CallerAccount) -> Option<&EarlyProbes> {
+    /// Returns the state of the early probes; `None` if this caller may not make any.
+    fn early(&self, caller: C) -> Option<&EarlyProbes<C>> {
         match &self.scope {
-            OpenScope::Everybody(Some(early)) if !early.failed.contains(&account) => Some(early),
+            OpenScope::All(Some(early)) if !early.failed.contains(&caller) => Some(early),
             _ => None,
         }
     }
@@ -87,7 +96,17 @@ impl OpenBreaker {
         matches!(self.scope, OpenScope::Ordered)
     }
 
-    pub(crate) fn held(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
+    /// Returns how long a call of this caller must wait; `None` if it may be made now. `has_failed` says whether a call
+    /// about the same document failed before.
+    pub(crate) fn held(&self, caller: C, has_failed: bool, now: Timestamp) -> Option<Duration> {
+        match self.early(caller) {
+            _ if self.lets_pass(caller) => None,
+            Some(early) => early.held(now),
+            None => self.held_regularly(has_failed, now),
+        }
+    }
+
+    fn held_regularly(&self, has_failed: bool, now: Timestamp) -> Option<Duration> {
         if self.is_ordered() {
             return Some(ORDER_WAIT);
         }
@@ -98,9 +117,13 @@ impl OpenBreaker {
         wait(now, after(self.next_probe_at, extra), PROBE_EVERY + extra)
     }
 
-    pub(crate) fn admit(&mut self, account: CallerAccount, now: Timestamp) -> BreakerDecision {
+    /// Makes a call that is not held back, which may become a probe.
+    pub(crate) fn admit(&mut self, caller: C, now: Timestamp) -> BreakerDecision {
+        if self.lets_pass(caller) {
+            return BreakerDecision::Call;
+        }
         match &mut self.scope {
-            OpenScope::Everybody(Some(early)) if !early.failed.contains(&account) => {
+            OpenScope::All(Some(early)) if !early.failed.contains(&caller) => {
                 early.next_at = after(now, EARLY_PROBE_EVERY);
                 BreakerDecision::EarlyProbe
             }
@@ -111,10 +134,10 @@ impl OpenBreaker {
         }
     }
 
-    /// Records the end of a call. A regular probe schedules the next one. A failure bars its account from early probes.
+    /// Records the end of a call. A regular probe schedules the next one. A failure bars its caller from early probes.
     pub(crate) fn probed(
         &mut self,
-        account: CallerAccount,
+        caller: C,
         decision: BreakerDecision,
         verdict: CallVerdict,
         now: Timestamp,
@@ -123,22 +146,21 @@ impl OpenBreaker {
             self.probing_since = None;
             self.next_probe_at = after(now, PROBE_EVERY);
         }
-        if let OpenScope::Everybody(probes @ Some(_)) = &mut self.scope
+        if let OpenScope::All(probes @ Some(_)) = &mut self.scope
             && verdict == CallVerdict::Failed
         {
-            *probes = probes.take().and_then(|early| early.without(account));
+            *probes = probes.take().and_then(|early| early.without(caller));
         }
     }
 
-    pub(crate) fn holds(&self, now: Timestamp) -> HeldCallers {
-        let is_due = self.held(false, now).is_none();
+    /// Returns the callers that are held back; nobody while the next call would be a probe.
+    pub(crate) fn holds(&self, now: Timestamp) -> HeldBack<'_, C> {
+        let is_due = self.held_regularly(false, now).is_none();
         match &self.scope {
-            _ if is_due => HeldCallers::Nobody,
-            OpenScope::Accounts(held) => HeldCallers::Accounts(held.clone()),
-            OpenScope::Everybody(Some(early)) if early.held(now).is_none() => {
-                HeldCallers::Accounts(early.failed.clone())
-            }
-            OpenScope::Everybody(_) | OpenScope::Ordered => HeldCallers::Everybody,
+            _ if is_due => HeldBack::Nobody,
+            OpenScope::Some(held) => HeldBack::Some(held),
+            OpenScope::All(Some(early)) if early.held(now).is_none() => HeldBack::Some(&early.failed),
+            OpenScope::All(_) | OpenScope::Ordered => HeldBack::All,
         }
     }
 
@@ -149,26 +171,26 @@ impl OpenBreaker {
     }
 }
 
-impl EarlyProbes {
-    /// Starts the early probes. Returns `None` if many accounts failed: early probes would then only add load.
-    pub(crate) fn unless_many_failed(failed: Vec<CallerAccount>, now: Timestamp) -> Option<Self> {
+impl<C: Copy + PartialEq> EarlyProbes<C> {
+    /// Starts the early probes. Returns `None` if many callers failed: early probes would then only add load.
+    pub(crate) fn unless_many_failed(failed: Vec<C>, now: Timestamp) -> Option<Self> {
         Self { failed, next_at: after(now, EARLY_PROBE_EVERY) }.if_few()
     }
 
-    pub(crate) fn held(&self, now: Timestamp) -> Option<Duration> {
+    fn held(&self, now: Timestamp) -> Option<Duration> {
         wait(now, self.next_at, EARLY_PROBE_EVERY)
     }
 
-    /// Adds an account that failed, so that it may no longer probe early. Returns `None` if too many accounts failed.
-    fn without(mut self, account: CallerAccount) -> Option<Self> {
-        if !self.failed.contains(&account) {
-            self.failed.push(account);
+    /// Adds a caller that failed, so that it may no longer probe early. Returns `None` if too many callers failed.
+    fn without(mut self, caller: C) -> Option<Self> {
+        if !self.failed.contains(&caller) {
+            self.failed.push(caller);
         }
         self.if_few()
     }
 
     fn if_few(self) -> Option<Self> {
-        (self.failed.len() <= EARLY_PROBE_ACCOUNTS_MAX).then_some(self)
+        (self.failed.len() <= EARLY_PROBE_CALLERS_MAX).then_some(self)
     }
 }
 

@@ -212,7 +212,7 @@ mod tests {
     use crate::authority::testing::{Behaviour, BusyServer, Server};
     use crate::authority::transport::failure::Cause;
     use crate::domain::kernel::clock::{MockClock, SystemClock};
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
     const OPERATION: Operation = Operation::Confirm;
     const CONFIRMED: &str = r#"{"data":{"payment_status":"PENDING","transmitted":false,"delivered":false}}"#;
@@ -225,7 +225,8 @@ mod tests {
     /// Returns a call of a taxpayer that has made no other call.
     fn origin() -> CallOrigin {
         let taxpayer = TAXPAYERS.fetch_add(1, Ordering::Relaxed);
-        CallOrigin::new(CallerAccount::Taxpayer(TaxpayerId(taxpayer)), Some(&taxpayer.to_string()))
+        let account = CallerAccount::Taxpayer { id: TaxpayerId(taxpayer), integrator: IntegratorId(1) };
+        CallOrigin::new(account, Some(&taxpayer.to_string()))
     }
 
     fn clock() -> Arc<MockClock> {

@@ -1,13 +1,13 @@
-//! The queue for slots of one operation. The account with the fewest slots is served first; of several such accounts,
-//! the one that was served longest ago.
+//! The queue for slots of one operation. The payer with the fewest slots is served first, and of its accounts the one
+//! with the fewest; of several such payers or accounts, the one that was served longest ago.
 //!
 //! The queue is bounded, per account and in total, because each waiting call holds a document in memory and may time
-//! out. If the queue is full, a call of an account with few waiters displaces the newest waiter of the account with the
-//! most.
+//! out. If the queue is full, a call of a payer with few waiters displaces the newest waiter of the payer with the most,
+//! and among the accounts of one payer it is the same.
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::authority::admission::call_origin::CallerAccount;
+use crate::authority::admission::call_origin::{CallPayer, CallerAccount};
 
 /// The largest number of calls that may wait for one operation.
 pub(crate) const WAITING_MAX: usize = 1_000;
@@ -35,32 +35,59 @@ pub(crate) struct WaitQueue<T> {
     accounts: HashMap<CallerAccount, VecDeque<Waiter<T>>>,
     /// The accounts with waiters. The account that was served longest ago is first.
     turns: VecDeque<CallerAccount>,
+    /// The number of waiters of each payer that has any.
+    payers: HashMap<CallPayer, usize>,
+    /// The payers in the order in which they were served last, the one that was served longest ago first.
+    payer_turns: VecDeque<CallPayer>,
     waiting: usize,
     next_number: u64,
 }
 
+/// The slots that an account may have one more of: how many its payer has, and how many it has itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SlotsInUse {
+    pub(crate) of_payer: u32,
+    pub(crate) of_account: u32,
+}
+
 impl<T> WaitQueue<T> {
     pub(crate) fn new() -> Self {
-        Self { accounts: HashMap::new(), turns: VecDeque::new(), waiting: 0, next_number: 0 }
+        Self {
+            accounts: HashMap::new(),
+            turns: VecDeque::new(),
+            payers: HashMap::new(),
+            payer_turns: VecDeque::new(),
+            waiting: 0,
+            next_number: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Adds a waiter. In a full queue it may displace a waiter of another account. Returns `None` if it is not added.
+    pub(crate) fn len_of(&self, payer: CallPayer) -> usize {
+        self.payers.get(&payer).copied().unwrap_or_default()
+    }
+
+    /// Adds a waiter. In a full queue it may displace another waiter. Returns `None` if it is not added.
     pub(crate) fn join(&mut self, account: CallerAccount, waiter: T) -> Option<Joined<T>> {
         let own = self.accounts.get(&account).map_or(0, VecDeque::len);
         if own >= WAITING_PER_ACCOUNT_MAX {
             return None;
         }
-        let displaced = if self.waiting < WAITING_MAX { None } else { Some(self.displace(own + 1)?) };
+        let displaced = if self.waiting < WAITING_MAX { None } else { Some(self.displace(account, own)?) };
         let number = self.next_number;
         self.next_number += 1;
-        if own == 0 {
+        if !self.accounts.contains_key(&account) {
             self.turns.push_back(account);
         }
+        let payer = account.payer();
+        if self.len_of(payer) == 0 {
+            self.payer_turns.push_back(payer);
+        }
         self.accounts.entry(account).or_default().push_back(Waiter { number, waiter });
+        *self.payers.entry(payer).or_default() += 1;
         self.waiting += 1;
         Some(Joined { number, displaced })
     }
@@ -73,25 +100,38 @@ impl<T> WaitQueue<T> {
         self.removed(account);
     }
 
-    /// Removes and returns the waiter to serve next. `slots` returns how many slots an account has; `None` if the
-    /// account may have no more, so that its waiters are passed over.
+    /// Removes and returns the waiter to serve next. `slots` returns the slots of an account and its payer; `None` if
+    /// the account may have no more, so that its waiters are passed over.
     pub(crate) fn next(
         &mut self,
-        slots: impl Fn(CallerAccount) -> Option<u32>,
+        slots: impl Fn(CallerAccount) -> Option<SlotsInUse>,
     ) -> Option<(CallerAccount, T)> {
+        let payer_turn: HashMap<_, _> =
+            self.payer_turns.iter().enumerate().map(|(turn, payer)| (*payer, turn)).collect();
         let turns = self.turns.iter().enumerate();
-        let open = turns.filter_map(|(index, account)| Some((slots(*account)?, index, *account)));
-        let (_, index, account) = open.min_by_key(|(slots, index, _)| (*slots, *index))?;
+        let open = turns.filter_map(|(turn, account)| {
+            let used = slots(*account)?;
+            let of_payer = (used.of_payer, payer_turn.get(&account.payer()).copied());
+            Some((of_payer, used.of_account, turn, *account))
+        });
+        let (_, _, turn, account) = open.min_by_key(|(payer, used, turn, _)| (*payer, *used, *turn))?;
         let waiter = self.accounts.get_mut(&account)?.pop_front()?.waiter;
-        self.turns.remove(index);
+        self.turns.remove(turn);
         self.turns.push_back(account);
+        self.payer_turns.retain(|payer| *payer != account.payer());
+        self.payer_turns.push_back(account.payer());
         self.removed(account);
         Some((account, waiter))
     }
 
-    /// Removes the newest waiter of the account with the most waiters, if that account has more than `most`.
-    fn displace(&mut self, most: usize) -> Option<T> {
-        let longest = self.accounts.iter().max_by_key(|(_, queue)| queue.len());
+    /// Makes room for a waiter of `account`, which has `own` waiters. Removes the newest waiter of the payer with the most,
+    /// or of another account of the same payer. Returns `None` if none has more than the account and its payer would.
+    fn displace(&mut self, account: CallerAccount, own: usize) -> Option<T> {
+        let (payer, count) = self.payers.iter().max_by_key(|(_, count)| **count)?;
+        let has_more = *count > self.len_of(account.payer()) + 1;
+        let (payer, most) = if has_more { (*payer, 0) } else { (account.payer(), own + 1) };
+        let accounts = self.accounts.iter().filter(|(account, _)| account.payer() == payer);
+        let longest = accounts.max_by_key(|(_, queue)| queue.len());
         let account = *longest.filter(|(_, queue)| queue.len() > most)?.0;
         let waiter = self.accounts.get_mut(&account)?.pop_back()?.waiter;
         self.removed(account);
@@ -104,21 +144,36 @@ impl<T> WaitQueue<T> {
             self.accounts.remove(&account);
             self.turns.retain(|other| *other != account);
         }
+        let payer = account.payer();
+        if let Some(count) = self.payers.get_mut(&payer) {
+            *count -= 1;
+            if *count == 0 {
+                self.payers.remove(&payer);
+                self.payer_turns.retain(|other| *other != payer);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::kernel::ids::TaxpayerId;
+    use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 
+    const FREE: SlotsInUse = SlotsInUse { of_payer: 0, of_account: 0 };
+
+    /// A taxpayer that has an integrator of its own.
     fn account(id: i64) -> CallerAccount {
-        CallerAccount::Taxpayer(TaxpayerId(id))
+        taxpayer(id, id)
+    }
+
+    fn taxpayer(integrator: i64, id: i64) -> CallerAccount {
+        CallerAccount::Taxpayer { id: TaxpayerId(id), integrator: IntegratorId(integrator) }
     }
 
     /// Returns the waiters in the order in which they are served, when no account has a slot.
     fn order(queue: &mut WaitQueue<&'static str>) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.next(|_| Some(0))).map(|(_, waiter)| waiter).collect()
+        std::iter::from_fn(|| queue.next(|_| Some(FREE))).map(|(_, waiter)| waiter).collect()
     }
 
     #[test]
@@ -139,12 +194,38 @@ mod tests {
             queue.join(account(id), waiter).unwrap();
         }
         let slots = |of: CallerAccount| {
-            [(1, None), (2, Some(3)), (3, Some(1))].into_iter().find(|(id, _)| account(*id) == of)?.1
+            let used =
+                [(1, None), (2, Some(3)), (3, Some(1))].into_iter().find(|(id, _)| account(*id) == of)?.1;
+            used.map(|of_payer| SlotsInUse { of_payer, of_account: of_payer })
         };
         assert_eq!(queue.next(slots), Some((account(3), "c1")));
         assert_eq!(queue.next(slots), Some((account(2), "b1")));
         assert_eq!(queue.next(slots), None);
         assert_eq!(queue.len(), 1);
+    }
+
+    #[test]
+    fn payers_take_turns_however_many_taxpayers_they_have() {
+        let mut queue = WaitQueue::new();
+        for id in 0..25 {
+            queue.join(taxpayer(1, id), "a").unwrap();
+        }
+        queue.join(taxpayer(2, 99), "b").unwrap();
+        assert_eq!(order(&mut queue)[..3], ["a", "b", "a"]);
+        assert_eq!((queue.len(), queue.payers.len(), queue.payer_turns.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_payer_makes_room_for_another_however_many_taxpayers_it_has() {
+        let mut queue = WaitQueue::new();
+        for id in 0..i64::try_from(WAITING_MAX).unwrap() {
+            queue.join(taxpayer(1, id), 1).unwrap();
+        }
+        assert!(queue.join(taxpayer(1, -1), 1).is_none(), "its taxpayers have one each");
+        for id in 0..10 {
+            assert_eq!(queue.join(taxpayer(2, 5_000 + id), 2).unwrap().displaced, Some(1));
+        }
+        assert_eq!(queue.len(), WAITING_MAX);
     }
 
     #[test]

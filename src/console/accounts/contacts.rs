@@ -20,10 +20,12 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader as BodyReader;
 use crate::http::forms::report;
 use crate::http::invitations::{self, InvitationOrder};
+use crate::http::limits;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::contacts::{self, ContactAccess, NewPerson, PeopleChange, PersonChange};
+use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
 
 pub(crate) fn endpoints() -> Vec<Path> {
@@ -115,6 +117,10 @@ async fn add(
     match contacts::add(&state.store, change(&state, &session), &person).await {
         Ok(id) => show_invitation(&state, &request, &session, id).await,
         Err(StoreError::Duplicate(_)) => {
+            // Without this limit, the form would tell which emails sign in to other accounts.
+            if let Some(integrator) = taxpayers::payer_of(&state.store, session.taxpayer).await? {
+                state.limits.refused_create(integrator, state.now()).map_err(limits::refused)?;
+            }
             let taken = Fault::new("email", "unique", "Somebody signs in with this email already.");
             render(&state, &session, FormState::refused(form.0, Faults::from(taken))).await
         }

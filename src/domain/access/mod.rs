@@ -5,5 +5,6 @@ pub mod caller;
 pub mod claim;
 pub mod invitation;
 pub mod password;
+pub mod payer;
 pub mod second_factor;
 pub mod session;

@@ -5,7 +5,8 @@ use std::future::{Ready, ready};
 
 use actix_web::web;
 
-use crate::authority::{AuthorityFailure, Cause, ResourceList};
+use crate::actors::on_behalf::on_behalf_of;
+use crate::authority::{AuthorityFailure, CallerAccount, Cause, ResourceList};
 use crate::domain::access::caller::Caller;
 use crate::domain::integration::{AuthType, DataFormat};
 use crate::http::endpoint::{Path, path};
@@ -73,7 +74,10 @@ async fn resources(
 ) -> Result<ApiResponse, ApiError> {
     let list =
         ResourceList::named(&list).ok_or_else(|| ApiError::new(ErrorCode::RouteNotFound, "No such list"))?;
-    let authority = state.authority.on_behalf_of(caller.into());
+    let authority = match caller {
+        Caller::Taxpayer(id) => on_behalf_of(&state.authority, &state.store, id).await?,
+        Caller::Integrator(id) => state.authority.on_behalf_of(CallerAccount::Integrator(id)),
+    };
     let items = authority.resource(list).await.map_err(unavailable)?;
     Ok(ApiResponse::ok("Resources retrieved successfully", items))
 }

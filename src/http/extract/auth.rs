@@ -9,6 +9,7 @@ use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::{
     Caller, IntegratorCaller, KeyKind, OpsAdmin, OpsOperator, OpsViewer, TaxpayerCaller,
 };
+use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::http::extract::role::{self, NeedsRole};
@@ -92,6 +93,12 @@ pub(crate) async fn recognised(request: &HttpRequest) -> Result<Option<KeyOwner>
     Ok(resolved(request).await?.map(|key| key.account))
 }
 
+/// Returns the account of the request's key with the integrator that pays for it. Returns `None` before `recognised`
+/// has found a valid key.
+pub(crate) fn paying(request: &HttpRequest) -> Option<PayingAccount> {
+    request.extensions().get().copied()
+}
+
 /// Returns what the request's key gives. Returns `None` if the request has no valid key.
 async fn resolved(request: &HttpRequest) -> Result<Option<Recognised>, ApiError> {
     let known = request.extensions().get::<ResolvedKey>().copied();
@@ -106,8 +113,9 @@ async fn resolved(request: &HttpRequest) -> Result<Option<Recognised>, ApiError>
             let found = keys::valid(&state.store, kind, key, state.now()).await?;
             if let Some(key) = &found {
                 state.key_usage.note(key);
+                request.extensions_mut().insert(key.account);
             }
-            found.map(|key| Recognised { account: key.owner, scope: key.scope, role: key.role })
+            found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
         }
     };
     request.extensions_mut().insert(ResolvedKey(account));

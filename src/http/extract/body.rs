@@ -11,22 +11,19 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::payer::PayingAccount;
 use crate::http::extract::json;
-use crate::http::limits::BodyPermit;
+use crate::http::limits::{BodyPermit, Portion, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-
-/// The bytes that are reserved at first for a body of unknown length. The reservation doubles as needed.
-const ROOM_AT_FIRST: usize = 64 * 1024;
 
 /// A body that has not been parsed yet.
 pub(crate) struct Body {
     source: BodySource,
     declared: ContentHeaders,
     bytes_max: usize,
-    account: Option<KeyOwner>,
+    account: Option<PayingAccount>,
     state: web::Data<ApiState>,
 }
 
@@ -47,8 +44,9 @@ struct ContentHeaders {
 #[derive(Debug)]
 pub(crate) struct BodyText {
     pub(crate) bytes: Vec<u8>,
-    account: Option<KeyOwner>,
-    _room: BodyPermit,
+    account: Option<PayingAccount>,
+    /// `None` if the body is empty.
+    _room: Option<BodyPermit>,
 }
 
 /// The JSON object in a body, with its reserved memory.
@@ -161,12 +159,8 @@ impl Body {
         if declared.length.is_some_and(|length| length > bytes_max) {
             return Err(too_large(bytes_max));
         }
-        let mut size = match payload {
-            Payload::None => 0,
-            _ => declared.length.unwrap_or(ROOM_AT_FIRST).min(bytes_max),
-        };
-        let mut room = state.bodies.text(account, size).await?;
-        let mut bytes = Vec::with_capacity(size);
+        let mut room = TextRoom::new(account, declared.length, bytes_max);
+        let mut bytes = Vec::new();
         while let Some(chunk) = payload.next().await {
             let chunk = chunk.map_err(|_| malformed("The request body ended too early."))?;
             if !declared.is_json {
@@ -176,15 +170,11 @@ impl Body {
             if length > bytes_max {
                 return Err(too_large(bytes_max));
             }
-            if length > size {
-                let more = length.max(2 * size).min(bytes_max) - size;
-                room.grow(more)?;
-                size += more;
-                bytes.reserve_exact(size - bytes.len());
-            }
+            let reserved = room.cover(&state.bodies, length).await?;
+            bytes.reserve_exact(reserved - bytes.len());
             bytes.extend_from_slice(&chunk);
         }
-        Ok(BodyText { bytes, account, _room: room })
+        Ok(BodyText { bytes, account, _room: room.permit() })
     }
 }
 
@@ -203,6 +193,11 @@ impl BodyText {
         result
     }
 
+    /// Waits until the bulk request with this text may be processed.
+    pub(crate) async fn bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
+        state.bodies.bulk_turn(self.account).await
+    }
+
     /// Reserves memory for the values that are parsed from this text.
     pub(crate) async fn room_for_values(&self, state: &ApiState) -> Result<BodyPermit, ApiError> {
         state.bodies.values(self.account, &self.bytes).await
@@ -214,12 +209,12 @@ impl BodyText {
 pub(crate) async fn read_first(
     request: &mut ServiceRequest,
     state: &web::Data<ApiState>,
-    account: KeyOwner,
     bytes_max: usize,
 ) -> Result<(), ApiError> {
     let declared = ContentHeaders::of(request.headers());
+    let account = request.extensions().get().copied();
     let source = BodySource::Unread(request.take_payload());
-    let body = Body { source, declared, bytes_max, account: Some(account), state: state.clone() };
+    let body = Body { source, declared, bytes_max, account, state: state.clone() };
     let text = body.in_time().await?;
     request.extensions_mut().insert(text);
     Ok(())

@@ -16,11 +16,14 @@ use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 pub struct Rates {
     pub requests_per_s: u32,
     pub burst: u32,
+    pub integrator_requests_per_s: u32,
+    pub integrator_burst: u32,
     pub rotate_per_min: u32,
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
     pub sign_ins_per_min: u32,
     pub refused_creates_per_min: u32,
+    pub onboardings_per_min: u32,
 }
 
 /// The key by which requests are counted: the account of the API key or, without a valid key, the client's address.
@@ -41,6 +44,9 @@ pub(crate) enum SensitiveOp {
 enum BucketKey {
     Reads(RateKey),
     Writes(RateKey),
+    /// The requests of an integrator with all its taxpayers.
+    IntegratorReads(IntegratorId),
+    IntegratorWrites(IntegratorId),
     /// The operation, the calling account, and the id of the taxpayer in the path.
     SensitiveOp(SensitiveOp, KeyOwner, i64),
     FailedAuthentications(IpAddr),
@@ -49,6 +55,7 @@ enum BucketKey {
     /// Codes of a second factor, by operator.
     Codes(i64),
     RefusedCreates(IntegratorId),
+    Onboardings(IntegratorId),
     /// The log lines about failed authentications, counted together for the whole process.
     FailureLines,
 }
@@ -59,11 +66,13 @@ const FAILURE_LINES: (u32, u32) = (10, 50);
 #[derive(Debug)]
 pub struct RateLimits {
     requests: Option<Quota>,
+    integrator_requests: Option<Quota>,
     rotations: Option<Quota>,
     webhook_tests: Option<Quota>,
     failed_authentications: Option<Quota>,
     sign_ins: Option<Quota>,
     refused_creates: Option<Quota>,
+    onboardings: Option<Quota>,
     failure_lines: Option<Quota>,
     /// The number of log lines about failed authentications that were suppressed since the last written line.
     suppressed: AtomicU64,
@@ -74,11 +83,13 @@ impl From<Rates> for RateLimits {
     fn from(rates: Rates) -> Self {
         Self {
             requests: Quota::per_second(rates.requests_per_s, rates.burst),
+            integrator_requests: Quota::per_second(rates.integrator_requests_per_s, rates.integrator_burst),
             rotations: Quota::per_minute(rates.rotate_per_min),
             webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
             failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
             sign_ins: Quota::per_minute(rates.sign_ins_per_min),
             refused_creates: Quota::per_minute(rates.refused_creates_per_min),
+            onboardings: Quota::per_minute(rates.onboardings_per_min),
             failure_lines: Quota::per_second(FAILURE_LINES.0, FAILURE_LINES.1),
             suppressed: AtomicU64::new(0),
             buckets: Buckets::default(),
@@ -114,6 +125,21 @@ impl RateLimits {
     ) -> Result<Option<Allowance>, Exceeded> {
         let bucket = if is_read { BucketKey::Reads(holder) } else { BucketKey::Writes(holder) };
         self.take(bucket, self.requests, now)
+    }
+
+    /// Counts a request of any key of an integrator and its taxpayers, reads and writes apart.
+    pub(crate) fn integrator_request(
+        &self,
+        integrator: IntegratorId,
+        is_read: bool,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        let bucket = if is_read {
+            BucketKey::IntegratorReads(integrator)
+        } else {
+            BucketKey::IntegratorWrites(integrator)
+        };
+        self.take(bucket, self.integrator_requests, now)
     }
 
     /// Counts a sensitive operation of this account on this taxpayer.
@@ -165,6 +191,15 @@ impl RateLimits {
         self.take(BucketKey::RefusedCreates(integrator), self.refused_creates, now)
     }
 
+    /// Counts the creation of a taxpayer.
+    pub(crate) fn onboarding(
+        &self,
+        integrator: IntegratorId,
+        now: Timestamp,
+    ) -> Result<Option<Allowance>, Exceeded> {
+        self.take(BucketKey::Onboardings(integrator), self.onboardings, now)
+    }
+
     /// Returns how many log lines were suppressed before this one; `None` if this one must be suppressed too.
     pub(crate) fn sign_in_line(&self, now: Timestamp) -> Option<u64> {
         if self.take(BucketKey::FailureLines, self.failure_lines, now).is_ok() {
@@ -203,6 +238,23 @@ mod tests {
         }
         let other = RateKey::new(None, Some("10.0.0.2".parse().unwrap()));
         assert!(limits.request(other, true, now()).is_ok());
+    }
+
+    #[test]
+    fn the_keys_of_an_integrator_have_one_allowance_together() {
+        let limits = RateLimits::from(Rates {
+            integrator_requests_per_s: 1,
+            integrator_burst: 25,
+            ..Rates::default()
+        });
+        for is_read in [true, false] {
+            let take = |id| limits.integrator_request(IntegratorId(id), is_read, now());
+            assert!((0..25).all(|_| take(1).is_ok()) && take(1).is_err());
+            assert!(take(2).is_ok(), "another integrator has its own");
+        }
+        let limits = RateLimits::from(Rates { onboardings_per_min: 2, ..Rates::default() });
+        let create = |id| limits.onboarding(IntegratorId(id), now());
+        assert!(create(1).is_ok() && create(1).is_ok() && create(1).is_err() && create(2).is_ok());
     }
 
     #[test]

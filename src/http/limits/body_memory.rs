@@ -1,19 +1,29 @@
-//! Limits the memory of request bodies, for the process and for each account. Texts and parsed values have separate
-//! budgets: in a common one, texts could take all the memory, and their requests would wait forever for memory for the
-//! values.
+//! Limits the memory of request bodies: for the process, for each integrator and for each key. Texts and parsed values
+//! have separate budgets: in a common one, texts could take all the memory, and their requests would wait forever for
+//! memory for the values.
+//!
+//! A body takes a share of its key and of its integrator when its first bytes have come, and memory of the process as
+//! more come, so that a request that sends nothing takes nothing from others. A quarter of each budget is for small
+//! bodies only: large ones never take it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use strict_json::JsonLimits;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::payer::{Payer, PayingAccount};
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
+use crate::http::limits::turn_gate::{Portion, TurnGate};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
+/// The largest body that counts as small, and the first part of any body for which memory is reserved.
+pub(crate) const SMALL_BODY: usize = 64 * 1024;
+/// A quarter of each budget is for small bodies.
+const SMALL_PART: usize = 4;
 /// How long a request waits for memory before it is refused.
 const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// The number of bulk requests that are processed at the same time.
@@ -26,96 +36,172 @@ const VALUE_BYTES: usize = 96;
 /// The bytes of an object, not including the object's members.
 const OBJECT_BYTES: usize = 640;
 
-/// The memory that request bodies may take, in bytes: of all accounts together, and of one account.
+/// The memory that request bodies may take, in bytes: of all accounts together, of one integrator with its taxpayers,
+/// and of one key's account.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyMemoryLimits {
     pub process_max: usize,
+    pub integrator_max: usize,
     pub account_max: usize,
 }
 
 /// The memory budgets for the texts and for the parsed values of request bodies.
 #[derive(Debug)]
 pub struct BodyMemory {
-    texts: BodyBudget,
-    values: BodyBudget,
-    bulk_turns: Semaphore,
+    texts: BodyBudgets,
+    values: BodyBudgets,
+    bulk_turns: Arc<TurnGate>,
 }
 
-/// A budget of the process, and a share of it for each account. Requests without an account have one common share.
+#[derive(Debug)]
+struct BodyBudgets {
+    small: BodyBudget,
+    large: BodyBudget,
+}
+
+/// A budget of the process, with a share for each integrator and each key. Requests without a key have one common share.
 #[derive(Debug)]
 struct BodyBudget {
-    process: Arc<Semaphore>,
-    shares: KeyedSemaphores<Option<KeyOwner>>,
     size: usize,
+    process: Arc<TurnGate>,
+    integrators: KeyedSemaphores<Option<Payer>>,
+    accounts: KeyedSemaphores<Option<KeyOwner>>,
+}
+
+/// A body's share of what its key and its integrator may take.
+#[derive(Debug)]
+struct BodyShare {
+    _account: OwnedSemaphorePermit,
+    _integrator: OwnedSemaphorePermit,
 }
 
 /// The memory reserved for a body. Dropping this value releases the memory.
 #[derive(Debug)]
 pub(crate) struct BodyPermit {
-    share: OwnedSemaphorePermit,
-    process: OwnedSemaphorePermit,
+    portion: Portion,
+    _share: BodyShare,
+}
+
+/// Reserves memory for the text of one body as its bytes come.
+#[derive(Debug)]
+pub(crate) struct TextRoom {
+    account: Option<PayingAccount>,
+    /// The length that the request announced; `None` for a body in chunks.
+    announced: Option<usize>,
+    bytes_max: usize,
+    size: usize,
+    permit: Option<BodyPermit>,
 }
 
 impl BodyMemory {
-    pub fn new(bytes: BodyMemoryLimits) -> Self {
-        let room = || BodyBudget {
-            process: Arc::new(Semaphore::new(bytes.process_max)),
-            shares: KeyedSemaphores::new(bytes.account_max),
-            size: bytes.process_max,
+    pub fn new(limits: BodyMemoryLimits) -> Self {
+        let budget = |part: fn(usize) -> usize| BodyBudget {
+            size: part(limits.process_max),
+            process: TurnGate::new(part(limits.process_max)),
+            integrators: KeyedSemaphores::new(part(limits.integrator_max)),
+            accounts: KeyedSemaphores::new(part(limits.account_max)),
         };
-        Self { texts: room(), values: room(), bulk_turns: Semaphore::new(BULK_TURNS) }
-    }
-
-    /// Reserves memory for the text of a body. Waits while too much memory is in use, and fails after `ROOM_WAIT`.
-    pub(crate) async fn text(&self, account: Option<KeyOwner>, bytes: usize) -> Result<BodyPermit, ApiError> {
-        self.texts.take(account, bytes).await
+        let budgets = || BodyBudgets {
+            small: budget(|bytes| bytes / SMALL_PART),
+            large: budget(|bytes| bytes - bytes / SMALL_PART),
+        };
+        Self { texts: budgets(), values: budgets(), bulk_turns: TurnGate::new(BULK_TURNS) }
     }
 
     /// Reserves memory for the parsed values of this text. Waits at most `ROOM_WAIT`.
     pub(crate) async fn values(
         &self,
-        account: Option<KeyOwner>,
+        account: Option<PayingAccount>,
         text: &[u8],
     ) -> Result<BodyPermit, ApiError> {
-        self.values.take(account, weight(text)).await
+        let bytes = weight(text);
+        let budget = self.values.of_text(text.len());
+        budget.take(account, bytes, bytes).await
     }
 
-    /// Waits until a bulk request may be processed. The request that waits longest is first.
-    pub(crate) async fn bulk_turn(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        let turn = timeout(TURN_WAIT, self.bulk_turns.acquire()).await;
-        turn.ok().and_then(Result::ok).ok_or_else(|| {
+    /// Waits until a bulk request may be processed. Integrators take turns.
+    pub(crate) async fn bulk_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
+        let payer = account.map(PayingAccount::payer);
+        timeout(TURN_WAIT, self.bulk_turns.take(payer, 1)).await.map_err(|_| {
             let message = "Too many bulk requests are under way, please try again";
             ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
         })
     }
 }
 
+impl BodyBudgets {
+    /// Returns the budget for a text of this length and for its values.
+    fn of_text(&self, length: usize) -> &BodyBudget {
+        if length <= SMALL_BODY { &self.small } else { &self.large }
+    }
+}
+
 impl BodyBudget {
-    async fn take(&self, account: Option<KeyOwner>, bytes: usize) -> Result<BodyPermit, ApiError> {
+    /// Reserves `bytes` of the process for a body whose share is `whole`.
+    async fn take(
+        &self,
+        account: Option<PayingAccount>,
+        whole: usize,
+        bytes: usize,
+    ) -> Result<BodyPermit, ApiError> {
         if bytes > self.size {
             let message = "The request body holds more values than the service can work on";
             return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
         }
-        // A body that is larger than an account's share takes the whole share.
-        let of_share = permits(bytes.min(self.shares.size()));
-        let share = timeout(ROOM_WAIT, self.shares.of(account).acquire_many_owned(of_share)).await;
-        let share = share.ok().and_then(Result::ok).ok_or_else(share_is_full)?;
-        let process = timeout(ROOM_WAIT, Arc::clone(&self.process).acquire_many_owned(permits(bytes))).await;
-        let process = process.ok().and_then(Result::ok).ok_or_else(process_is_full)?;
-        Ok(BodyPermit { share, process })
+        let share = timeout(ROOM_WAIT, self.share(account, whole)).await;
+        let share = share.ok().flatten().ok_or_else(share_is_full)?;
+        let payer = account.map(PayingAccount::payer);
+        let portion = timeout(ROOM_WAIT, self.process.take(payer, bytes)).await;
+        Ok(BodyPermit { portion: portion.map_err(|_| process_is_full())?, _share: share })
+    }
+
+    /// Takes a share of what the key and its integrator may have. A body that is larger takes all of it.
+    async fn share(&self, account: Option<PayingAccount>, whole: usize) -> Option<BodyShare> {
+        let (owner, payer) = (account.map(|account| account.owner), account.map(PayingAccount::payer));
+        let of_account = permits(whole.min(self.accounts.size()));
+        let of_key = self.accounts.of(owner).acquire_many_owned(of_account).await.ok()?;
+        let of_integrator = permits(whole.min(self.integrators.size()));
+        let of_all_keys = self.integrators.of(payer).acquire_many_owned(of_integrator).await.ok()?;
+        Some(BodyShare { _account: of_key, _integrator: of_all_keys })
     }
 }
 
-impl BodyPermit {
-    /// Reserves more bytes for the same body, or fails at once: requests that wait for each other could deadlock.
-    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let more = |permit: &OwnedSemaphorePermit| {
-            Arc::clone(permit.semaphore()).try_acquire_many_owned(permits(bytes))
+impl TextRoom {
+    /// Prepares for a body of the announced length, or of at most `bytes_max`. Reserves nothing yet.
+    pub(crate) fn new(account: Option<PayingAccount>, announced: Option<usize>, bytes_max: usize) -> Self {
+        Self { account, announced, bytes_max, size: 0, permit: None }
+    }
+
+    /// Reserves memory for the first `length` bytes, which have come. Returns the number of bytes that are reserved: at
+    /// most twice as many, or the first part. Waits at most `ROOM_WAIT` for each part.
+    pub(crate) async fn cover(&mut self, memory: &BodyMemory, length: usize) -> Result<usize, ApiError> {
+        if length <= self.size {
+            return Ok(self.size);
+        }
+        let whole = match self.announced {
+            Some(announced) => announced.min(self.bytes_max),
+            None if length <= SMALL_BODY => SMALL_BODY,
+            None => self.bytes_max,
         };
-        let share = more(&self.share).map_err(|_| share_is_full())?;
-        self.process.merge(more(&self.process).map_err(|_| process_is_full())?);
-        self.share.merge(share);
-        Ok(())
+        let size = length.max(2 * self.size).max(SMALL_BODY).min(whole).max(length);
+        let is_outgrown = self.announced.is_none() && self.size == SMALL_BODY;
+        match &mut self.permit {
+            Some(permit) if !is_outgrown => {
+                let grown = timeout(ROOM_WAIT, permit.portion.grow(size - self.size)).await;
+                grown.map_err(|_| process_is_full())?;
+            }
+            _ => {
+                self.permit = None;
+                self.permit = Some(memory.texts.of_text(whole).take(self.account, whole, size).await?);
+            }
+        }
+        self.size = size;
+        Ok(size)
+    }
+
+    /// Returns the reserved memory; `None` for an empty body.
+    pub(crate) fn permit(self) -> Option<BodyPermit> {
+        self.permit
     }
 }
 
@@ -125,7 +211,8 @@ fn permits(bytes: usize) -> u32 {
 }
 
 fn share_is_full() -> ApiError {
-    let message = "Too much is being sent with this key at the same time, please try again";
+    let message =
+        "Too much is being sent with the keys of this integrator at the same time, please try again";
     ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
 }
 
@@ -153,61 +240,114 @@ mod tests {
 
     use super::*;
     use crate::domain::access::caller::KeyKind;
+    use crate::domain::kernel::ids::IntegratorId;
 
+    const KIB: usize = 1024;
+
+    /// Budgets with 512 KiB for large bodies of the process, 384 KiB for those of an integrator, 192 KiB for a key's.
     fn bodies() -> BodyMemory {
-        BodyMemory::new(BodyMemoryLimits { process_max: 100_000, account_max: 40_000 })
+        let part = |kib: usize| kib * KIB / 3 * 4;
+        BodyMemory::new(BodyMemoryLimits {
+            process_max: part(512 + 1),
+            integrator_max: part(384),
+            account_max: part(192),
+        })
     }
 
-    fn account(id: impl Into<Option<i64>>) -> Option<KeyOwner> {
-        id.into().map(|id| KeyOwner { kind: KeyKind::Taxpayer, id })
+    /// The account of a taxpayer's key; `None` for a request without a key.
+    fn account(integrator: i64, id: impl Into<Option<i64>>) -> Option<PayingAccount> {
+        let integrator = Some(IntegratorId(integrator));
+        let owner = |id| KeyOwner { kind: KeyKind::Taxpayer, id };
+        id.into().map(|id| PayingAccount { integrator, owner: owner(id) })
+    }
+
+    /// Reserves memory for a body of which `come` bytes have come. Returns `None` if it would wait.
+    fn receive(
+        bodies: &BodyMemory,
+        account: Option<PayingAccount>,
+        announced: impl Into<Option<usize>>,
+        come: usize,
+    ) -> Option<TextRoom> {
+        let mut room = TextRoom::new(account, announced.into(), 2 * 1024 * KIB);
+        room.cover(bodies, come).now_or_never()?.unwrap();
+        Some(room)
     }
 
     #[actix_web::test]
-    async fn an_account_takes_no_more_than_its_share() {
+    async fn memory_is_reserved_as_bytes_come() {
         let bodies = bodies();
-        let mut first = bodies.text(account(1), 30_000).await.unwrap();
-        assert!(bodies.text(account(1), 20_000).now_or_never().is_none(), "it waits");
-        let refused = first.grow(20_000).unwrap_err();
-        assert_eq!((refused.code, refused.retry_after), (ErrorCode::RateLimited, Some(RETRY_AFTER)));
-        assert!(first.grow(10_000).is_ok());
-        let mut second = bodies.text(account(2), 30_000).await.unwrap();
-        let others = bodies.text(account(None), 30_000).await.unwrap();
-        assert_eq!(second.grow(1_000).unwrap_err().code, ErrorCode::Overloaded, "the process has no more");
-        drop((first, others));
-        assert!(second.grow(10_000).is_ok());
-        assert!(bodies.text(account(1), 40_000).now_or_never().is_some());
+        let mut room = TextRoom::new(account(1, 1), Some(192 * KIB), 192 * KIB);
+        let mut sizes = Vec::new();
+        for come in [1, 64 * KIB, 64 * KIB + 1, 129 * KIB, 192 * KIB] {
+            sizes.push(room.cover(&bodies, come).await.unwrap() / KIB);
+        }
+        assert_eq!(sizes, [64, 64, 128, 192, 192]);
+        let mut chunked = TextRoom::new(account(2, 2), None, 100 * KIB);
+        assert_eq!(chunked.cover(&bodies, 10).await.unwrap(), SMALL_BODY);
+        assert_eq!(chunked.cover(&bodies, SMALL_BODY + 1).await.unwrap(), 100 * KIB, "it is no small one");
+        assert!(TextRoom::new(account(1, 1), Some(0), 100).permit().is_none());
+    }
+
+    #[actix_web::test]
+    async fn a_key_and_an_integrator_take_no_more_than_their_shares() {
+        let bodies = bodies();
+        let first = receive(&bodies, account(1, 1), 192 * KIB, 1).unwrap();
+        assert!(receive(&bodies, account(1, 1), 100 * KIB, 1).is_none(), "the key has its share");
+        let second = receive(&bodies, account(1, 2), 192 * KIB, 1).unwrap();
+        assert!(receive(&bodies, account(1, 3), 100 * KIB, 1).is_none(), "the integrator has its share");
+        assert!(receive(&bodies, account(2, 4), 192 * KIB, 192 * KIB).is_some());
+        drop((first, second));
+        assert!(receive(&bodies, account(1, 3), 100 * KIB, 1).is_some());
+    }
+
+    #[actix_web::test]
+    async fn bodies_that_only_begin_take_nothing_from_other_integrators() {
+        let bodies = bodies();
+        let begun: Vec<_> =
+            (0..40).filter_map(|id| receive(&bodies, account(id / 4, id), 1024 * KIB, 1)).collect();
+        assert!(begun.len() >= 8, "each has reserved one part: {}", begun.len());
+        assert!(receive(&bodies, account(99, 99), 20 * KIB, 20 * KIB).is_some(), "a small body has its own");
+    }
+
+    #[actix_web::test]
+    async fn large_bodies_leave_the_budget_of_small_ones_alone() {
+        let bodies = bodies();
+        let large: Vec<_> =
+            (0..8).filter_map(|id| receive(&bodies, account(id, id), 192 * KIB, 192 * KIB)).collect();
+        assert_eq!(large.len(), 2, "and a third waits for the process");
+        for id in 0..8 {
+            assert!(receive(&bodies, account(id, id), 10 * KIB, 10 * KIB).is_some());
+        }
+        assert!(receive(&bodies, account(9, None), 10 * KIB, 10 * KIB).is_some());
     }
 
     #[actix_web::test]
     async fn texts_and_values_take_nothing_of_each_other() {
         let bodies = bodies();
-        let text = bodies.text(account(1), 40_000).await.unwrap();
-        let values = bodies.values(account(1), b"{\"a\":1}").now_or_never();
-        assert!(values.is_some_and(|values| values.is_ok()));
-        drop(text);
-        let many = format!("[{}]", "0,".repeat(2_000));
-        assert_eq!(
-            bodies.values(account(1), many.as_bytes()).await.unwrap_err().code,
-            ErrorCode::PayloadTooLarge
-        );
-        let some = format!("[{}]", "0,".repeat(600));
+        let _text = receive(&bodies, account(1, 1), 192 * KIB, 192 * KIB).unwrap();
+        let many = format!("[{}]", "0,".repeat(33 * KIB));
         assert!(
-            bodies.values(account(1), some.as_bytes()).await.is_ok(),
-            "more than a share takes all of it"
+            bodies.values(account(1, 1), b"{\"a\":1}").now_or_never().is_some_and(|values| values.is_ok())
+        );
+        assert_eq!(
+            bodies.values(account(1, 1), many.as_bytes()).await.unwrap_err().code,
+            ErrorCode::PayloadTooLarge
         );
     }
 
     #[actix_web::test]
-    async fn turns_come_as_others_go() {
+    async fn integrators_take_turns_with_bulk_requests() {
         let bodies = bodies();
         let mut taken = Vec::new();
         for _ in 0..BULK_TURNS {
-            taken.push(bodies.bulk_turn().await.unwrap());
+            taken.push(bodies.bulk_turn(account(1, 1)).await.unwrap());
         }
-        let mut next = Box::pin(bodies.bulk_turn());
-        assert!(futures_util::poll!(&mut next).is_pending());
+        let mut same = Box::pin(bodies.bulk_turn(account(1, 2)));
+        let mut other = Box::pin(bodies.bulk_turn(account(2, 3)));
+        assert!(futures_util::poll!(&mut same).is_pending() && futures_util::poll!(&mut other).is_pending());
         taken.pop();
-        assert!(next.await.is_ok());
+        let _turn = other.await.unwrap();
+        assert!(futures_util::poll!(&mut same).is_pending());
     }
 
     /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `weight`.

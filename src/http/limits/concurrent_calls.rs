@@ -1,8 +1,12 @@
-//! Limits the concurrent calls of each account. Slow calls have a separate limit, so they never block short ones.
+//! Limits the concurrent calls of each account, and of each integrator with all its taxpayers. Slow calls have separate
+//! limits, so they never block short ones.
+
+use std::hash::Hash;
 
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::payer::{Payer, PayingAccount};
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
@@ -16,31 +20,62 @@ pub(crate) enum CallKind {
     Relay,
 }
 
-/// Counts a call as in flight until the slot is dropped.
-pub(crate) type CallSlot = OwnedSemaphorePermit;
+/// The largest numbers of calls at the same time: reads and, separately, writes (`brief`), and relayed calls.
+#[derive(Debug, Clone, Copy)]
+pub struct ConcurrentLimits {
+    pub brief_max: usize,
+    pub relays_max: usize,
+}
 
-/// The calls in flight of each account.
+/// Counts a call as in flight until the slot is dropped.
+#[derive(Debug)]
+pub(crate) struct CallSlot {
+    _account: OwnedSemaphorePermit,
+    _payer: OwnedSemaphorePermit,
+}
+
+/// The calls in flight of each account, and of each account that pays.
 #[derive(Debug)]
 pub struct ConcurrentCalls {
-    brief: KeyedSemaphores<(KeyOwner, CallKind)>,
-    relays: KeyedSemaphores<KeyOwner>,
+    accounts: CallPlaces<KeyOwner>,
+    payers: CallPlaces<Payer>,
+}
+
+#[derive(Debug)]
+struct CallPlaces<K: Eq + Hash> {
+    brief: KeyedSemaphores<(K, CallKind)>,
+    relays: KeyedSemaphores<K>,
 }
 
 impl ConcurrentCalls {
-    /// Allows each account `brief_max` reads, `brief_max` writes and `relays_max` relayed calls at the same time.
-    pub fn new(brief_max: usize, relays_max: usize) -> Self {
-        Self { brief: KeyedSemaphores::new(brief_max), relays: KeyedSemaphores::new(relays_max) }
+    pub fn new(of_account: ConcurrentLimits, of_integrator: ConcurrentLimits) -> Self {
+        Self { accounts: CallPlaces::new(of_account), payers: CallPlaces::new(of_integrator) }
     }
 
-    pub(crate) fn start(&self, account: KeyOwner, kind: CallKind) -> Result<CallSlot, ApiError> {
-        let share = match kind {
-            CallKind::Relay => self.relays.of(account),
-            brief => self.brief.of((account, brief)),
-        };
-        share.try_acquire_owned().map_err(|_| {
-            let message = "Too many calls with this key are under way, please try again";
+    pub(crate) fn start(&self, account: PayingAccount, kind: CallKind) -> Result<CallSlot, ApiError> {
+        let busy = |whose: &str| {
+            let message = format!("Too many calls {whose} are under way, please try again");
             ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
-        })
+        };
+        let of_key = self.accounts.take(account.owner, kind).ok_or_else(|| busy("with this key"))?;
+        let whose = "with the keys of this integrator and its taxpayers";
+        let of_payer = self.payers.take(account.payer(), kind).ok_or_else(|| busy(whose))?;
+        Ok(CallSlot { _account: of_key, _payer: of_payer })
+    }
+}
+
+impl<K: Eq + Hash> CallPlaces<K> {
+    fn new(limits: ConcurrentLimits) -> Self {
+        let brief = KeyedSemaphores::new(limits.brief_max);
+        Self { brief, relays: KeyedSemaphores::new(limits.relays_max) }
+    }
+
+    fn take(&self, holder: K, kind: CallKind) -> Option<OwnedSemaphorePermit> {
+        let share = match kind {
+            CallKind::Relay => self.relays.of(holder),
+            brief => self.brief.of((holder, brief)),
+        };
+        share.try_acquire_owned().ok()
     }
 }
 
@@ -48,18 +83,40 @@ impl ConcurrentCalls {
 mod tests {
     use super::*;
     use crate::domain::access::caller::KeyKind;
+    use crate::domain::kernel::ids::IntegratorId;
+
+    fn taxpayer(integrator: i64, id: i64) -> PayingAccount {
+        let integrator = Some(IntegratorId(integrator));
+        PayingAccount { integrator, owner: KeyOwner { kind: KeyKind::Taxpayer, id } }
+    }
+
+    fn limits(brief_max: usize, relays_max: usize) -> ConcurrentLimits {
+        ConcurrentLimits { brief_max, relays_max }
+    }
 
     #[test]
     fn relays_take_no_place_of_a_read_or_a_write() {
-        let (calls, account) = (ConcurrentCalls::new(1, 2), KeyOwner { kind: KeyKind::Taxpayer, id: 7 });
-        let start = |kind| calls.start(account, kind);
+        let calls = ConcurrentCalls::new(limits(1, 2), limits(9, 9));
+        let start = |kind| calls.start(taxpayer(1, 7), kind);
         let relays = (start(CallKind::Relay).unwrap(), start(CallKind::Relay).unwrap());
         let refused = start(CallKind::Relay).unwrap_err();
         assert_eq!((refused.code, refused.retry_after), (ErrorCode::RateLimited, Some(RETRY_AFTER)));
         let brief = (start(CallKind::Read).unwrap(), start(CallKind::Write).unwrap());
         assert!(start(CallKind::Read).is_err() && start(CallKind::Write).is_err());
-        assert!(calls.start(KeyOwner { kind: KeyKind::Integrator, id: 7 }, CallKind::Read).is_ok());
+        let integrator = KeyOwner { kind: KeyKind::Integrator, id: 7 };
+        let integrator = PayingAccount { integrator: Some(IntegratorId(7)), owner: integrator };
+        assert!(calls.start(integrator, CallKind::Read).is_ok());
         drop((relays, brief));
         assert!(start(CallKind::Relay).is_ok() && start(CallKind::Read).is_ok());
+    }
+
+    #[test]
+    fn the_taxpayers_of_an_integrator_share_its_places() {
+        let calls = ConcurrentCalls::new(limits(2, 2), limits(3, 3));
+        for kind in [CallKind::Read, CallKind::Write, CallKind::Relay] {
+            let taken: Vec<_> = (0..25).filter_map(|id| calls.start(taxpayer(1, id), kind).ok()).collect();
+            assert_eq!(taken.len(), 3, "{kind:?}");
+            assert!(calls.start(taxpayer(2, 99), kind).is_ok(), "another integrator has its own");
+        }
     }
 }

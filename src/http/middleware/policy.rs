@@ -214,8 +214,8 @@ impl RoutePolicy {
             return form::read_first(request, state.settings.body_timeout).await;
         }
         let Some(surface) = self.surface else { return Ok(()) };
-        let account = surface.admit(request.request()).await?;
-        body::read_first(request, state, account, self.body_bytes_max(&state.settings)).await?;
+        surface.admit(request.request()).await?;
+        body::read_first(request, state, self.body_bytes_max(&state.settings)).await?;
         surface.admit_again(request.request()).await.map(drop)
     }
 
@@ -231,8 +231,13 @@ impl RoutePolicy {
         };
         let is_read = self.effect == Effect::Never || is_read(request.method());
         let now = state.now();
+        let paying = auth::paying(request.request());
         let holder = RateKey::new(account, client_address(request.request()));
         let mut counted = state.limits.request(holder, is_read, now);
+        if let (Ok(_), Some(integrator)) = (&counted, paying.and_then(|account| account.integrator)) {
+            let of_all = state.limits.integrator_request(integrator, is_read, now);
+            counted = of_all.and(counted);
+        }
         let taxpayer = request.match_info().get("id").and_then(parse_number);
         if let (Ok(_), Some(operation), Some(account), Some(taxpayer)) =
             (&counted, self.sensitive, account, taxpayer)
@@ -244,7 +249,7 @@ impl RoutePolicy {
             surface.admit(request.request()).await?;
         }
         let kind = self.call_kind(is_read);
-        let call = account.map(|account| state.calls.start(account, kind)).transpose()?;
+        let call = paying.map(|account| state.calls.start(account, kind)).transpose()?;
         Ok(Admitted { account, is_read, _call: call })
     }
 

@@ -33,6 +33,7 @@ codes! {
     KeyReadOnly = "KEY_READ_ONLY", FORBIDDEN;
     RoleInsufficient = "ROLE_INSUFFICIENT", FORBIDDEN;
     TaxpayerUnverified = "TAXPAYER_UNVERIFIED", FORBIDDEN;
+    TaxpayerLimitReached = "TAXPAYER_LIMIT_REACHED", FORBIDDEN;
     NotAddressedToCaller = "NOT_ADDRESSED_TO_CALLER", FORBIDDEN;
     InvoiceNotFound = "INVOICE_NOT_FOUND", NOT_FOUND;
     InvoiceFileNotFound = "INVOICE_FILE_NOT_FOUND", NOT_FOUND;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::authority::{Authority, AuthorityFailure, CallerAccount};
+use crate::authority::{Authority, AuthorityFailure};
 use crate::domain::party::Taxpayer;
 use crate::http::explain::authority;
 use crate::http::forms::validation;
@@ -41,7 +41,7 @@ pub(crate) async fn patch(
         Ok(_) => Vec::new(),
         Err(faults) => faults.iter().map(Violation::from).collect(),
     };
-    let authority = authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
+    let authority = authority.on_behalf_of(taxpayer.into());
     let mut suffices = Some(false);
     for _ in 0..QUESTIONS_MAX {
         let is_right = builder.until_right(check);

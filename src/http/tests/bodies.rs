@@ -11,6 +11,7 @@ use actix_web::{App, HttpServer, web};
 use serde_json::json;
 
 use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::IntegratorId;
 use crate::domain::party::ProfileChange;
 use crate::http::forms::testing::{changed, standard_invoice};
 use crate::http::testing::{INTEGRATOR_KEY, TAXPAYER, TAXPAYER_KEY, start_app};
@@ -123,7 +124,7 @@ async fn a_password_is_hashed_only_where_the_names_are_free() {
         "contact_person":
             { "first_name": "A", "last_name": "B", "email": "ab@example.com", "password": "twelve letters" },
     });
-    let all = test_app.state.passwords.fill().await;
+    let all = test_app.state.passwords.fill(IntegratorId(1)).await;
     let taken = changed(&new, "/tin_no", Some(json!("1234 5678/0001")));
     let seen = ask(&test_app, post(TAXPAYERS, INTEGRATOR_KEY, &taken)).await;
     assert_eq!(seen.code(), (422, "VALIDATION_FAILED".into()), "nothing was to be hashed");

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::authority::{BreakerView, CallerAccount, HeldCallers, LimitView};
+use crate::authority::{BreakerView, HeldCallers, LimitView};
 use crate::domain::invoice::invoice_view::precise;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,9 +50,5 @@ impl From<(&BreakerView, &LimitView)> for Breaker {
 
 fn held_taxpayers(view: &BreakerView) -> Option<Vec<i64>> {
     let HeldCallers::Accounts(accounts) = &view.held else { return None };
-    let taxpayers = accounts.iter().filter_map(|account| match account {
-        CallerAccount::Taxpayer(id) => Some(id.0),
-        CallerAccount::Service | CallerAccount::Integrator(_) => None,
-    });
-    Some(taxpayers.collect())
+    Some(accounts.iter().filter_map(|account| account.taxpayer()).map(|id| id.0).collect())
 }

@@ -13,10 +13,11 @@ use subtle::ConstantTimeEq;
 
 use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey, VALID_KEYS_MAX};
 use crate::domain::access::caller::KeyKind;
+use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
-use crate::domain::kernel::ids::IntegratorId;
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::accounts::api_key_row::{Column, Entity, Model};
-use crate::store::accounts::{key_leases, operator_row, taxpayer_row};
+use crate::store::accounts::{key_leases, operator_row, taxpayer_row, taxpayers};
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
@@ -31,7 +32,7 @@ const NEVER: i64 = i64::MIN;
 /// A valid key, as found for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidKey {
-    pub owner: KeyOwner,
+    pub account: PayingAccount,
     pub scope: KeyScope,
     /// The present role of the key's operator; `None` for keys of others.
     pub role: Option<OperatorRole>,
@@ -57,7 +58,7 @@ pub async fn valid(
     let Some(row) = found.filter(|row| bool::from(row.hash.as_bytes().ct_eq(hash.as_bytes()))) else {
         return Ok(None);
     };
-    let mut key = cached(&row, generation)?;
+    let mut key = cached(store, &row, generation).await?;
     if key.owner.kind == KeyKind::Operator {
         // Read after the generation, which every change of a role raises.
         let Some(role) = role_of(store, key.owner.id).await? else { return Ok(None) };
@@ -80,7 +81,8 @@ fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) 
     if is_use_due {
         key.last_used.store(now.as_microsecond(), Ordering::Relaxed);
     }
-    Some(ValidKey { owner: key.owner, scope: key.scope, role: key.role, digest, is_use_due })
+    let account = PayingAccount { integrator: key.payer, owner: key.owner };
+    Some(ValidKey { account, scope: key.scope, role: key.role, digest, is_use_due })
 }
 
 /// Returns the role of an operator; `None` if the operator is disabled or no longer exists.
@@ -90,10 +92,17 @@ async fn role_of(store: &Store, operator: i64) -> Result<Option<OperatorRole>, S
     enabled.map(|row| RowRef { table: "operators", id: row.id }.parse(&row.role)).transpose()
 }
 
-fn cached(row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
+async fn cached(store: &Store, row: &Model, generation: i64) -> Result<CachedKey, StoreError> {
     let at = RowRef { table: "api_keys", id: row.owner_id };
+    let owner = KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id };
+    let payer = match owner.kind {
+        KeyKind::Taxpayer => taxpayers::payer_of(store, TaxpayerId(owner.id)).await?,
+        KeyKind::Integrator => Some(IntegratorId(owner.id)),
+        KeyKind::Operator => None,
+    };
     Ok(CachedKey {
-        owner: KeyOwner { kind: at.parse(&row.kind)?, id: row.owner_id },
+        owner,
+        payer,
         scope: at.parse(&row.scope)?,
         role: None,
         expires_at: row.expires_at.map(|end| at.moment(end)).transpose()?,
@@ -312,7 +321,8 @@ mod tests {
             };
             rotated(store, NewKey { text: "sik_a".to_owned().into(), terms }, start).await;
             let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
-            assert_eq!((found.owner, found.scope), (OWNER, KeyScope::ReadOnly));
+            assert_eq!((found.account.owner, found.scope), (OWNER, KeyScope::ReadOnly));
+            assert_eq!(found.account.integrator, Some(IntegratorId(OWNER.id)));
             assert_eq!(valid(store, OWNER.kind, "sik_a", start + HOUR).await.unwrap(), None);
             rotated(store, key("sik_b", Duration::ZERO), start).await;
             let found = valid(store, OWNER.kind, "sik_b", start + HOUR).await.unwrap().unwrap();

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sea_orm::ActiveValue::NotSet;
 use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter,
-    QueryOrder, QuerySelect, Select,
+    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect, Select,
 };
 
 use crate::domain::kernel::fault::{Fault, Faults};
@@ -47,6 +47,19 @@ pub async fn with_ids(
         }
     }
     Ok(found)
+}
+
+/// Returns the integrator of a taxpayer, which pays for it. Reads it only once, because it never changes.
+pub async fn payer_of(store: &Store, id: TaxpayerId) -> Result<Option<IntegratorId>, StoreError> {
+    if let Some(payer) = store.payers().find(id) {
+        return Ok(Some(payer));
+    }
+    let found = Entity::find_by_id(id.0).select_only().column(Column::IntegratorId);
+    let payer = found.into_tuple().one(store.reader()).await?.map(IntegratorId);
+    if let Some(payer) = payer {
+        store.payers().keep(id, payer);
+    }
+    Ok(payer)
 }
 
 pub async fn owned_by_with_id(
@@ -108,6 +121,11 @@ pub async fn page_owned_by(
 ) -> Result<(Vec<Taxpayer>, u64), StoreError> {
     let found = owned_by(integrator).filter(matching(search));
     page::load(store, found.order_by_desc(Column::Id), page).await
+}
+
+/// Counts the taxpayers of an integrator.
+pub async fn count_owned_by(store: &Store, integrator: IntegratorId) -> Result<u64, StoreError> {
+    Ok(owned_by(integrator).count(store.reader()).await?)
 }
 
 fn matching(search: Option<&str>) -> Condition {

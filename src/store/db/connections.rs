@@ -6,11 +6,13 @@ use migration::{Migrator, MigratorTrait};
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 use crate::store::db::ids::Ids;
 use crate::store::db::key_cache::KeyCache;
 use crate::store::db::metrics::StoreMetrics;
+use crate::store::db::payers::Payers;
 use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::vault::Vault;
 
@@ -50,6 +52,7 @@ pub struct Store {
     ids: Ids,
     vault: Arc<Vault>,
     key_cache: Arc<KeyCache>,
+    payers: Arc<Payers>,
 }
 
 impl std::fmt::Debug for Store {
@@ -80,7 +83,8 @@ impl Store {
         let writer = WriterPool::new(writer, settings.busy_wait, metrics);
         let ids = Ids::new(writer.clone());
         let key_cache = Arc::new(KeyCache::new());
-        Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache })
+        let payers = Arc::new(Payers::default());
+        Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache, payers })
     }
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
@@ -130,6 +134,15 @@ impl Store {
 
     pub(crate) fn key_cache(&self) -> &KeyCache {
         &self.key_cache
+    }
+
+    /// Returns the integrator of a taxpayer that this process has met (`taxpayers::payer_of` reads it).
+    pub fn known_payer_of(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
+        self.payers.find(taxpayer)
+    }
+
+    pub(crate) fn payers(&self) -> &Payers {
+        &self.payers
     }
 
     pub fn backend(&self) -> DbBackend {

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::session::OperatorRole;
 use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::IntegratorId;
 
 /// The SHA-256 of a key's text.
 pub type KeyDigest = [u8; 32];
@@ -26,6 +27,8 @@ const KEYS_MAX: usize = 131_072;
 #[derive(Debug)]
 pub(crate) struct CachedKey {
     pub(crate) owner: KeyOwner,
+    /// The integrator that pays for the account; `None` if nobody does.
+    pub(crate) payer: Option<IntegratorId>,
     pub(crate) scope: KeyScope,
     /// The role of the key's operator; `None` for keys of others.
     pub(crate) role: Option<OperatorRole>,
@@ -139,6 +142,7 @@ mod tests {
     fn key(generation: i64) -> CachedKey {
         CachedKey {
             owner: KeyOwner { kind: KeyKind::Operator, id: 1 },
+            payer: None,
             scope: KeyScope::Full,
             role: None,
             expires_at: None,

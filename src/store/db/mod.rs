@@ -12,6 +12,7 @@ pub mod key_cache;
 pub(crate) mod lookup;
 pub mod metrics;
 pub mod page;
+pub(crate) mod payers;
 pub mod pool;
 mod pool_settings;
 pub mod reseal;

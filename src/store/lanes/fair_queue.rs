@@ -11,6 +11,8 @@ use std::time::Duration;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::store::accounts::taxpayers;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
@@ -83,19 +85,27 @@ pub struct ClaimRequest<'a> {
     pub share: FairShare,
 }
 
-/// The number of lanes that one taxpayer may hold at a time, so that its slow lanes leave room for other
-/// taxpayers. Lanes without a taxpayer are not limited.
+/// The number of lanes that one taxpayer, and one integrator with all its taxpayers, may hold at a time, so that
+/// their slow lanes leave room for others. Lanes without a taxpayer are not limited.
 #[derive(Debug, Clone)]
 pub struct FairShare {
     pub max: usize,
     /// The number of lanes that the dispatcher holds now, keyed by taxpayer id.
     pub held: HashMap<i64, usize>,
+    pub integrator_max: usize,
+    /// The same by integrator.
+    pub held_by_integrator: HashMap<IntegratorId, usize>,
 }
 
 impl FairShare {
     #[cfg(test)]
     pub fn unlimited() -> Self {
-        Self { max: usize::MAX, held: HashMap::new() }
+        Self {
+            max: usize::MAX,
+            held: HashMap::new(),
+            integrator_max: usize::MAX,
+            held_by_integrator: HashMap::new(),
+        }
     }
 
     /// How many more lanes the taxpayer may hold.
@@ -111,10 +121,56 @@ impl FairShare {
     fn is_left(&self) -> String {
         let full: Vec<_> =
             self.held.keys().filter(|id| self.left(**id) == 0).map(ToString::to_string).collect();
-        if full.is_empty() {
-            return String::new();
+        let taxpayers = match full.as_slice() {
+            [] => String::new(),
+            full => format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", ")),
+        };
+        let full: Vec<_> = self
+            .held_by_integrator
+            .keys()
+            .filter(|id| self.left_to(**id) == 0)
+            .map(ToString::to_string)
+            .collect();
+        match full.as_slice() {
+            [] => taxpayers,
+            full => format!(
+                "{taxpayers} AND NOT EXISTS (SELECT 1 FROM taxpayers WHERE taxpayers.id = lanes.taxpayer_id \
+                 AND taxpayers.integrator_id IN ({}))",
+                full.join(", ")
+            ),
         }
-        format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", "))
+    }
+
+    /// How many more lanes the integrator may hold with all its taxpayers.
+    fn left_to(&self, integrator: IntegratorId) -> usize {
+        let held = self.held_by_integrator.get(&integrator).copied().unwrap_or(0);
+        self.integrator_max.saturating_sub(held)
+    }
+
+    /// Leaves out the lanes beyond what their integrators may hold.
+    async fn within(
+        &self,
+        store: &Store,
+        lanes: Vec<(i64, String)>,
+    ) -> Result<Vec<(i64, String)>, StoreError> {
+        if self.integrator_max == usize::MAX {
+            return Ok(lanes);
+        }
+        let mut added: HashMap<IntegratorId, usize> = HashMap::new();
+        let mut kept = Vec::with_capacity(lanes.len());
+        for lane in lanes {
+            if lane.0 != NOBODY
+                && let Some(integrator) = taxpayers::payer_of(store, TaxpayerId(lane.0)).await?
+            {
+                let added = added.entry(integrator).or_default();
+                if *added >= self.left_to(integrator) {
+                    continue;
+                }
+                *added += 1;
+            }
+            kept.push(lane);
+        }
+        Ok(kept)
     }
 }
 
@@ -174,6 +230,7 @@ pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedL
     let taxpayers = round_robin(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
     let lanes = interleave(most_urgent(store, request, &taxpayers).await?, request.limit);
+    let lanes = request.share.within(store, lanes).await?;
     let leases = claim_free(store, request, lanes).await?;
     Ok(ClaimedLanes { leases, last: Some(last) })
 }
@@ -466,7 +523,8 @@ mod tests {
             add(store, &[lane(2, 5, None)]).await;
             add(store, &(0..3).map(|n| lane(NOBODY, n, None)).collect::<Vec<_>>()).await;
             let owners = async |limit, held: &[(i64, usize)]| {
-                let share = FairShare { max: 6, held: held.iter().copied().collect() };
+                let share =
+                    FairShare { max: 6, held: held.iter().copied().collect(), ..FairShare::unlimited() };
                 let request = ClaimRequest {
                     kind: LaneKind::Run,
                     owner: "me",

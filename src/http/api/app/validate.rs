@@ -4,7 +4,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web;
 
-use crate::authority::{AuthorityFailure, CallerAccount};
+use crate::authority::AuthorityFailure;
 use crate::domain::access::caller::Caller;
 use crate::domain::party::Taxpayer;
 use crate::http::endpoint::{Path, path};
@@ -113,7 +113,7 @@ async fn judge(
     let form = form?;
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;
     let document = &form.value.document;
-    let authority = state.authority.on_behalf_of(CallerAccount::Taxpayer(taxpayer.id));
+    let authority = state.authority.on_behalf_of(taxpayer.into());
     authority.validate(document).await.map_err(|failure| match failure {
         AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {
             Rejection::Invalid(authority::refused(&message, document))

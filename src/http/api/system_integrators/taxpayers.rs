@@ -146,13 +146,29 @@ async fn onboarding(
     };
     let taxpayer = onboarding.taxpayer(id, state.now());
     onboarding.conflicts = taxpayers::taken(state.store.reader(), &taxpayer, Some(&person.email)).await?;
-    if !onboarding.conflicts.is_empty() {
+    if onboarding.conflicts.is_empty() {
+        check_quota(state, integrator_id).await?;
+    } else {
         state.limits.refused_create(integrator_id, state.now()).map_err(limits::refused)?;
-    } else if let Some(password) = person.password {
+    }
+    if let Some(password) = person.password.filter(|_| onboarding.conflicts.is_empty()) {
         let salt = people::hash_with_email(&state.store, &person.email).await?;
-        onboarding.contact.password_hash = Some(state.passwords.hash(password, salt).await?);
+        onboarding.contact.password_hash =
+            Some(state.passwords.hash_for(integrator_id, password, salt).await?);
     }
     Ok(onboarding)
+}
+
+/// Refuses a taxpayer beyond the integrator's quota. Taxpayers that are created at the same moment may exceed it.
+async fn check_quota(state: &ApiState, integrator: IntegratorId) -> Result<(), ApiError> {
+    state.limits.onboarding(integrator, state.now()).map_err(limits::refused)?;
+    let max = state.settings.taxpayers_per_integrator_max;
+    if max == 0 || taxpayers::count_owned_by(&state.store, integrator).await? < max {
+        return Ok(());
+    }
+    let message =
+        format!("An integrator may have {max} taxpayers here; ask the operator of this service for more");
+    Err(ApiError::new(ErrorCode::TaxpayerLimitReached, message))
 }
 
 /// Returns the contact person without a password, which `onboarding` sets later if the body has one.

@@ -98,7 +98,7 @@ pub(super) async fn create_batch(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let text = body.text().await?;
-    let _turn = state.bodies.bulk_turn().await?;
+    let _turn = text.bulk_turn(&state).await?;
     let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
     // Parses on a blocking thread, because parsing a large body here would hold up other requests.

@@ -1,0 +1,235 @@
+//! A budget that those who pay share in turn: of all that wait, the one whose payer has least of the budget is served
+//! first. A payer with a hundred waiting requests delays another's request by one of them.
+//!
+//! A request may take more while it has some. Requests that all wait for more could block each other for ever, so one
+//! of them at a time may exceed the budget.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::domain::access::payer::Payer;
+
+/// Who pays; `None` for requests without a key, which share one place.
+type Holder = Option<Payer>;
+
+#[derive(Debug)]
+pub(crate) struct TurnGate {
+    max: usize,
+    state: Mutex<GateState>,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    used: usize,
+    used_by: HashMap<Holder, usize>,
+    waiting: VecDeque<Waiter>,
+    next_number: u64,
+    /// True while a request exceeds the budget.
+    is_exceeded: bool,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    holder: Holder,
+    amount: usize,
+    /// True if the request has a part of the budget already.
+    has_some: bool,
+    sender: oneshot::Sender<Portion>,
+}
+
+/// A part of the budget. Dropping it gives the part back.
+#[derive(Debug)]
+pub(crate) struct Portion {
+    gate: Arc<TurnGate>,
+    holder: Holder,
+    amount: usize,
+    may_exceed: bool,
+}
+
+/// A waiting request. Dropping it takes the request out of the queue.
+struct Place<'a> {
+    gate: &'a TurnGate,
+    number: u64,
+}
+
+impl TurnGate {
+    pub(crate) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { max, state: Mutex::default() })
+    }
+
+    /// Takes a part of the budget, and waits for its turn if there is too little left.
+    pub(crate) async fn take(self: &Arc<Self>, holder: Holder, amount: usize) -> Portion {
+        self.wait(holder, amount, false).await
+    }
+
+    async fn wait(self: &Arc<Self>, holder: Holder, amount: usize, has_some: bool) -> Portion {
+        let (sender, receiver) = oneshot::channel();
+        let number = self.lock().join(Waiter { number: 0, holder, amount, has_some, sender });
+        let _place = Place { gate: self, number };
+        self.serve();
+        // The sender is dropped only together with this future, by which nobody waits any more.
+        receiver.await.unwrap_or_else(|_| self.portion(holder, 0, false))
+    }
+
+    /// Serves the waiting requests as far as the budget goes.
+    fn serve(self: &Arc<Self>) {
+        while let Some((waiter, may_exceed)) = self.next() {
+            // A request that was given up meanwhile gives its part back.
+            drop(waiter.sender.send(self.portion(waiter.holder, waiter.amount, may_exceed)));
+        }
+    }
+
+    fn next(&self) -> Option<(Waiter, bool)> {
+        self.lock().next(self.max)
+    }
+
+    fn portion(self: &Arc<Self>, holder: Holder, amount: usize, may_exceed: bool) -> Portion {
+        Portion { gate: Arc::clone(self), holder, amount, may_exceed }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GateState {
+    fn join(&mut self, waiter: Waiter) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.waiting.push_back(Waiter { number, ..waiter });
+        number
+    }
+
+    /// Takes the next request that can be served out of the queue and counts its part. Nobody overtakes a request that
+    /// needs more than is left, except the one that may exceed the budget.
+    fn next(&mut self, max: usize) -> Option<(Waiter, bool)> {
+        let first = self.first(|_| true)?;
+        // A request that is larger than the budget goes alone.
+        let fits =
+            self.waiting.get(first).is_some_and(|waiter| self.used == 0 || self.used + waiter.amount <= max);
+        let may_exceed = !fits;
+        if may_exceed && self.is_exceeded {
+            return None;
+        }
+        let index = if fits { first } else { self.first(|waiter| waiter.has_some)? };
+        let waiter = self.waiting.remove(index)?;
+        self.is_exceeded |= may_exceed;
+        self.add(waiter.holder, waiter.amount);
+        Some((waiter, may_exceed))
+    }
+
+    /// Returns the place of the request whose holder has least; of several, the one that waits longest.
+    fn first(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
+        let waiting = self.waiting.iter().enumerate().filter(|(_, waiter)| counts(waiter));
+        let used = |holder| self.used_by.get(holder).copied().unwrap_or_default();
+        waiting.min_by_key(|(index, waiter)| (used(&waiter.holder), *index)).map(|(index, _)| index)
+    }
+
+    fn add(&mut self, holder: Holder, amount: usize) {
+        self.used += amount;
+        *self.used_by.entry(holder).or_default() += amount;
+    }
+
+    fn remove(&mut self, holder: Holder, amount: usize) {
+        self.used = self.used.saturating_sub(amount);
+        if let Some(used) = self.used_by.get_mut(&holder) {
+            *used = used.saturating_sub(amount);
+            if *used == 0 {
+                self.used_by.remove(&holder);
+            }
+        }
+    }
+}
+
+impl Portion {
+    /// Takes more for the same request. It may wait, while it keeps what it has.
+    pub(crate) async fn grow(&mut self, amount: usize) {
+        if self.may_exceed {
+            self.gate.lock().add(self.holder, amount);
+            self.amount += amount;
+            return;
+        }
+        let mut more = self.gate.wait(self.holder, amount, true).await;
+        self.amount += std::mem::take(&mut more.amount);
+        self.may_exceed = std::mem::take(&mut more.may_exceed);
+    }
+}
+
+impl Drop for Portion {
+    fn drop(&mut self) {
+        let mut state = self.gate.lock();
+        state.remove(self.holder, self.amount);
+        if self.may_exceed {
+            state.is_exceeded = false;
+        }
+        drop(state);
+        self.gate.serve();
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.gate.lock().waiting.retain(|waiter| waiter.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::domain::kernel::ids::IntegratorId;
+
+    fn holder(id: impl Into<Option<i64>>) -> Holder {
+        id.into().map(|id| Payer::Integrator(IntegratorId(id)))
+    }
+
+    #[tokio::test]
+    async fn who_has_least_is_served_first() {
+        let gate = TurnGate::new(4);
+        let mut taken: Vec<_> = (0..4).map(|_| gate.take(holder(1), 1).now_or_never().unwrap()).collect();
+        let mut crowd: Vec<_> = (0..50).map(|_| Box::pin(gate.take(holder(1), 1))).collect();
+        for waiting in &mut crowd {
+            assert!(waiting.now_or_never().is_none());
+        }
+        let mut other = Box::pin(gate.take(holder(2), 1));
+        assert!((&mut other).now_or_never().is_none());
+        taken.pop();
+        assert!(other.now_or_never().is_some(), "it came last and goes first");
+        assert!((&mut crowd[0]).now_or_never().is_some(), "then it is the turn of the others");
+    }
+
+    #[tokio::test]
+    async fn requests_that_all_wait_for_more_do_not_block_each_other() {
+        let gate = TurnGate::new(100);
+        let mut first = gate.take(holder(1), 50).await;
+        let mut second = gate.take(holder(2), 50).await;
+        assert!(first.grow(50).now_or_never().is_some(), "one may exceed the budget");
+        assert!(first.grow(50).now_or_never().is_some(), "and then goes on");
+        let mut more = Box::pin(second.grow(50));
+        assert!((&mut more).now_or_never().is_none(), "the next one waits for it");
+        let mut newcomer = Box::pin(gate.take(holder(3), 1));
+        assert!((&mut newcomer).now_or_never().is_none());
+        drop(first);
+        assert!(more.now_or_never().is_some() || newcomer.now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_given_up_leaves_nothing_behind() {
+        let gate = TurnGate::new(2);
+        let taken = gate.take(holder(1), 2).await;
+        let mut waiting = Box::pin(gate.take(holder(2), 2));
+        assert!((&mut waiting).now_or_never().is_none());
+        let mut served = Box::pin(gate.take(holder(3), 2));
+        assert!((&mut served).now_or_never().is_none());
+        drop(waiting);
+        drop(taken);
+        // It has been served, but is dropped before it is polled again.
+        drop(served);
+        assert!(gate.take(holder(4), 2).now_or_never().is_some());
+        assert_eq!(gate.lock().used_by.len(), 0);
+    }
+}

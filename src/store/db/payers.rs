@@ -1,0 +1,39 @@
+//! The integrators of the taxpayers that this process has met. A taxpayer never changes its integrator, so that an entry
+//! stays true, and limits count by integrator without a query for each request.
+
+use dashmap::DashMap;
+
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+
+/// The maximum number of entries. At this size they take about 4 MB.
+const TAXPAYERS_MAX: usize = 131_072;
+
+#[derive(Debug, Default)]
+pub(crate) struct Payers(DashMap<TaxpayerId, IntegratorId>);
+
+impl Payers {
+    pub(crate) fn find(&self, taxpayer: TaxpayerId) -> Option<IntegratorId> {
+        self.0.get(&taxpayer).map(|payer| *payer)
+    }
+
+    pub(crate) fn keep(&self, taxpayer: TaxpayerId, payer: IntegratorId) {
+        if self.0.len() >= TAXPAYERS_MAX {
+            self.0.clear();
+        }
+        self.0.insert(taxpayer, payer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entries_are_bounded() {
+        let payers = Payers::default();
+        for id in 0..i64::try_from(TAXPAYERS_MAX).unwrap() + 10 {
+            payers.keep(TaxpayerId(id), IntegratorId(id));
+        }
+        assert_eq!(payers.0.len(), 10);
+    }
+}
