@@ -280,7 +280,7 @@ mod tests {
             in_tx(store, async |tx| fair_queue::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
             fair_queue::claim(store, &request("one", OVER)).await.unwrap();
             over().await;
-            let share = FairShare { max: 4, held: HashMap::from([(1, 1)]) };
+            let share = FairShare { max: 4, held: HashMap::from([(1, 1)]), ..FairShare::unlimited() };
             let ask = ClaimRequest { share, ..request("two", LEASE) };
             let claimed = claim(store, &ask).await.unwrap();
             let count_of = |taxpayer: i64| claimed.iter().filter(|one| one.taxpayer_id == taxpayer).count();
