@@ -11,6 +11,7 @@ use actix_web::{HttpServer, web};
 use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
+use tokio::time::sleep;
 
 use crate::app::authority_connection::start_sandbox;
 use crate::app::composition::App;
@@ -26,6 +27,9 @@ const SHUTDOWN_S: u64 = 10;
 /// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
+/// How long the server still takes requests after the stop signal, and answers each with `Connection: close`. A client
+/// that is sending then learns of the end by an answer; an idle connection that is closed at once may cut its request.
+const CLOSE_BY_ANSWER_FOR: Duration = Duration::from_secs(1);
 /// The largest number of connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
 /// The limit of open files that the process asks the operating system for.
@@ -221,6 +225,7 @@ impl Application {
                 Ok(()) => {
                     requested.get_or_init(Instant::now);
                     stopping.request();
+                    sleep(CLOSE_BY_ANSWER_FOR).await;
                     handle.stop(true).await;
                 }
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! The stop of the process, for answers that would otherwise go on: a stream ends as soon as a stop is requested.
+//! The stop of the process: a stream ends as soon as a stop is requested, and each answer closes its connection.
 
 use tokio::sync::watch;
 
@@ -14,6 +14,10 @@ impl Default for Stopping {
 impl Stopping {
     pub fn request(&self) {
         self.0.send_replace(true);
+    }
+
+    pub(crate) fn is_requested(&self) -> bool {
+        *self.0.borrow()
     }
 
     /// Waits until a stop is requested.
@@ -32,7 +36,9 @@ mod tests {
     async fn a_stop_is_noticed_before_and_after_it_is_requested() {
         let stopping = Stopping::default();
         let other = stopping.clone();
+        assert!(!stopping.is_requested());
         tokio::join!(async { other.request() }, stopping.requested());
         stopping.requested().await;
+        assert!(stopping.is_requested());
     }
 }

@@ -97,7 +97,40 @@ async fn deliveries_in_flight_are_finished() {
     assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "none came twice");
 }
 
-/// Idle connections are closed at once, while what is under way is waited for.
+/// A connection that is in use is closed by an answer that says so, never while its client sends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_in_use_are_closed_by_an_answer() {
+    let mut deployment = Deployment::open(Backend::Sqlite).await;
+    let mut connections = Vec::new();
+    for _ in 0..WRITERS {
+        connections.push(connect(&deployment).await);
+    }
+    let clients = connections.into_iter().map(async |mut connection| {
+        let mut answers = 0;
+        loop {
+            connection.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            let mut answer = [0; 4_096];
+            let length = connection.read(&mut answer).await.unwrap();
+            let answer = String::from_utf8_lossy(&answer[..length]).to_ascii_lowercase();
+            assert!(answer.starts_with("http/1.1 200 "), "after {answers} answers: {answer:?}");
+            answers += 1;
+            if answer.contains("connection: close") {
+                return answers;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let stop = async {
+        sleep(Duration::from_millis(100)).await;
+        deployment.service.signal("TERM");
+    };
+    let (answers, ()) = tokio::join!(join_all(clients), stop);
+    assert!(answers.iter().all(|answers| *answers > 1), "they were in use: {answers:?}");
+    let status = deployment.service.ended().await;
+    assert_eq!(status.code(), Some(0), "{}", deployment.service.output());
+}
+
+/// Idle connections are closed soon, while what is under way is waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_connections_do_not_hold_up_the_stop() {
     let mut deployment = Deployment::open(Backend::Sqlite).await;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality};
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
@@ -47,6 +47,9 @@ where
             Ok(Ok(response)) => {
                 let mut response = written(response.map_into_boxed_body(), &prefs);
                 stamp(response.headers_mut(), &prefs);
+                if state.as_ref().is_some_and(|state| state.stopping.is_requested()) {
+                    response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+                }
                 line.end(&AccessRecord::of(&response), state.as_deref().map(Arc::as_ref));
                 return Ok(settled(response, stream).await);
             }
