@@ -31,7 +31,7 @@ pub(super) async fn run_batch<W: BatchWork>(
 async fn answers<W: BatchWork>(worker: &W, all: &[&W::Item]) -> Vec<Result<W::Output, StoreError>> {
     match worker.run(all).await {
         Ok(answers) => answers,
-        Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. }) if all.len() > 1 => {
+        Err(error) if all.len() > 1 && error.may_concern_one() && !error.is_timeout() => {
             let mut answers = Vec::with_capacity(all.len());
             for one in all {
                 answers.push(alone(worker, one).await);

@@ -1,11 +1,13 @@
 //! Writes the outcomes of the attempts of all endpoints in shared transactions. Reports that arrive during a commit
-//! form the next batch. A report whose lease was lost is not written.
+//! form the next batch. A report whose lease was lost is not written. A report whose lane another transaction has locked
+//! waits outside of the transaction, so that it delays no other endpoint.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::actors::delivery::batching::{self, BatchWork};
@@ -24,6 +26,7 @@ use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
+use crate::store::lanes::group;
 use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::webhooks;
@@ -33,6 +36,12 @@ use crate::webhook::AttemptOutcome;
 
 /// The maximum number of endpoints in one transaction.
 const BATCH_MAX: usize = 256;
+/// The pauses before a report is tried again whose lane is locked. Commits of taxpayers lock an endpoint's lane for some
+/// milliseconds.
+const RETRY_FIRST: Duration = Duration::from_millis(2);
+const RETRY_MAX: Duration = Duration::from_millis(20);
+/// How long a report waits for its lane. A frozen process loses its locks earlier, so it causes no second delivery.
+const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The outcomes of one endpoint's attempts that have finished since the endpoint's last report.
 #[derive(Debug)]
@@ -75,7 +84,7 @@ pub(super) enum LaneStatus {
 }
 
 /// The handle of the single actor that writes for all endpoints.
-pub(super) struct OutcomeWriter(Registry<&'static str, OutcomeReport, Result<LaneStatus, StoreError>>);
+pub(super) struct OutcomeWriter(Registry<&'static str, Arc<OutcomeReport>, Result<LaneStatus, StoreError>>);
 
 impl OutcomeWriter {
     pub(super) fn start(deps: &DeliveryDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
@@ -94,7 +103,18 @@ impl OutcomeWriter {
 
     /// Writes a report durably. Fails with `Stale` if another replica has taken the lease over.
     pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, StoreError> {
-        self.0.send(&"outcome-writer", report).await.unwrap_or(Err(StoreError::Unsettled))
+        let (report, begun) = (Arc::new(report), Instant::now());
+        let mut pause = RETRY_FIRST;
+        loop {
+            let written = self.0.send(&"outcome-writer", Arc::clone(&report)).await;
+            match written.unwrap_or(Err(StoreError::Unsettled)) {
+                Err(StoreError::Locked) if begun.elapsed() < LANE_WAIT_MAX => {
+                    sleep(pause).await;
+                    pause = pause.saturating_mul(2).min(RETRY_MAX);
+                }
+                settled => return settled,
+            }
+        }
     }
 }
 
@@ -118,16 +138,16 @@ impl OutcomeWriterWorker {
 }
 
 impl Worker for OutcomeWriterWorker {
-    type Command = OutcomeReport;
+    type Command = Arc<OutcomeReport>;
     type Reply = Result<LaneStatus, StoreError>;
 
-    fn name(_: &OutcomeReport) -> &'static str {
+    fn name(_: &Arc<OutcomeReport>) -> &'static str {
         "write"
     }
 
     async fn work(
         self,
-        batch: CommandBatch<OutcomeReport>,
+        batch: CommandBatch<Arc<OutcomeReport>>,
     ) -> (Self, Vec<(CommandId, Result<LaneStatus, StoreError>)>) {
         let answers = batching::run_batch(&self, &batch).await;
         (self, answers)
@@ -135,18 +155,18 @@ impl Worker for OutcomeWriterWorker {
 }
 
 impl BatchWork for OutcomeWriterWorker {
-    type Item = OutcomeReport;
+    type Item = Arc<OutcomeReport>;
     type Output = LaneStatus;
 
     async fn run(
         &self,
-        reports: &[&OutcomeReport],
+        reports: &[&Arc<OutcomeReport>],
     ) -> Result<Vec<Result<LaneStatus, StoreError>>, StoreError> {
         let (tx, now) = (self.store.begin().await?, self.clock.now());
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
-        let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
+        let group::Fenced { held, locked } = group::fence_free(&tx, LaneKind::Endpoint, &leases).await?;
         let held_reports: Vec<&OutcomeReport> =
-            reports.iter().copied().filter(|report| held.contains(&report.lease)).collect();
+            reports.iter().map(|report| &***report).filter(|report| held.contains(&report.lease)).collect();
         let outcomes: Vec<_> =
             held_reports.iter().flat_map(|report| report.outcomes.iter().cloned()).collect();
         deliveries::record(&tx, &outcomes, now).await?;
@@ -169,9 +189,10 @@ impl BatchWork for OutcomeWriterWorker {
             self.warn_of_dead_letter(delivery, *kind, attempt);
         }
         let released: HashSet<_> = rests.iter().map(|rest| &rest.lease).collect();
-        let status = |report: &&OutcomeReport| match &report.lease {
+        let status = |report: &&Arc<OutcomeReport>| match &report.lease {
             lease if released.contains(lease) => Ok(LaneStatus::Released),
             lease if held.contains(lease) => Ok(LaneStatus::Held),
+            lease if locked.contains(lease) => Err(StoreError::Locked),
             _ => Err(StoreError::Stale),
         };
         Ok(reports.iter().map(status).collect())
@@ -224,8 +245,44 @@ fn idle_time(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::kernel::clock::SystemClock;
+    use crate::store::testing::{claim_due, stores};
 
     const ID: TaxpayerId = TaxpayerId(7);
+    const LEASE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn a_locked_lane_delays_the_report_of_its_own_endpoint_only() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["7", "8"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            let report = |lease: &Lease| {
+                let taxpayer = lease.key.parse().map(TaxpayerId).unwrap();
+                Arc::new(OutcomeReport::without_endpoint(lease, taxpayer))
+            };
+            let reports: Vec<_> = leases.iter().map(report).collect();
+            let writer = OutcomeWriterWorker {
+                store: store.clone(),
+                clock: Arc::new(SystemClock),
+                incidents: Arc::default(),
+            };
+            if store.backend() == sea_orm::DbBackend::Postgres {
+                let other = store.begin().await.unwrap();
+                lanes::lock_unversioned(&other, LaneKind::Endpoint, "7").await.unwrap();
+                let written = writer.run(&reports.iter().collect::<Vec<_>>()).await.unwrap();
+                let is_locked = matches!(written[0], Err(StoreError::Locked));
+                assert!(is_locked && matches!(written[1], Ok(LaneStatus::Released)), "{written:?}");
+                other.rollback().await.unwrap();
+            }
+            let written = writer.run(&[&reports[0]]).await.unwrap();
+            assert!(matches!(written[..], [Ok(LaneStatus::Released)]), "{written:?}");
+        }
+    }
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

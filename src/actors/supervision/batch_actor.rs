@@ -15,7 +15,7 @@ use secrecy::SecretString;
 
 use super::guard::supervise;
 use super::node::Node;
-use super::queue::{CommandBatch, WorkQueue};
+use super::queue::{BatchLimits, CommandBatch, WorkQueue};
 use super::registry::{Mailbox, Passivate, StartContext};
 use super::reply::Envelope;
 use crate::domain::kernel::ids::CommandId;
@@ -34,6 +34,14 @@ pub trait Worker: Sized + 'static {
     /// The word for a reply in the metrics.
     fn outcome(_: &Self::Reply) -> &'static str {
         "done"
+    }
+
+    /// The weight at which a batch takes no further commands.
+    const WEIGHT_MAX: usize = usize::MAX;
+
+    /// About how much work a command is, compared with others of this worker.
+    fn weight(_: &Self::Command) -> usize {
+        1
     }
 
     /// Returns true if the command must be processed in a batch of its own.
@@ -63,7 +71,12 @@ pub fn start<W: Worker>(
     let (arbiter, node, policy) = (context.arbiter.clone(), context.node.clone(), context.policy);
     let address = supervise(&arbiter, node, policy, move |_| BatchActor {
         context,
-        batch_max,
+        limits: BatchLimits {
+            commands_max: batch_max,
+            weight_max: W::WEIGHT_MAX,
+            weight: W::weight,
+            is_large: W::is_large,
+        },
         make: Box::new(make),
         worker: None,
         queue: WorkQueue::default(),
@@ -104,7 +117,7 @@ impl StartedBatch {
 
 pub struct BatchActor<W: Worker> {
     context: StartContext,
-    batch_max: usize,
+    limits: BatchLimits<W::Command>,
     make: Box<dyn Fn() -> W>,
     /// `None` before the first batch, while a batch has the worker, and after a panic.
     worker: Option<W>,
@@ -130,7 +143,7 @@ impl<W: Worker> BatchActor<W> {
         self.scheduled = false;
         // Creates the worker first, so that a panic in `make` does not count as a panic of the commands.
         let worker = self.worker.take().unwrap_or_else(|| (self.make)());
-        let Some(batch) = self.queue.take_batch(self.batch_max, W::is_large) else { return };
+        let Some(batch) = self.queue.take_batch(&self.limits) else { return };
         self.context.node.batch_started();
         let started = StartedBatch::new(&batch, W::name, &self.context.node);
         let work = worker.work(batch).into_actor(self);

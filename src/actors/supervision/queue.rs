@@ -30,6 +30,17 @@ impl<C> Deref for Task<C> {
     }
 }
 
+/// Limits of what is processed together.
+#[derive(Debug)]
+pub struct BatchLimits<C> {
+    pub commands_max: usize,
+    /// The weight at which a batch takes no further commands.
+    pub weight_max: usize,
+    pub weight: fn(&C) -> usize,
+    /// Tells if a command is processed in a batch of its own.
+    pub is_large: fn(&C) -> bool,
+}
+
 /// The commands that are processed together, the oldest first.
 #[derive(Debug)]
 pub struct CommandBatch<C> {
@@ -98,15 +109,22 @@ impl<C, R> WorkQueue<C, R> {
         self.in_flight.is_none() && !self.waiting.is_empty()
     }
 
-    /// Takes up to `max` commands; takes a suspect or a large command alone. Returns `None` if none can be taken now.
-    pub fn take_batch(&mut self, max: usize, is_large: impl Fn(&C) -> bool) -> Option<CommandBatch<C>> {
+    /// Takes as many commands as the limits allow; takes a suspect or a large command alone. Returns `None` if none can
+    /// be taken now.
+    pub fn take_batch(&mut self, limits: &BatchLimits<C>) -> Option<CommandBatch<C>> {
         if !self.is_due() {
             return None;
         }
-        let needs_own_batch = |entry: &QueuedCommand<C, R>| {
-            entry.panics > 0 || entry.envelope.command().is_some_and(|command| is_large(&command))
+        let mut weight = 0;
+        let has_room = |entry: &&QueuedCommand<C, R>| {
+            let Some(command) = entry.envelope.command() else { return true };
+            if entry.panics > 0 || (limits.is_large)(&command) || weight >= limits.weight_max {
+                return false;
+            }
+            weight += (limits.weight)(&command);
+            true
         };
-        let batch_size = self.waiting.iter().take(max).take_while(|entry| !needs_own_batch(entry)).count();
+        let batch_size = self.waiting.iter().take(limits.commands_max).take_while(has_room).count();
         let mut entries: Vec<_> = self.waiting.drain(..batch_size.max(1)).collect();
         let tasks = entries.iter_mut().filter_map(|entry| start(&mut entry.envelope)).collect();
         let committing = Arc::new(AtomicBool::new(false));
@@ -182,14 +200,24 @@ mod tests {
         (queue, answers)
     }
 
-    const IS_LARGE: fn(&u32) -> bool = |command| *command >= 1_000;
+    const LIMITS: BatchLimits<u32> = limits(64);
+
+    /// A command weighs its number, and from 1,000 on it is large.
+    const fn limits(commands_max: usize) -> BatchLimits<u32> {
+        BatchLimits {
+            commands_max,
+            weight_max: 100,
+            weight: |command| usize::try_from(*command).unwrap(),
+            is_large: |command| *command >= 1_000,
+        }
+    }
 
     fn commands(batch: &CommandBatch<u32>) -> Vec<u32> {
         batch.tasks().iter().map(|task| **task).collect()
     }
 
     fn process_batch(queue: &mut WorkQueue<u32, u32>) -> Vec<u32> {
-        let batch = queue.take_batch(64, IS_LARGE).unwrap();
+        let batch = queue.take_batch(&LIMITS).unwrap();
         assert_eq!(queue.answer(batch.tasks().iter().map(|task| (task.id, **task)).collect::<Vec<_>>()), 0);
         commands(&batch)
     }
@@ -205,20 +233,27 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_ends_at_its_weight() {
+        let (mut queue, _answers) = queue_of([40, 40, 40, 40, 900, 1]);
+        let batches: Vec<_> = (0..3).map(|_| process_batch(&mut queue)).collect();
+        assert_eq!(batches, [vec![40, 40, 40], vec![40, 900], vec![1]]);
+    }
+
+    #[test]
     fn a_batch_is_taken_in_order_and_only_one_at_a_time() {
         let (mut queue, _answers) = queue_of(1..=5);
-        let batch = queue.take_batch(3, IS_LARGE).unwrap();
+        let batch = queue.take_batch(&limits(3)).unwrap();
         assert_eq!(commands(&batch), [1, 2, 3]);
-        assert!(queue.take_batch(3, IS_LARGE).is_none());
+        assert!(queue.take_batch(&limits(3)).is_none());
         assert_eq!(queue.depth(), 5);
         queue.answer([]);
-        assert_eq!(commands(&queue.take_batch(3, IS_LARGE).unwrap()), [4, 5]);
+        assert_eq!(commands(&queue.take_batch(&limits(3)).unwrap()), [4, 5]);
     }
 
     #[test]
     fn after_a_panic_each_suspect_runs_alone_before_the_rest_in_order() {
         let (mut queue, _answers) = queue_of(1..=5);
-        drop(queue.take_batch(3, IS_LARGE));
+        drop(queue.take_batch(&limits(3)));
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(recovery, Recovery { suspects: 3, ..Recovery::default() });
         let batches: Vec<_> = (0..4).map(|_| process_batch(&mut queue)).collect();
@@ -229,10 +264,10 @@ mod tests {
     #[test]
     fn a_suspect_that_panics_again_is_quarantined_and_the_others_continue() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        drop(queue.take_batch(64, IS_LARGE));
+        drop(queue.take_batch(&LIMITS));
         queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(process_batch(&mut queue), [1]);
-        let suspect = queue.take_batch(64, IS_LARGE).unwrap().tasks()[0].id;
+        let suspect = queue.take_batch(&LIMITS).unwrap().tasks()[0].id;
         let mut quarantined = Vec::new();
         let recovery = queue.recover(|id, command| quarantined.push((id, *command)));
         assert_eq!(recovery, Recovery { quarantined: 1, ..Recovery::default() });
@@ -245,7 +280,7 @@ mod tests {
     #[test]
     fn a_batch_that_panics_while_committing_is_interrupted_and_not_tried_again() {
         let (mut queue, mut answers) = queue_of(1..=3);
-        queue.take_batch(2, IS_LARGE).unwrap().committing();
+        queue.take_batch(&limits(2)).unwrap().committing();
         let recovery = queue.recover(|_, _| panic!("nothing to quarantine"));
         assert_eq!(recovery, Recovery { interrupted: 2, ..Recovery::default() });
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));
@@ -256,7 +291,7 @@ mod tests {
     #[test]
     fn a_command_without_a_reply_is_interrupted() {
         let (mut queue, mut answers) = queue_of(1..=2);
-        let batch = queue.take_batch(2, IS_LARGE).unwrap();
+        let batch = queue.take_batch(&limits(2)).unwrap();
         assert_eq!(queue.answer([(batch.tasks()[1].id, 7)]), 1);
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));
         assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::Done(7))));
@@ -265,7 +300,7 @@ mod tests {
     #[test]
     fn a_dropped_queue_returns_waiting_commands_and_interrupts_those_in_flight() {
         let (mut queue, mut answers) = queue_of(1..=2);
-        drop(queue.take_batch(1, IS_LARGE));
+        drop(queue.take_batch(&limits(1)));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::Interrupted)));
         assert!(matches!(answers[1].try_recv(), Ok(CommandOutcome::NotStarted { command: 2, .. })));
@@ -274,7 +309,7 @@ mod tests {
     #[test]
     fn a_suspect_in_a_dropped_queue_is_returned() {
         let (mut queue, mut answers) = queue_of([1]);
-        drop(queue.take_batch(1, IS_LARGE));
+        drop(queue.take_batch(&limits(1)));
         queue.recover(|_, _| panic!("nothing to quarantine"));
         drop(queue);
         assert!(matches!(answers[0].try_recv(), Ok(CommandOutcome::NotStarted { command: 1, .. })));

@@ -1,7 +1,10 @@
 //! The actor of one taxpayer, the only writer of this taxpayer's data. A committer executes its batches together with
 //! the batches of other taxpayers. A batch that the committer leaves out is executed here, in a transaction of its own.
+//! While no batch can be executed, because another transaction has locked a lane or because other large commands have
+//! their turn, the actor occupies no connection.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 
@@ -11,19 +14,26 @@ use crate::actors::supervision::{
     Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
     Task, Tree, Worker,
 };
-use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, TaxpayerCommand};
+use crate::actors::taxpayer::command::{CommandEnvelope, CommandError};
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
 use crate::actors::taxpayer::handle::{CommandResult, TaxpayerHandle};
+use crate::actors::taxpayer::held_lanes::HeldLanes;
+use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::read_set::CachedState;
-use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, execute_alone};
+use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, Outcome, execute_alone};
+use crate::actors::taxpayer::weight::TRANSACTION_MAX;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::store::db::connections::Store;
+use crate::store::db::connections::{Sharing, Store};
 use crate::store::db::error::StoreError;
+use crate::store::lanes::group::LaneName;
+
+/// For this long after one of its commands failed alone, a taxpayer stays out of groups, which would fail with it.
+const APART_FOR: Duration = Duration::from_mins(1);
 
 #[derive(Clone)]
 pub struct TaxpayerDeps {
@@ -35,11 +45,21 @@ pub struct TaxpayerDeps {
     pub panic_orders: PanicOrders,
 }
 
-struct TaxpayerActor {
-    id: TaxpayerId,
+/// Everything that the actors of all taxpayers share.
+#[derive(Clone)]
+struct SharedParts {
     deps: Arc<TaxpayerDeps>,
     committers: Committers,
+    held_lanes: Arc<HeldLanes>,
+    large_turns: Arc<LargeTurns>,
+}
+
+struct TaxpayerActor {
+    id: TaxpayerId,
+    shared: SharedParts,
     cached: Option<CachedState>,
+    /// Set while the taxpayer stays out of groups.
+    apart_until: Option<Instant>,
 }
 
 impl TaxpayerHandle {
@@ -47,16 +67,22 @@ impl TaxpayerHandle {
     pub fn new(deps: TaxpayerDeps, tree: &Tree, arbiters: &Arc<Arbiters>, limits: AdmissionLimits) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
-        let deps = Arc::new(deps);
-        let committers = Committers::start(&deps, arbiters);
         let (store, panic_orders) = (deps.store.clone(), deps.panic_orders.clone());
+        let deps = Arc::new(deps);
+        let large_turns = Arc::new(LargeTurns::new(store.concurrent_large()));
+        let shared = SharedParts {
+            committers: Committers::start(&deps, arbiters, &large_turns),
+            held_lanes: Arc::new(HeldLanes::new(store.clone())),
+            large_turns,
+            deps,
+        };
         let registry = Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
-            let (id, deps, committers) = (*id, Arc::clone(&deps), committers.clone());
+            let (id, shared) = (*id, shared.clone());
             batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
                 id,
-                deps: Arc::clone(&deps),
-                committers: committers.clone(),
+                shared: shared.clone(),
                 cached: None,
+                apart_until: None,
             })
         });
         Self::to(registry, store, panic_orders)
@@ -79,9 +105,15 @@ impl Worker for TaxpayerActor {
         }
     }
 
+    const WEIGHT_MAX: usize = TRANSACTION_MAX;
+
+    fn weight(envelope: &CommandEnvelope) -> usize {
+        envelope.weight
+    }
+
     /// A large command is a batch of its own, which bounds the size of a transaction.
     fn is_large(envelope: &CommandEnvelope) -> bool {
-        matches!(envelope.command, TaxpayerCommand::CreateBatch(_))
+        envelope.is_large()
     }
 
     fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
@@ -89,61 +121,123 @@ impl Worker for TaxpayerActor {
     }
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {
-        self.deps.panic_orders.obey(self.id);
-        let ids: Vec<_> = batch.tasks().iter().map(|task| task.id).collect();
-        let ready = Box::new(ReadyBatch { id: self.id, cached: self.cached.take(), batch });
-        let results = match self.committers.execute(ready).await {
-            Ok(Reply::Executed(executed)) => self.keep(*executed),
-            Ok(Reply::Alone(ready)) => Box::pin(self.execute_alone(*ready)).await,
-            Err(error) => ids.into_iter().map(|id| (id, Err(CommandError::Store(error.clone())))).collect(),
+        self.shared.deps.panic_orders.obey(self.id);
+        let results = if self.apart_until.is_some_and(|until| Instant::now() < until) {
+            Box::pin(self.execute_alone(&batch, Sharing::Apart)).await
+        } else {
+            self.execute_in_group(batch).await
         };
         (self, results)
     }
 }
 
 impl TaxpayerActor {
-    /// Executes a batch in a transaction of its own. If it fails because of a single command, executes each command in
-    /// a transaction of its own.
-    async fn execute_alone(&mut self, ready: ReadyBatch) -> CommandResults {
-        let ReadyBatch { cached, batch, .. } = ready;
-        self.cached = cached;
-        match self.execute_tasks(&batch, batch.tasks()).await {
-            Err(error) if may_succeed_alone(&error, batch.tasks()) => {
-                let mut results = Vec::with_capacity(batch.tasks().len());
-                for task in batch.tasks() {
-                    let task = std::slice::from_ref(task);
-                    let executed = self.execute_tasks(&batch, task).await;
-                    results.extend(executed.unwrap_or_else(|error| fail_all(task, &error)));
+    /// Has a committer execute a batch. If a lane is held, waits and tries again. If the batch was left out for another
+    /// reason, executes it alone.
+    async fn execute_in_group(&mut self, batch: CommandBatch<CommandEnvelope>) -> CommandResults {
+        let ids: Vec<_> = batch.tasks().iter().map(|task| task.id).collect();
+        let mut deadline = None;
+        let mut ready = Box::new(ReadyBatch { id: self.id, cached: self.cached.take(), batch });
+        loop {
+            let (batch, sharing) = match self.shared.committers.execute(ready).await {
+                Ok(Reply::Executed(executed)) => return self.keep(*executed),
+                Ok(Reply::Held(left_out, lanes)) => match self.wait(&lanes, &mut deadline).await {
+                    Ok(()) => {
+                        ready = left_out;
+                        continue;
+                    }
+                    Err(error) => return fail_all(left_out.batch.tasks(), &error),
+                },
+                Ok(Reply::Alone(mut left_out)) => {
+                    self.cached = left_out.cached.take();
+                    (left_out.batch, Sharing::Shared)
                 }
-                results
-            }
-            Err(error) => fail_all(batch.tasks(), &error),
-            Ok(results) => results,
+                Ok(Reply::Failed(left_out)) => (left_out.batch, Sharing::Apart),
+                Err(error) => {
+                    return ids.into_iter().map(|id| (id, Err(CommandError::Store(error.clone())))).collect();
+                }
+            };
+            return Box::pin(self.execute_alone(&batch, sharing)).await;
         }
     }
 
+    /// Executes a batch in a transaction of its own. If it fails because of a single command, executes each command in
+    /// a transaction of its own that shares nothing.
+    async fn execute_alone(
+        &mut self,
+        batch: &CommandBatch<CommandEnvelope>,
+        sharing: Sharing,
+    ) -> CommandResults {
+        let tasks = batch.tasks();
+        let error = match self.execute_tasks(batch, tasks, sharing).await {
+            Ok(results) => return results,
+            Err(error) => error,
+        };
+        let was_apart = tasks.len() == 1 && sharing == Sharing::Apart;
+        if was_apart || !error.may_concern_one() || error.is_timeout() {
+            return self.fail(tasks, &error);
+        }
+        let mut results = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            let task = std::slice::from_ref(task);
+            let executed = self.execute_tasks(batch, task, Sharing::Apart).await;
+            results.extend(executed.unwrap_or_else(|error| self.fail(task, &error)));
+        }
+        results
+    }
+
+    /// Executes tasks in a transaction of their own, the large ones in turn. Waits while a lane is held.
     async fn execute_tasks(
         &mut self,
         batch: &CommandBatch<CommandEnvelope>,
         tasks: &[Task<CommandEnvelope>],
+        sharing: Sharing,
     ) -> Result<CommandResults, StoreError> {
-        let member = Member { id: self.id, cached: self.cached.take(), batch, tasks };
-        Ok(self.keep(execute_alone(&self.deps, member).await?))
+        let is_large = tasks.iter().any(|task| task.command.is_large());
+        // On SQLite the small ones would otherwise wait for their common commit until the large one has ended.
+        let sharing = if is_large { Sharing::Apart } else { sharing };
+        let mut deadline = None;
+        loop {
+            let turn =
+                if is_large { LargeTurns::take(&self.shared.large_turns, self.id).await } else { None };
+            let member = Member { id: self.id, cached: self.cached.take(), batch, tasks };
+            let outcome = Box::pin(execute_alone(&self.shared.deps, member, sharing)).await;
+            if let Some(turn) = turn {
+                turn.end();
+            }
+            match outcome? {
+                Outcome::Executed(executed) => return Ok(self.keep(*executed)),
+                Outcome::Held(lanes) => self.wait(&lanes, &mut deadline).await?,
+                Outcome::LeftOut => return Err(StoreError::Stale),
+            }
+        }
+    }
+
+    /// Waits until these lanes are free. All waits of a batch together take at most the lock timeout.
+    async fn wait(&self, lanes: &[LaneName], deadline: &mut Option<Instant>) -> Result<(), StoreError> {
+        let lock_timeout = self.shared.deps.store.lock_timeout();
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + lock_timeout);
+        self.shared.held_lanes.wait(lanes, deadline).await
     }
 
     fn keep(&mut self, executed: Executed) -> CommandResults {
         self.cached = Some(executed.cached);
         executed.results
     }
-}
 
-/// Returns true if the commands may succeed one by one after their common transaction failed. After a duplicate, a new
-/// transaction sees the row of the other taxpayer. Any other fault may come from only one of the commands.
-fn may_succeed_alone(error: &StoreError, tasks: &[Task<CommandEnvelope>]) -> bool {
-    match error {
-        StoreError::Duplicate(_) => true,
-        StoreError::Unavailable(_) | StoreError::Unsettled => false,
-        StoreError::Corrupt { .. } | StoreError::Stale => tasks.len() > 1,
+    /// Fails commands that ran alone. If that is because of what they write, the taxpayer stays out of groups for a
+    /// while, and the log tells once.
+    fn fail(&mut self, tasks: &[Task<CommandEnvelope>], error: &StoreError) -> CommandResults {
+        if error.may_concern_one() {
+            let now = Instant::now();
+            if self.apart_until.is_none_or(|until| until < now) {
+                let command = tasks.first().map(|task| task.command.command.name());
+                let code = error.code();
+                tracing::error!(taxpayer = %self.id, command, code, %error, "a taxpayer's command fails alone");
+            }
+            self.apart_until = Some(now + APART_FOR);
+        }
+        fail_all(tasks, error)
     }
 }
 

@@ -121,6 +121,15 @@ pub struct CommandEnvelope {
     pub command: TaxpayerCommand,
     /// `None` if the request has no idempotency key.
     pub idempotency: Option<Idempotency>,
+    /// About how many lines the command reads and writes.
+    pub(super) weight: usize,
+}
+
+impl CommandEnvelope {
+    pub(super) fn new(command: TaxpayerCommand, idempotency: Option<Idempotency>) -> Self {
+        let weight = command.weight();
+        Self { command, idempotency, weight }
+    }
 }
 
 impl Deref for CommandEnvelope {

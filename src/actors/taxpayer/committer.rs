@@ -1,6 +1,7 @@
 //! Group commit across taxpayers. A committer takes all waiting batches and executes them in one transaction; batches
-//! that arrive meanwhile form the next group. A batch whose lane is held elsewhere, or whose command panics, is left
-//! out and executed by its actor, so that it does not delay others.
+//! that arrive meanwhile form the next group. A batch whose lane is held elsewhere, or whose command panics or is large,
+//! is left out and executed by its actor, so that it does not delay others. If a group's transaction fails because of a
+//! statement, each of its batches is executed by its actor, so that one taxpayer's fault costs nobody else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,10 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use crate::actors::supervision::{Arbiters, CommandBatch, hash_of};
 use crate::actors::taxpayer::actor::TaxpayerDeps;
 use crate::actors::taxpayer::command::{CommandEnvelope, TaxpayerCommand};
+use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::read_set::CachedState;
-use crate::actors::taxpayer::transaction::{Executed, Member, execute_group};
+use crate::actors::taxpayer::transaction::{Executed, Member, Outcome, execute_group};
+use crate::actors::taxpayer::weight::TRANSACTION_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::error::StoreError;
+use crate::store::lanes::group::LaneName;
 
 /// The maximum number of commands in a group. It limits how long a transaction takes.
 const COMMANDS_MAX: usize = 256;
@@ -26,11 +30,15 @@ pub(super) struct ReadyBatch {
     pub(super) batch: CommandBatch<CommandEnvelope>,
 }
 
-/// The answer of a committer.
+/// The answer of a committer. Except with `Executed`, no command of the batch was executed.
 pub(super) enum Reply {
     Executed(Box<Executed>),
-    /// The group left the batch out and executed none of its commands. The actor executes the batch alone.
+    /// Another transaction has locked these lanes. The batch can join a group when they are free.
+    Held(Box<ReadyBatch>, Vec<LaneName>),
+    /// The batch does not fit into a group. Its actor executes it alone.
     Alone(Box<ReadyBatch>),
+    /// The transaction of the group failed, perhaps because of this batch. Its actor executes it apart from all others.
+    Failed(Box<ReadyBatch>),
 }
 
 struct Queued {
@@ -44,14 +52,25 @@ pub(super) struct Committers {
     queues: Arc<[mpsc::UnboundedSender<Queued>]>,
 }
 
+/// The commands of a group so far.
+#[derive(Default)]
+struct GroupSize {
+    commands: usize,
+    weight: usize,
+}
+
 impl Committers {
     /// Starts the committers. The database decides how many are useful. They end when the last clone of `Committers` is
     /// dropped.
-    pub(super) fn start(deps: &Arc<TaxpayerDeps>, arbiters: &Arbiters) -> Self {
+    pub(super) fn start(
+        deps: &Arc<TaxpayerDeps>,
+        arbiters: &Arbiters,
+        large_turns: &Arc<LargeTurns>,
+    ) -> Self {
         let queues = (0..deps.store.concurrent_groups()).map(|number| {
             let (sender, queue) = mpsc::unbounded_channel();
             let (_, arbiter) = arbiters.for_key(u64::try_from(number).unwrap_or_default());
-            arbiter.spawn(commit_groups(Arc::clone(deps), queue));
+            arbiter.spawn(commit_groups(Arc::clone(deps), Arc::clone(large_turns), queue));
             sender
         });
         Self { queues: queues.collect() }
@@ -59,7 +78,7 @@ impl Committers {
 
     /// Executes a batch in a group. Fails with `Unsettled` if it is unknown whether the transaction was committed.
     pub(super) async fn execute(&self, ready: Box<ReadyBatch>) -> Result<Reply, StoreError> {
-        if !ready.batch.tasks().iter().all(|task| may_share_transaction(&task.command.command)) {
+        if !ready.batch.tasks().iter().all(|task| may_share_transaction(&task.command)) {
             return Ok(Reply::Alone(ready));
         }
         let at = usize::try_from(hash_of(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
@@ -74,54 +93,81 @@ impl Committers {
 
 /// Returns true if a command may be executed in a group. A large command may not, and neither may one that sets a value
 /// unique among all taxpayers, because it may wait for another transaction.
-fn may_share_transaction(command: &TaxpayerCommand) -> bool {
-    !matches!(
-        command,
-        TaxpayerCommand::CreateBatch(_) | TaxpayerCommand::Onboard(_) | TaxpayerCommand::ChangeProfile(..)
-    )
+fn may_share_transaction(envelope: &CommandEnvelope) -> bool {
+    let sets_unique_value =
+        matches!(envelope.command, TaxpayerCommand::Onboard(_) | TaxpayerCommand::ChangeProfile(..));
+    !envelope.is_large() && !sets_unique_value
 }
 
-async fn commit_groups(deps: Arc<TaxpayerDeps>, mut queue: mpsc::UnboundedReceiver<Queued>) {
-    while let Some(first) = queue.recv().await {
-        let mut commands = first.ready.batch.tasks().len();
-        let mut group = vec![first];
-        while commands < COMMANDS_MAX
-            && let Ok(next) = queue.try_recv()
-        {
-            commands += next.ready.batch.tasks().len();
-            group.push(next);
-        }
-        // After a panic outside the commands, the committer continues, and the callers of this group learn that their
-        // outcome is unknown.
-        let _ = AssertUnwindSafe(commit(&deps, group)).catch_unwind().await;
+impl GroupSize {
+    fn add(&mut self, queued: &Queued) {
+        let tasks = queued.ready.batch.tasks();
+        self.commands += tasks.len();
+        self.weight += tasks.iter().map(|task| task.command.weight).sum::<usize>();
+    }
+
+    fn has_room(&self) -> bool {
+        self.commands < COMMANDS_MAX && self.weight < TRANSACTION_MAX
     }
 }
 
-async fn commit(deps: &TaxpayerDeps, mut group: Vec<Queued>) {
-    let commands: usize = group.iter().map(|queued| queued.ready.batch.tasks().len()).sum();
-    deps.store.metrics().transaction_commands.observe(f64::from(u32::try_from(commands).unwrap_or(u32::MAX)));
+async fn commit_groups(
+    deps: Arc<TaxpayerDeps>,
+    large_turns: Arc<LargeTurns>,
+    mut queue: mpsc::UnboundedReceiver<Queued>,
+) {
+    while let Some(first) = queue.recv().await {
+        let mut size = GroupSize::default();
+        size.add(&first);
+        let mut group = vec![first];
+        while size.has_room()
+            && let Ok(next) = queue.try_recv()
+        {
+            size.add(&next);
+            group.push(next);
+        }
+        deps.store.metrics().transaction_commands.observe(number(size.commands));
+        // After a panic outside the commands, the committer continues, and the callers of this group learn that their
+        // outcome is unknown.
+        let _ = AssertUnwindSafe(commit(&deps, &large_turns, group)).catch_unwind().await;
+    }
+}
+
+fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+async fn commit(deps: &TaxpayerDeps, large_turns: &LargeTurns, mut group: Vec<Queued>) {
     let members = group.iter_mut().map(|Queued { ready, .. }| Member {
         id: ready.id,
         cached: ready.cached.take(),
         batch: &ready.batch,
         tasks: ready.batch.tasks(),
     });
-    let outcomes = match execute_group(deps, members.collect()).await {
-        Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
-        // One command has failed the transaction, so each actor executes its batch alone.
-        Err(StoreError::Duplicate(_) | StoreError::Corrupt { .. } | StoreError::Stale) => {
-            group.iter().map(|_| Ok(None)).collect::<Vec<_>>()
+    match execute_group(deps, members.collect()).await {
+        Ok(outcomes) => {
+            for (Queued { ready, reply }, outcome) in group.into_iter().zip(outcomes) {
+                let answer = match outcome {
+                    Outcome::Executed(executed) => {
+                        large_turns.small_committed(ready.id);
+                        Reply::Executed(executed)
+                    }
+                    Outcome::Held(lanes) => Reply::Held(ready, lanes),
+                    Outcome::LeftOut => Reply::Alone(ready),
+                };
+                answer_to(reply, Ok(answer));
+            }
         }
-        // The locked run or endpoint belongs to one taxpayer, so each actor executes its batch alone.
-        Err(error) if error.is_lock_conflict() => group.iter().map(|_| Ok(None)).collect(),
-        Err(error) => group.iter().map(|_| Err(error.clone())).collect(),
-    };
-    for (Queued { ready, reply }, outcome) in group.into_iter().zip(outcomes) {
-        let answer = outcome.map(|executed| match executed {
-            Some(executed) => Reply::Executed(Box::new(executed)),
-            None => Reply::Alone(ready),
-        });
-        // The send fails only if the actor has ended. An ended actor needs no reply.
-        let _ = reply.send(answer);
+        Err(error) => {
+            for Queued { ready, reply } in group {
+                let may_succeed = error.may_concern_one();
+                answer_to(reply, if may_succeed { Ok(Reply::Failed(ready)) } else { Err(error.clone()) });
+            }
+        }
     }
+}
+
+fn answer_to(reply: oneshot::Sender<Result<Reply, StoreError>>, answer: Result<Reply, StoreError>) {
+    // The send fails only if the actor has ended. An ended actor needs no reply.
+    let _ = reply.send(answer);
 }

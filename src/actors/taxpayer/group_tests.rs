@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use sea_orm::{ConnectionTrait, DbBackend};
 
-use super::command::CommandReply;
+use super::command::{CommandReply, Onboarding};
 use super::handle::TaxpayerError;
-use super::tests::{BY, ID, TestTaxpayers, draft, keyed, onboarding, submission, webhook};
+use super::tests::{BY, ID, TestTaxpayers, draft, keyed, submission, webhook};
 use super::write_set::run_lane;
 use crate::domain::access::claim::StoredResponse;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::ProfileChange;
+use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};
 
@@ -24,21 +26,24 @@ const PROMPT: Duration = Duration::from_secs(1);
 async fn with_neighbours(test: TestStore) -> TestTaxpayers {
     let app = TestTaxpayers::with_taxpayer(test).await;
     for neighbour in NEIGHBOURS.map(TaxpayerId) {
-        app.taxpayers.onboard(neighbour, onboarding(&format!("n{neighbour}"))).await.unwrap();
-        let place = Some("Lagos".to_owned());
-        let change = ProfileChange {
-            city: place.clone(),
-            state: place.clone(),
-            country: place,
-            ..ProfileChange::default()
-        };
-        app.taxpayers.change_profile(neighbour, change, BY).await.unwrap();
+        onboard(&app, neighbour).await;
     }
     app
 }
 
-/// Has each neighbour create invoices until `is_over`. Returns the longest time that a create took.
-async fn slowest_create(app: &TestTaxpayers, is_over: &AtomicBool) -> Duration {
+async fn onboard(app: &TestTaxpayers, id: TaxpayerId) {
+    app.taxpayers.onboard(id, Onboarding::sample(id)).await.unwrap();
+    app.taxpayers.change_profile(id, new_city("Lagos"), BY).await.unwrap();
+}
+
+fn new_city(city: &str) -> ProfileChange {
+    let place = Some("Lagos".to_owned());
+    let city = Some(city.to_owned());
+    ProfileChange { city, state: place.clone(), country: place, ..ProfileChange::default() }
+}
+
+/// Has each neighbour create invoices until `is_over`. None may be refused. Returns the longest time that a create took.
+async fn slowest_create(app: &TestTaxpayers, series: &str, is_over: &AtomicBool) -> Duration {
     let creates = NEIGHBOURS.map(TaxpayerId).map(async |neighbour| {
         let mut slowest = Duration::ZERO;
         for number in 0.. {
@@ -46,7 +51,11 @@ async fn slowest_create(app: &TestTaxpayers, is_over: &AtomicBool) -> Duration {
                 break;
             }
             let begun = Instant::now();
-            app.taxpayers.create(neighbour, draft(&format!("N{number}"), 10)).await.unwrap();
+            let created = app.taxpayers.create(neighbour, draft(&format!("{series}N{number}"), 10)).await;
+            assert!(
+                created.as_ref().is_ok_and(|created| created.duplicate.is_none()),
+                "{series}: {created:?}"
+            );
             slowest = slowest.max(begun.elapsed());
         }
         slowest
@@ -70,9 +79,9 @@ async fn assert_delays_only_its_taxpayer(
             is_over.store(true, Ordering::SeqCst);
             failed
         },
-        slowest_create(app, &is_over)
+        slowest_create(app, lane.0.as_str(), &is_over)
     );
-    assert!(matches!(&failed, TaxpayerError::Store(error) if error.is_lock_conflict()), "{failed}");
+    assert!(matches!(failed, TaxpayerError::Store(StoreError::Locked)), "{failed}");
     assert!(slowest < PROMPT, "{lane:?}: a neighbour's create took {slowest:?}");
     holder.rollback().await.unwrap();
     command().await.unwrap();
@@ -115,6 +124,177 @@ async fn a_command_that_panics_costs_the_others_of_its_group_nothing() {
         let after = app.taxpayers.create(ID, draft("POISON", 10)).await.unwrap();
         assert_eq!(after.duplicate, None, "the command that panicked has stored nothing");
         assert_eq!(app.verify_log().await, 1);
+        app.close().await;
+    }
+}
+
+/// Taxpayers beyond the neighbours.
+const OTHERS: std::ops::RangeFrom<i64> = 100..;
+/// More than there are connections for transactions.
+const HELD: usize = 20;
+
+#[actix_rt::test]
+async fn many_held_lanes_delay_nobody_else() {
+    // PostgreSQL only: SQLite has one writer, so nobody else can hold a lane.
+    for test in stores().await.into_iter().skip(1) {
+        let app = with_neighbours(test).await;
+        let held: Vec<_> = OTHERS.take(HELD).map(TaxpayerId).collect();
+        for id in &held {
+            onboard(&app, *id).await;
+        }
+        let holder = app.test.store.begin().await.unwrap();
+        for id in &held {
+            lanes::lock_unversioned(&holder, LaneKind::Taxpayer, &id.to_string()).await.unwrap();
+        }
+        let is_over = AtomicBool::new(false);
+        // Half of the commands fit into a group, and half do not.
+        let commands = held.iter().map(async |id| {
+            if id.0 % 2 == 0 {
+                app.taxpayers.create(*id, draft("A", 10)).await.map(drop)
+            } else {
+                app.taxpayers.change_profile(*id, new_city("Abuja"), BY).await.map(drop)
+            }
+        });
+        let (failed, slowest) = tokio::join!(
+            async {
+                let failed = join_all(commands).await;
+                is_over.store(true, Ordering::SeqCst);
+                failed
+            },
+            slowest_create(&app, "H", &is_over)
+        );
+        let is_locked =
+            |result: &Result<(), _>| matches!(result, Err(TaxpayerError::Store(StoreError::Locked)));
+        assert!(failed.iter().all(is_locked), "{failed:?}");
+        assert!(slowest < PROMPT, "a neighbour's create took {slowest:?}");
+        holder.rollback().await.unwrap();
+        let created = held.iter().map(|id| app.taxpayers.create(*id, draft("B", 10)));
+        assert!(join_all(created).await.iter().all(Result::is_ok), "each goes on");
+        app.close().await;
+    }
+}
+
+/// A way in which the database fails one taxpayer's row.
+struct Failure {
+    name: &'static str,
+    /// What the trigger does.
+    action: &'static str,
+    is_at_commit: bool,
+    is_fatal: bool,
+}
+
+impl Failure {
+    const fn raised(name: &'static str, action: &'static str) -> Self {
+        Self { name, action, is_at_commit: false, is_fatal: true }
+    }
+}
+
+const ON_SQLITE: [Failure; 4] = [
+    Failure::raised("abort", "SELECT RAISE(ABORT, 'refused');"),
+    Failure::raised("fail", "SELECT RAISE(FAIL, 'refused');"),
+    Failure::raised("rollback", "SELECT RAISE(ROLLBACK, 'refused');"),
+    Failure::raised(
+        "unique",
+        "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);",
+    ),
+];
+
+const ON_POSTGRES: [Failure; 13] = [
+    Failure::raised("check violation", "RAISE EXCEPTION 'x' USING ERRCODE = '23514';"),
+    Failure::raised("number out of range", "PERFORM (repeat('9', 30))::BIGINT;"),
+    Failure::raised("untranslatable character", "RAISE EXCEPTION 'x' USING ERRCODE = '22P05';"),
+    Failure::raised("damaged page", "RAISE EXCEPTION 'x' USING ERRCODE = 'XX001';"),
+    Failure::raised("serialization failure", "RAISE EXCEPTION 'x' USING ERRCODE = '40001';"),
+    Failure::raised("deadlock", "RAISE EXCEPTION 'x' USING ERRCODE = '40P01';"),
+    Failure::raised("lock timeout", "RAISE EXCEPTION 'x' USING ERRCODE = '55P03';"),
+    Failure::raised("cancelled statement", "RAISE EXCEPTION 'x' USING ERRCODE = '57014';"),
+    Failure::raised(
+        "unique violation",
+        "INSERT INTO lanes (kind, key, epoch, version) VALUES ('taxpayer', '1', 0, 0);",
+    ),
+    Failure::raised("ended session", "PERFORM pg_terminate_backend(pg_backend_pid());"),
+    Failure { is_at_commit: true, ..Failure::raised("refused commit", "RAISE EXCEPTION 'x';") },
+    Failure {
+        is_at_commit: true,
+        ..Failure::raised("session ended at the commit", "PERFORM pg_terminate_backend(pg_backend_pid());")
+    },
+    Failure { is_fatal: false, ..Failure::raised("slow row", "PERFORM pg_sleep(0.2);") },
+];
+
+/// Has the database fail each new invoice of a taxpayer.
+async fn provoke(app: &TestTaxpayers, failure: &Failure, id: TaxpayerId) {
+    let Failure { action, .. } = failure;
+    let sql = match (app.test.store.backend(), failure.is_at_commit) {
+        (DbBackend::Sqlite, _) => format!(
+            "CREATE TRIGGER failing BEFORE INSERT ON invoices WHEN NEW.taxpayer_id = {id} BEGIN {action} END"
+        ),
+        (_, is_at_commit) => {
+            let trigger = if is_at_commit {
+                "CONSTRAINT TRIGGER failing AFTER INSERT ON invoices DEFERRABLE INITIALLY DEFERRED"
+            } else {
+                "TRIGGER failing BEFORE INSERT ON invoices"
+            };
+            format!(
+                "CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 IF NEW.taxpayer_id = {id} THEN {action} END IF; RETURN NEW; END $$; \
+                 CREATE {trigger} FOR EACH ROW EXECUTE FUNCTION fail()"
+            )
+        }
+    };
+    execute(app, &sql).await;
+}
+
+async fn execute(app: &TestTaxpayers, sql: &str) {
+    let tx = app.test.store.begin().await.unwrap();
+    tx.execute_unprepared(sql).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Creates invoices of the taxpayer whose rows fail, beside the creates of all neighbours.
+async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: TaxpayerId) {
+    onboard(app, id).await;
+    provoke(app, failure, id).await;
+    let (series, is_over) = (format!("F{id}"), AtomicBool::new(false));
+    let (results, _) = tokio::join!(
+        async {
+            let creates = ["A", "B"].map(|number| app.taxpayers.create(id, draft(number, 10)));
+            let mut results = join_all(creates).await;
+            results.push(app.taxpayers.create(id, draft("C", 10)).await);
+            is_over.store(true, Ordering::SeqCst);
+            results
+        },
+        slowest_create(app, &series, &is_over)
+    );
+    for result in results {
+        let is_expected = match &result {
+            Ok(_) => !failure.is_fatal,
+            Err(TaxpayerError::Store(error)) => failure.is_fatal && !matches!(error, StoreError::Unsettled),
+            Err(_) => false,
+        };
+        assert!(is_expected, "{}: {result:?}", failure.name);
+    }
+    let of_table = if app.test.store.backend() == DbBackend::Postgres { " ON invoices" } else { "" };
+    execute(app, &format!("DROP TRIGGER failing{of_table}")).await;
+    let after = app.taxpayers.create(id, draft("A", 10)).await.unwrap();
+    assert_eq!(
+        after.duplicate.is_none(),
+        failure.is_fatal,
+        "{}: what failed has stored nothing",
+        failure.name
+    );
+}
+
+#[actix_rt::test]
+async fn a_row_that_always_fails_refuses_only_its_own_taxpayer() {
+    for test in stores().await {
+        let app = with_neighbours(test).await;
+        let failures: &[Failure] = match app.test.store.backend() {
+            DbBackend::Postgres => &ON_POSTGRES,
+            _ => &ON_SQLITE,
+        };
+        for (failure, id) in failures.iter().zip(OTHERS) {
+            assert_refuses_nobody_else(&app, failure, TaxpayerId(id)).await;
+        }
         app.close().await;
     }
 }

@@ -335,7 +335,7 @@ impl TaxpayerHandle {
     }
 
     async fn send(&self, id: TaxpayerId, command: TaxpayerCommand) -> Result<CommandReply, TaxpayerError> {
-        let envelope = CommandEnvelope { command, idempotency: self.idempotency.clone() };
+        let envelope = CommandEnvelope::new(command, self.idempotency.clone());
         match self.registry.send(&id, envelope).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(CommandError::Refused(refusal))) => Err(TaxpayerError::Refused(refusal)),

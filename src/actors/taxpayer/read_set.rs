@@ -100,7 +100,7 @@ pub(crate) async fn reserve_ids(
     }
     if creates + revisions > 0 {
         ids.customers = store.ids().take(IdKind::Customer, creates + revisions).await?;
-        let lines = tasks.iter().map(|task| line_count(task)).sum();
+        let lines = tasks.iter().map(|task| task.line_count()).sum();
         ids.items = store.ids().take(IdKind::Item, lines).await?;
     }
     if count(|command| matches!(command, TaxpayerCommand::Onboard(_))) > 0 {
@@ -110,15 +110,6 @@ pub(crate) async fn reserve_ids(
         ids.webhook = store.ids().next(IdKind::Webhook).await?;
     }
     Ok(ids)
-}
-
-/// Returns the number of invoice lines in a command. Each line may need a new item id.
-fn line_count(command: &TaxpayerCommand) -> usize {
-    let revised = match command {
-        TaxpayerCommand::Revise { revision, .. } => revision.lines.len(),
-        _ => 0,
-    };
-    command.drafts().map(|draft| draft.lines.len()).sum::<usize>() + revised
 }
 
 /// The identifiers of the rows that a taxpayer's commands read.

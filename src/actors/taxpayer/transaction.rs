@@ -19,9 +19,9 @@ use crate::actors::taxpayer::unit_of_work::{ReservedIds, UnitOfWork};
 use crate::actors::taxpayer::write_set::{WakeResult, flush};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
-use crate::store::db::connections::Transaction;
+use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::group::{self, LaneName, LockedLanes};
 use crate::store::lanes::leases::fence_all;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::{events, idempotency};
@@ -32,7 +32,8 @@ const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
 const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
 /// The time that a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
-/// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only.
+/// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only, which
+/// then waits outside of the group.
 const LANE_WAIT: Duration = Duration::from_millis(25);
 const LANE_RETRY_EVERY: Duration = Duration::from_millis(2);
 
@@ -53,27 +54,57 @@ pub(super) struct Executed {
     pub(super) results: CommandResults,
 }
 
-/// Executes the commands of one taxpayer. Waits until the taxpayer's lane can be locked. A panic of a command is not
-/// caught here.
-pub(super) async fn execute_alone(deps: &TaxpayerDeps, member: Member<'_>) -> Result<Executed, StoreError> {
-    let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
-    let tx = deps.store.begin().await?;
-    let version = lanes::lock(&tx, LaneKind::Taxpayer, &member.id.to_string()).await?;
-    let leases: Vec<_> = step_leases(member.tasks).map(|(_, lease)| lease.clone()).collect();
-    let held = fence_all(&tx, LaneKind::Run, &leases).await?;
-    let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
-    let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
-    let results = decide(member.tasks, &mut unit, &entered.used_keys, &|lease| held.contains(lease));
-    let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
-    Ok(Executed { cached, results })
+/// The outcome of one member of a transaction.
+pub(super) enum Outcome {
+    Executed(Box<Executed>),
+    /// Another transaction has locked these lanes, which the member needs. Nothing was executed.
+    Held(Vec<LaneName>),
+    /// A command panicked, or a lane does not exist yet. Nothing was executed.
+    LeftOut,
 }
 
-/// Executes the commands of several taxpayers. The entry of a member is `None` if it was left out, because another
-/// transaction has locked a lane that it needs or because one of its commands panicked.
+/// Executes the commands of one taxpayer. Creates its lane if it does not exist. Does not wait for a lane that another
+/// transaction has locked, because the wait would occupy a connection. A panic of a command is not caught here.
+pub(super) async fn execute_alone(
+    deps: &TaxpayerDeps,
+    member: Member<'_>,
+    sharing: Sharing,
+) -> Result<Outcome, StoreError> {
+    let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
+    let tx = match sharing {
+        Sharing::Shared => deps.store.begin().await?,
+        Sharing::Apart => deps.store.begin_apart().await?,
+    };
+    let locked = lock_lanes(&tx, &member.lanes().collect::<Vec<_>>()).await?;
+    if !locked.held.is_empty() {
+        tx.rollback().await?;
+        return Ok(Outcome::Held(locked.held.into_iter().collect()));
+    }
+    let version = match locked.free.version(&member.lane()) {
+        Some(version) => version,
+        None => lanes::lock(&tx, LaneKind::Taxpayer, &member.id.to_string()).await?,
+    };
+    // A lane that became free since it was skipped is locked by now, but its state is not known yet.
+    let skipped = step_leases(member.tasks).map(|(_, lease)| lease).filter(|lease| !locked.has(lease));
+    let fenced = fence_all(&tx, LaneKind::Run, &skipped.cloned().collect::<Vec<_>>()).await?;
+    let mut entered = enter(deps, &tx, vec![(member, ids, version)]).await?;
+    let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
+    let is_held = |lease: &Lease| locked.free.is_held(lease) || fenced.contains(lease);
+    let results = decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
+    let held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
+    if !held.is_empty() {
+        tx.rollback().await?;
+        return Ok(Outcome::Held(held.into_iter().collect()));
+    }
+    let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
+    Ok(Outcome::Executed(Box::new(Executed { cached, results })))
+}
+
+/// Executes the commands of several taxpayers. Returns the outcome of each member, in the order of `members`.
 pub(super) async fn execute_group(
     deps: &TaxpayerDeps,
     members: Vec<Member<'_>>,
-) -> Result<Vec<Option<Executed>>, StoreError> {
+) -> Result<Vec<Outcome>, StoreError> {
     let order: Vec<_> = members.iter().map(|member| member.id).collect();
     let mut reserved = Vec::with_capacity(members.len());
     for member in members {
@@ -82,16 +113,22 @@ pub(super) async fn execute_group(
     }
     let tx = deps.store.begin().await?;
     let lanes: Vec<_> = reserved.iter().flat_map(|(member, _)| member.lanes()).collect();
-    let locked_lanes = group::lock_free(&tx, &lanes).await?;
-    let locked = reserved.into_iter().filter_map(|(member, ids)| {
-        let version = locked_lanes.version(&member.lane())?;
-        let are_all_locked = member.lanes().all(|lane| locked_lanes.contains(&lane));
-        are_all_locked.then_some((member, ids, version))
-    });
-    let entered = enter(deps, &tx, locked.collect()).await?;
+    let LockResult { free, held } = lock_lanes(&tx, &lanes).await?;
+    let mut waits = HashMap::new();
+    let mut locked = Vec::new();
+    for (member, ids) in reserved {
+        let own_held: Vec<_> = member.lanes().filter(|lane| held.contains(lane)).collect();
+        let are_all_free = member.lanes().all(|lane| free.contains(&lane));
+        match free.version(&member.lane()) {
+            Some(version) if are_all_free => locked.push((member, ids, version)),
+            _ if own_held.is_empty() => {}
+            _ => drop(waits.insert(member.id, own_held)),
+        }
+    }
+    let entered = enter(deps, &tx, locked).await?;
     let mut decided = Vec::new();
     for (member, mut unit) in entered.members {
-        let is_held = |lease: &Lease| locked_lanes.is_held(lease);
+        let is_held = |lease: &Lease| free.is_held(lease);
         let decision = || decide(member.tasks, &mut unit, &entered.used_keys, &is_held);
         // After a panic, the member is left out with all its changes. Its actor then executes the batch alone and
         // recovers if the command panics again.
@@ -100,7 +137,14 @@ pub(super) async fn execute_group(
         }
     }
     let held = lock_written_lanes(&tx, decided.iter().map(|(_, unit, _)| unit)).await?;
-    decided.retain(|(_, unit, _)| !unit.written_lanes().any(|lane| held.contains(&lane.key)));
+    decided.retain(|(member, unit, _)| {
+        let own_held: Vec<_> = unit.written_lanes().filter(|lane| held.contains(lane)).collect();
+        let is_free = own_held.is_empty();
+        if !is_free {
+            waits.insert(member.id, own_held);
+        }
+        is_free
+    });
     let (mut members, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
     for (member, unit, result) in decided {
         members.push(member);
@@ -111,7 +155,34 @@ pub(super) async fn execute_group(
     let executed = members.iter().zip(states).zip(results);
     let mut executed: HashMap<_, _> =
         executed.map(|((member, cached), results)| (member.id, Executed { cached, results })).collect();
-    Ok(order.iter().map(|id| executed.remove(id)).collect())
+    let outcome = |id: &TaxpayerId| match (executed.remove(id), waits.remove(id)) {
+        (Some(executed), _) => Outcome::Executed(Box::new(executed)),
+        (None, Some(lanes)) => Outcome::Held(lanes),
+        (None, None) => Outcome::LeftOut,
+    };
+    Ok(order.iter().map(outcome).collect())
+}
+
+/// The lanes that a transaction wanted to lock. A lane that does not exist is neither free nor held.
+struct LockResult {
+    /// The lanes that this transaction has locked.
+    free: LockedLanes,
+    /// The lanes that another transaction has locked.
+    held: HashSet<LaneName>,
+}
+
+impl LockResult {
+    fn has(&self, lease: &Lease) -> bool {
+        self.free.contains(&LaneName::of(lease))
+    }
+}
+
+/// Locks these lanes, as far as no other transaction has locked them.
+async fn lock_lanes(tx: &Transaction, lanes: &[LaneName]) -> Result<LockResult, StoreError> {
+    let free = group::lock_free(tx, lanes).await?;
+    let skipped: Vec<_> = lanes.iter().filter(|lane| !free.contains(lane)).cloned().collect();
+    let held = group::lock_or_list(tx, &skipped).await?;
+    Ok(LockResult { free, held })
 }
 
 impl Member<'_> {
@@ -126,12 +197,12 @@ impl Member<'_> {
     }
 }
 
-/// Locks the lanes that these units of work write. Returns the keys of the lanes that another transaction still has
-/// locked after a short wait.
-async fn lock_written_lanes(
+/// Locks the lanes that these units of work write. Returns the lanes that another transaction still has locked after a
+/// short wait.
+async fn lock_written_lanes<'a>(
     tx: &Transaction,
-    units: impl Iterator<Item = &UnitOfWork>,
-) -> Result<HashSet<String>, StoreError> {
+    units: impl Iterator<Item = &'a UnitOfWork>,
+) -> Result<HashSet<LaneName>, StoreError> {
     let lanes: Vec<_> = units.flat_map(UnitOfWork::written_lanes).collect();
     let started = Instant::now();
     loop {
@@ -244,7 +315,8 @@ fn notify(
 }
 
 /// Finds out whether a commit that returned an error took effect. Locking the lane waits until the failed transaction
-/// has ended. Returns `Unsettled` if the database stays unreachable, and `error` if nothing was committed.
+/// has ended. Returns `Unsettled` if the database stays unreachable. If nothing was committed, returns `error`, or
+/// `NotCommitted` if `error` only says that the outcome is unknown: it is known now, so the caller may repeat.
 async fn resolve_commit(
     deps: &TaxpayerDeps,
     members: &[Member<'_>],
@@ -255,6 +327,7 @@ async fn resolve_commit(
     while started.elapsed() < COMMIT_LOOKUP_FOR {
         match was_committed(deps, members, units).await {
             Ok(true) => return Ok(()),
+            Ok(false) if matches!(error, StoreError::Unsettled) => return Err(StoreError::NotCommitted),
             Ok(false) => return Err(error),
             Err(_) => sleep(COMMIT_LOOKUP_EVERY).await,
         }

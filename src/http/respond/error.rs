@@ -203,9 +203,11 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Corrupt { .. } => Self::internal(error),
             StoreError::Unsettled => Self::interrupted().because(error),
-            StoreError::Unavailable(_) | StoreError::Duplicate(_) | StoreError::Stale => {
-                overloaded(RETRY_AFTER).because(error)
-            }
+            StoreError::Unavailable(_)
+            | StoreError::Duplicate(_)
+            | StoreError::Stale
+            | StoreError::NotCommitted
+            | StoreError::Locked => overloaded(RETRY_AFTER).because(error),
         }
     }
 }
@@ -366,8 +368,10 @@ mod tests {
 
     #[test]
     fn a_busy_store_asks_to_try_again_and_a_corrupt_one_does_not() {
-        let stale = ApiError::from(StoreError::Stale);
-        assert_eq!((stale.code, stale.retry_after), (ErrorCode::Overloaded, Some(RETRY_AFTER)));
+        for busy in [StoreError::Stale, StoreError::NotCommitted, StoreError::Locked] {
+            let busy = ApiError::from(busy);
+            assert_eq!((busy.code, busy.retry_after), (ErrorCode::Overloaded, Some(RETRY_AFTER)));
+        }
         let corrupt =
             ApiError::from(StoreError::Corrupt { table: "invoices", id: "7".into(), reason: "odd".into() });
         assert_eq!((corrupt.code, corrupt.retry_after), (ErrorCode::InternalError, None));

@@ -1,6 +1,7 @@
 //! The open database. A committed change is on disk (SQLite: `synchronous` is FULL).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use migration::{Migrator, MigratorTrait};
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -16,7 +17,7 @@ use crate::store::db::payers::Payers;
 use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::vault::Vault;
 
-pub use crate::store::db::group_commit::Transaction;
+pub use crate::store::db::group_commit::{Sharing, Transaction};
 pub use crate::store::db::pool::Pool;
 pub use crate::store::db::pool_settings::PoolSettings;
 
@@ -53,6 +54,7 @@ pub struct Store {
     vault: Arc<Vault>,
     key_cache: Arc<KeyCache>,
     payers: Arc<Payers>,
+    lock_timeout: Duration,
 }
 
 impl std::fmt::Debug for Store {
@@ -84,7 +86,8 @@ impl Store {
         let ids = Ids::new(writer.clone());
         let key_cache = Arc::new(KeyCache::new());
         let payers = Arc::new(Payers::default());
-        Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache, payers })
+        let lock_timeout = settings.lock_timeout;
+        Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache, payers, lock_timeout })
     }
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
@@ -99,7 +102,12 @@ impl Store {
     }
 
     pub async fn begin(&self) -> Result<Transaction, StoreError> {
-        self.writer.begin().await
+        self.writer.begin(Sharing::Shared).await
+    }
+
+    /// Begins a transaction that shares its commit with no other, even on SQLite.
+    pub async fn begin_apart(&self) -> Result<Transaction, StoreError> {
+        self.writer.begin(Sharing::Apart).await
     }
 
     /// Executes one statement and commits it. After an error the statement may still have been committed.
@@ -149,12 +157,22 @@ impl Store {
         self.writer.backend()
     }
 
+    /// Returns how long a caller waits for a lane that another transaction has locked.
+    pub fn lock_timeout(&self) -> Duration {
+        self.lock_timeout
+    }
+
     /// Returns how many groups of commands may run at once. SQLite has only one writer.
     pub fn concurrent_groups(&self) -> usize {
         match self.backend() {
             DbBackend::Postgres => 4,
             _ => 1,
         }
+    }
+
+    /// Returns how many large commands may run at once. They leave most connections and processors to the others.
+    pub fn concurrent_large(&self) -> usize {
+        self.concurrent_groups().div_ceil(2)
     }
 
     /// Checks that the database commits a write: a database on a full disk still answers queries.

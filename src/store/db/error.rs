@@ -1,4 +1,5 @@
-//! Errors of the database. The variant tells the caller whether to retry.
+//! Errors of the database. The variant tells the caller whether to retry, and whether the error may concern only one of
+//! several callers that share a transaction.
 
 use sea_orm::sqlx::Error as SqlxError;
 use sea_orm::{DbErr, RuntimeErr};
@@ -17,6 +18,12 @@ pub enum StoreError {
     /// A commit may have taken effect or not, because its answer is missing or unclear.
     #[error("whether the commit happened is not known")]
     Unsettled,
+    /// A commit without a clear answer was looked up, and nothing was committed. A retry may succeed.
+    #[error("the commit did not happen")]
+    NotCommitted,
+    /// Another transaction has locked a lane for longer than a caller waits. A retry may succeed.
+    #[error("another transaction has locked the lane")]
+    Locked,
     /// Another process has claimed the lane. The caller no longer holds it and must stop without changes.
     #[error("the lane was taken over by another owner")]
     Stale,
@@ -32,32 +39,83 @@ impl From<DbErr> for StoreError {
 }
 
 impl StoreError {
-    /// True if PostgreSQL aborted a statement because another transaction held a lock that the statement needed.
-    pub(crate) fn is_lock_conflict(&self) -> bool {
-        let Self::Unavailable(error) = self else { return false };
-        code(error).is_some_and(|code| LOCK_CONFLICTS.contains(&code.as_str()))
+    /// True if the error may concern only one member of a shared transaction, in which nothing was committed: the
+    /// database has answered, and its answer is about a row, a statement or the session. Each member may then succeed
+    /// in a transaction of its own. A database that does not answer, or that is full, would fail them all again.
+    pub(crate) fn may_concern_one(&self) -> bool {
+        match self {
+            Self::Duplicate(_) | Self::Corrupt { .. } | Self::Stale | Self::NotCommitted => true,
+            Self::Unsettled | Self::Locked => false,
+            Self::Unavailable(error) => is_about_statement(error),
+        }
+    }
+
+    /// True if PostgreSQL cancelled a statement because it, or its wait for a lock, took too long.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.code().is_some_and(|code| TIMEOUTS.contains(&code.as_str()))
+    }
+
+    /// The code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
+    pub(crate) fn code(&self) -> Option<String> {
+        let Self::Unavailable(error) = self else { return None };
+        code(error)
     }
 }
 
-/// The SQLSTATE codes of a lock that was not granted in time and of a deadlock.
-const LOCK_CONFLICTS: [&str; 2] = ["55P03", "40P01"];
+/// The SQLSTATE codes of a lock that was not granted in time and of a cancelled statement.
+const TIMEOUTS: [&str; 2] = ["55P03", "57014"];
 /// The SQLSTATE classes of errors after which PostgreSQL has rolled back the transaction.
 const ROLLED_BACK: [&str; 3] = ["23", "25", "40"];
-/// SQLite's code for a locked database. An extended result code holds this basic code in its lowest byte.
+/// The beginnings of the SQLSTATE codes that concern the whole server: the connection, a refused login, resources such
+/// as the disk, a crash or a start in progress, a deleted database, the operating system, and a server that takes no
+/// writes. A session that was ended (57P01) or a statement that was cancelled (57014) may be one of many.
+const WHOLE_SERVER: [&str; 9] = ["08", "28", "3D", "53", "57P02", "57P03", "57P04", "58", "25006"];
+/// SQLite's codes for a database that is locked, out of memory, read-only, failing or full, or that cannot be opened.
+/// An extended result code holds its basic code in the lowest byte.
+const WHOLE_FILE: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, 13, 14, 26];
 const SQLITE_BUSY: u32 = 5;
+/// The length of an SQLSTATE. SQLite's codes are shorter.
+const SQLSTATE_LEN: usize = 5;
+
+/// Returns the driver's error.
+fn driver_error(error: &DbErr) -> Option<&SqlxError> {
+    match error {
+        DbErr::Conn(RuntimeErr::SqlxError(cause))
+        | DbErr::Exec(RuntimeErr::SqlxError(cause))
+        | DbErr::Query(RuntimeErr::SqlxError(cause)) => Some(&**cause),
+        _ => None,
+    }
+}
 
 /// Returns the error code that the database reported, if it reported one.
 fn code(error: &DbErr) -> Option<String> {
-    let (DbErr::Conn(RuntimeErr::SqlxError(cause))
-    | DbErr::Exec(RuntimeErr::SqlxError(cause))
-    | DbErr::Query(RuntimeErr::SqlxError(cause))) = error
-    else {
-        return None;
-    };
-    match &**cause {
+    match driver_error(error)? {
         SqlxError::Database(error) => error.code().map(Into::into),
         _ => None,
     }
+}
+
+/// True if the database answered, and if the answer is about a statement or a row and not about the whole database. A
+/// value of another type than the column's is about a row, too.
+fn is_about_statement(error: &DbErr) -> bool {
+    match driver_error(error) {
+        Some(SqlxError::Database(error)) => error.code().is_none_or(|code| !is_about_database(&code)),
+        Some(SqlxError::ColumnDecode { .. } | SqlxError::Decode(_) | SqlxError::Encode(_)) => true,
+        Some(_) => false,
+        None => matches!(error, DbErr::Type(_) | DbErr::Json(_)),
+    }
+}
+
+fn is_about_database(code: &str) -> bool {
+    if code.len() == SQLSTATE_LEN {
+        return WHOLE_SERVER.iter().any(|beginning| code.starts_with(beginning));
+    }
+    sqlite_code(code).is_some_and(|code| WHOLE_FILE.contains(&code))
+}
+
+/// Returns the basic code of an extended result code of SQLite.
+fn sqlite_code(code: &str) -> Option<u32> {
+    code.parse::<u32>().ok().map(|code| code & 0xff)
 }
 
 /// True if this error of a commit proves that the transaction was rolled back.
@@ -67,15 +125,32 @@ pub(crate) fn is_rolled_back(error: &DbErr) -> bool {
 
 /// True if a statement failed because another connection has locked the SQLite database.
 pub(crate) fn is_busy(error: &DbErr) -> bool {
-    code(error).and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xff == SQLITE_BUSY)
+    code(error).and_then(|code| sqlite_code(&code)) == Some(SQLITE_BUSY)
 }
 
 #[cfg(test)]
 mod tests {
     use sea_orm::DbBackend;
 
+    use super::*;
     use crate::store::lanes::{self, LaneKind};
     use crate::store::testing::stores;
+
+    #[test]
+    fn a_code_is_about_the_whole_database_or_about_one_statement() {
+        let whole =
+            ["08006", "25006", "53100", "53300", "57P02", "57P03", "58030", "5", "13", "10", "778", "8"];
+        let one = [
+            "23505", "23514", "22003", "22P05", "40001", "40P01", "55P03", "57014", "57P01", "XX001",
+            "25P03", "P0001", "1", "11", "1811", "2067", "19",
+        ];
+        for code in whole {
+            assert!(is_about_database(code), "{code}");
+        }
+        for code in one {
+            assert!(!is_about_database(code), "{code}");
+        }
+    }
 
     #[tokio::test]
     async fn a_lock_that_is_not_granted_in_time_is_told_from_a_database_that_is_gone() {
@@ -87,7 +162,7 @@ mod tests {
             lanes::lock(&holder, LaneKind::Endpoint, "7").await.unwrap();
             let waiting = test.store.begin().await.unwrap();
             let refused = lanes::lock(&waiting, LaneKind::Endpoint, "7").await.unwrap_err();
-            assert!(refused.is_lock_conflict(), "{refused}");
+            assert!(refused.is_timeout() && refused.may_concern_one(), "{refused}");
             drop(waiting);
             let tx = test.store.begin().await.unwrap();
             let other = lanes::lock_unversioned(&tx, LaneKind::Endpoint, "8").await;

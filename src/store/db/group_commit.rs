@@ -34,6 +34,14 @@ pub(crate) struct WriterPool {
     metrics: StoreMetrics,
 }
 
+/// Says if a transaction may share its database transaction with others on SQLite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    Shared,
+    /// For a transaction that may make SQLite roll back everything, which then costs nobody else their changes.
+    Apart,
+}
+
 /// The current commit group. Its lock is granted in the order of the requests, and only its holder runs statements.
 type GroupSlot = Mutex<Option<CommitGroup>>;
 
@@ -43,6 +51,8 @@ pub(crate) struct CommitGroup {
     watch: CallGuard,
     begun: Instant,
     members: u32,
+    /// True if no further member may join.
+    is_full: bool,
     /// The number of the member that has begun and not committed. Its changes are undone if another member begins.
     open: Option<u32>,
     /// The result of the group's commit; `None` until the commit has ended.
@@ -74,14 +84,14 @@ impl WriterPool {
         &self.metrics
     }
 
-    pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+    pub(crate) async fn begin(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
         let started = Instant::now();
-        let begun = self.begin_in_turn().await;
+        let begun = self.begin_in_turn(sharing).await;
         self.metrics.write_waits.observe(started.elapsed().as_secs_f64());
         begun
     }
 
-    async fn begin_in_turn(&self) -> Result<Transaction, StoreError> {
+    async fn begin_in_turn(&self, sharing: Sharing) -> Result<Transaction, StoreError> {
         let Some(slot) = &self.slot else {
             let options =
                 TransactionOptions { access_mode: Some(AccessMode::ReadWrite), ..Default::default() };
@@ -89,7 +99,7 @@ impl WriterPool {
             return Ok(Transaction::new(TransactionKind::Dedicated(own), self.pool.backend(), watch));
         };
         let mut held = timeout(WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy())?;
-        if held.as_ref().is_some_and(|shared| shared.begun.elapsed() > GROUP_OPEN_FOR) {
+        if held.as_ref().is_some_and(|shared| !shared.is_open_to(sharing)) {
             let sizes = self.metrics.group_sizes.clone();
             let ended = tokio::spawn(async move { end(held, &sizes).await });
             held = ended.await.map_err(|_| StoreError::Unsettled)?;
@@ -103,6 +113,7 @@ impl WriterPool {
         }
         let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
         group.next().await?;
+        group.is_full = sharing == Sharing::Apart;
         let watch = group.watch.clone();
         Ok(Transaction::new(TransactionKind::Grouped(group), self.pool.backend(), watch))
     }
@@ -116,7 +127,7 @@ impl WriterPool {
         if self.slot.is_none() {
             return Ok(self.pool.query_one_raw(statement).await?);
         }
-        let tx = self.begin().await?;
+        let tx = self.begin(Sharing::Shared).await?;
         let row = tx.query_one_raw(statement).await?;
         tx.commit().await?;
         Ok(row)
@@ -154,7 +165,11 @@ impl CommitGroup {
             }
         };
         let outcome = watch::Sender::new(None);
-        Ok(Self { whole, watch, begun: Instant::now(), members: 0, open: None, outcome })
+        Ok(Self { whole, watch, begun: Instant::now(), members: 0, is_full: false, open: None, outcome })
+    }
+
+    fn is_open_to(&self, sharing: Sharing) -> bool {
+        sharing == Sharing::Shared && !self.is_full && self.begun.elapsed() <= GROUP_OPEN_FOR
     }
 
     /// Begins a member with a savepoint. First rolls back the previous member if it was dropped without a commit.
@@ -473,6 +488,28 @@ mod tests {
         let (first, (shared, on_disk)) = tokio::join!(write(store, "first"), second);
         first.unwrap();
         assert_eq!((shared, on_disk), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_rollback_by_sqlite_costs_no_other_a_change_if_its_cause_is_apart() {
+        let test = stores().await.remove(0);
+        let store = &test.store;
+        let rolls_back = async |name: &str| {
+            let tx = store.begin_apart().await.unwrap();
+            add(&tx, name).await.unwrap();
+            tx.execute_unprepared("ROLLBACK").await.unwrap();
+            tx.commit().await
+        };
+        let (first, failed, second, also_failed, third) = tokio::join!(
+            write(store, "1"),
+            rolls_back("lost"),
+            write(store, "2"),
+            rolls_back("also lost"),
+            write(store, "3")
+        );
+        assert!(failed.is_err() && also_failed.is_err());
+        assert!(first.is_ok() && second.is_ok() && third.is_ok(), "{first:?}, {second:?}, {third:?}");
+        assert_eq!(names(store).await, ["1", "2", "3"]);
     }
 
     #[tokio::test]

@@ -5,12 +5,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
+use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement, Value};
 
 use crate::store::db::column::json;
-use crate::store::db::connections::Transaction;
+use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{Aliased, Dialect, Join, SqlOnce};
+use crate::store::lanes::leases;
 use crate::store::lanes::{LaneKind, Lease, PROBE};
 
 /// The table `found`: the lanes of the JSON list `$1`, locked unless another transaction has locked them. Each
@@ -78,19 +79,27 @@ impl LaneName {
     }
 }
 
+impl TryFrom<&QueryResult> for LaneName {
+    type Error = StoreError;
+
+    fn try_from(row: &QueryResult) -> Result<Self, StoreError> {
+        let kind: String = row.try_get("", "kind")?;
+        let kind = LaneKind::ALL.into_iter().find(|one| one.as_str() == kind).ok_or(StoreError::Stale)?;
+        Ok(Self { kind, key: row.try_get("", "name")? })
+    }
+}
+
 /// Locks these lanes for the rest of the transaction and increments their versions. Skips lanes that do not exist
 /// and lanes that another transaction has locked.
 pub async fn lock_free(tx: &Transaction, lanes: &[LaneName]) -> Result<LockedLanes, StoreError> {
     let mut locked = LockedLanes::default();
     for row in tx.query_all_raw(on_lanes(tx, &LOCK_FREE, lanes)).await? {
-        let kind: String = row.try_get("", "kind")?;
-        let kind = LaneKind::ALL.into_iter().find(|one| one.as_str() == kind).ok_or(StoreError::Stale)?;
         let lane = LockedLane {
             version: row.try_get("", "version")?,
             epoch: row.try_get("", "epoch")?,
             is_leased: row.try_get("", "is_leased")?,
         };
-        locked.0.insert(LaneName { kind, key: row.try_get("", "name")? }, lane);
+        locked.0.insert(LaneName::try_from(&row)?, lane);
     }
     Ok(locked)
 }
@@ -104,20 +113,51 @@ static LOCK_OR_LIST: SqlOnce = SqlOnce::new(|dialect| {
         "l.kind = rows.value ->> 0 AND l.key = rows.value ->> 1",
     );
     format!(
-        "WITH {found} SELECT l.key AS name FROM {rows} {exists} \
+        "WITH {found} SELECT l.kind AS kind, l.key AS name FROM {rows} {exists} \
          WHERE NOT EXISTS (SELECT 1 FROM found WHERE found.kind = l.kind AND found.key = l.key)"
     )
 });
 
-/// Locks these lanes for the rest of the transaction. Returns the keys of the lanes that another transaction has
-/// locked. Ignores lanes that do not exist.
-pub async fn lock_or_list(tx: &Transaction, lanes: &[LaneName]) -> Result<HashSet<String>, StoreError> {
+/// Locks these lanes for the rest of the transaction. Returns the lanes that another transaction has locked. Ignores
+/// lanes that do not exist.
+pub async fn lock_or_list(tx: &Transaction, lanes: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
     // SQLite has one writer, so no other transaction has locked a lane.
     if lanes.is_empty() || tx.get_database_backend() == DbBackend::Sqlite {
         return Ok(HashSet::new());
     }
     let rows = tx.query_all_raw(on_lanes(tx, &LOCK_OR_LIST, lanes)).await?;
-    rows.iter().map(|row| Ok(row.try_get("", "name")?)).collect()
+    rows.iter().map(LaneName::try_from).collect()
+}
+
+/// Returns the lanes of this list that a transaction has locked. Does not wait for them and locks nothing for longer
+/// than this call.
+pub async fn held_lanes(store: &Store, lanes: &[LaneName]) -> Result<HashSet<LaneName>, StoreError> {
+    let tx = store.begin().await?;
+    let held = lock_or_list(&tx, lanes).await?;
+    tx.rollback().await?;
+    Ok(held)
+}
+
+/// Leases that were looked at together. A lease in neither set is no longer held.
+#[derive(Debug)]
+pub struct Fenced {
+    /// The leases that are still held, with their lanes locked for the rest of the transaction.
+    pub held: HashSet<Lease>,
+    /// The leases whose lanes another transaction has locked, so that their state is not known.
+    pub locked: HashSet<Lease>,
+}
+
+/// Locks the lanes of these leases for the rest of the transaction, except those that another transaction has locked.
+pub async fn fence_free(tx: &Transaction, kind: LaneKind, leases: &[Lease]) -> Result<Fenced, StoreError> {
+    let mut held = leases::fence_unlocked(tx, kind, leases).await?;
+    let rest: Vec<_> = leases.iter().filter(|lease| !held.contains(*lease)).cloned().collect();
+    let names: Vec<_> = rest.iter().map(LaneName::of).collect();
+    let names_locked = lock_or_list(tx, &names).await?;
+    let (locked, free): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|lease| names_locked.contains(&LaneName::of(lease)));
+    // These lanes are locked by now: they were lost, or became free since they were skipped.
+    held.extend(leases::fence_all(tx, kind, &free).await?);
+    Ok(Fenced { held, locked: locked.into_iter().collect() })
 }
 
 fn on_lanes(tx: &Transaction, sql: &SqlOnce, lanes: &[LaneName]) -> Statement {
@@ -311,13 +351,39 @@ mod tests {
             ];
             let tx = store.begin().await.unwrap();
             let held = lock_or_list(&tx, &wanted).await.unwrap();
-            assert_eq!(held, HashSet::from(["2".to_owned()]), "and the third does not exist");
+            assert_eq!(held, HashSet::from([wanted[1].clone()]), "and the third does not exist");
             let third = store.begin().await.unwrap();
             let names = ["1", "2"].map(|key| lane(LaneKind::Run, key));
             let free = lock_free(&third, &names).await.unwrap();
             assert_eq!(names.each_ref().map(|lane| free.contains(lane)), [true, false]);
             other.rollback().await.unwrap();
             assert!(lock_or_list(&tx, &wanted).await.unwrap().is_empty(), "all are free");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fence_skips_the_lanes_that_others_have_locked() {
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2", "3"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            tx.commit().await.unwrap();
+            let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
+            leases.sort_by(|a, b| a.key.cmp(&b.key));
+            leases[2].epoch -= 1;
+            let set = |leases: &[Lease]| leases.iter().cloned().collect::<HashSet<_>>();
+            let tx = store.begin().await.unwrap();
+            let fenced = fence_free(&tx, LaneKind::Endpoint, &leases).await.unwrap();
+            assert_eq!((fenced.held, fenced.locked), (set(&leases[..2]), set(&[])), "the third is lost");
+            tx.rollback().await.unwrap();
+            if store.backend() == DbBackend::Postgres {
+                let other = store.begin().await.unwrap();
+                lanes::lock(&other, LaneKind::Endpoint, "1").await.unwrap();
+                let tx = store.begin().await.unwrap();
+                let fenced = fence_free(&tx, LaneKind::Endpoint, &leases).await.unwrap();
+                assert_eq!((fenced.held, fenced.locked), (set(&leases[1..2]), set(&leases[..1])));
+            }
         }
     }
 

@@ -35,13 +35,32 @@ pub async fn fence_all(
     kind: LaneKind,
     leases: &[Lease],
 ) -> Result<HashSet<Lease>, StoreError> {
+    lock_held(tx, kind, leases, "FOR UPDATE").await
+}
+
+/// Does the same as `fence_all`, but skips the lanes that another transaction has locked.
+pub(super) async fn fence_unlocked(
+    tx: &Transaction,
+    kind: LaneKind,
+    leases: &[Lease],
+) -> Result<HashSet<Lease>, StoreError> {
+    lock_held(tx, kind, leases, "FOR UPDATE SKIP LOCKED").await
+}
+
+async fn lock_held(
+    tx: &Transaction,
+    kind: LaneKind,
+    leases: &[Lease],
+    lock: &str,
+) -> Result<HashSet<Lease>, StoreError> {
     if leases.is_empty() {
         return Ok(HashSet::new());
     }
     let backend = tx.get_database_backend();
     let given: Vec<_> = leases.iter().map(|lease| (&lease.key, lease.epoch)).collect();
     let values: [Value; 2] = [kind.as_str().into(), json(&given).into()];
-    let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, fence(backend), values)).await?;
+    let sql = lock_given(backend, lock);
+    let rows = tx.query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
     rows.iter()
         .map(|row| Ok(Lease { kind, key: row.try_get("", "name")?, epoch: row.try_get("", "epoch")? }))
         .collect()
@@ -160,10 +179,6 @@ pub async fn release_owned_by(store: &Store, owner: &str) -> Result<(), StoreErr
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
     tx.commit().await
-}
-
-fn fence(backend: DbBackend) -> String {
-    lock_given(backend, "FOR UPDATE")
 }
 
 fn prolong(backend: DbBackend, lease: Duration) -> String {
@@ -294,7 +309,7 @@ mod tests {
             DbBackend::Postgres => "using lanes_pkey",
             _ => "SEARCH lanes USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
-        for sql in [fence(backend), prolong(backend, LEASE)] {
+        for sql in [lock_given(backend, "FOR UPDATE"), prolong(backend, LEASE)] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
             let steps = query_plan(store, &sql, values).await;
             assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");

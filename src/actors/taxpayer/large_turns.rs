@@ -1,0 +1,118 @@
+//! The turns of large commands. A large command occupies the writer of SQLite, or a good part of PostgreSQL, for so long
+//! that the small commands of all other taxpayers would wait for it. So few run at a time, and after each one its place
+//! rests while other taxpayers write. If nobody else writes, large commands follow one another at once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
+
+use crate::domain::kernel::ids::TaxpayerId;
+
+/// A place rests for this many times the duration of its last command. So a large command meets fewer than one in a
+/// hundred of the small ones that others send one after another.
+const REST: u32 = 5;
+/// Others count as writing for so long after their last commit. The time of a turn does not count: they may wait for it.
+const BUSY_FOR: Duration = Duration::from_secs(1);
+/// How often a resting place checks whether others still write.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+pub(super) struct LargeTurns {
+    places: Arc<Semaphore>,
+    writers: Mutex<LastWriters>,
+}
+
+/// The two taxpayers whose small commands were committed last. So it is known for each taxpayer if another one writes.
+#[derive(Debug, Default)]
+struct LastWriters {
+    last: Option<(TaxpayerId, Instant)>,
+    other: Option<(TaxpayerId, Instant)>,
+}
+
+/// The turn of one large command. Dropping it makes its place free at once.
+pub(super) struct Turn {
+    turns: Arc<LargeTurns>,
+    taxpayer: TaxpayerId,
+    begun: Instant,
+    place: OwnedSemaphorePermit,
+}
+
+impl LargeTurns {
+    pub(super) fn new(places: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(places)), writers: Mutex::default() }
+    }
+
+    /// Waits for a place. Those who wait get theirs in order. `None` if the semaphore is closed, which never happens.
+    pub(super) async fn take(turns: &Arc<Self>, taxpayer: TaxpayerId) -> Option<Turn> {
+        let place = Arc::clone(&turns.places).acquire_owned().await.ok()?;
+        Some(Turn { turns: Arc::clone(turns), taxpayer, begun: Instant::now(), place })
+    }
+
+    /// Records that small commands of a taxpayer were committed.
+    pub(super) fn small_committed(&self, taxpayer: TaxpayerId) {
+        let mut writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        if writers.last.is_some_and(|(last, _)| last != taxpayer) {
+            writers.other = writers.last;
+        }
+        writers.last = Some((taxpayer, Instant::now()));
+    }
+
+    /// True if small commands of another taxpayer were committed within this time.
+    fn has_another_written(&self, taxpayer: TaxpayerId, within: Duration) -> bool {
+        let writers = self.writers.lock().unwrap_or_else(PoisonError::into_inner);
+        let another = [writers.last, writers.other].into_iter().flatten().find(|(id, _)| *id != taxpayer);
+        another.is_some_and(|(_, at)| at.elapsed() < within)
+    }
+}
+
+impl Turn {
+    /// Ends the turn. Its place rests first if other taxpayers write.
+    pub(super) fn end(self) {
+        let took = self.begun.elapsed();
+        if !self.turns.has_another_written(self.taxpayer, took + BUSY_FOR) {
+            return;
+        }
+        tokio::spawn(async move {
+            let begun = Instant::now();
+            let is_needed = || {
+                let is_young = begun.elapsed() < BUSY_FOR;
+                is_young || self.turns.has_another_written(self.taxpayer, BUSY_FOR)
+            };
+            while begun.elapsed() < took.saturating_mul(REST) && is_needed() {
+                sleep(LOOK_EVERY).await;
+            }
+            drop(self.place);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: TaxpayerId = TaxpayerId(1);
+    const SMALL: TaxpayerId = TaxpayerId(2);
+
+    #[tokio::test]
+    async fn a_place_rests_only_while_another_taxpayer_writes() {
+        let turns = Arc::new(LargeTurns::new(1));
+        for writes in [&[] as &[TaxpayerId], &[LARGE], &[LARGE, LARGE]] {
+            for taxpayer in writes {
+                turns.small_committed(*taxpayer);
+            }
+            LargeTurns::take(&turns, LARGE).await.unwrap().end();
+            assert_eq!(turns.places.available_permits(), 1, "nobody else writes: {writes:?}");
+        }
+        for writes in [&[SMALL] as &[TaxpayerId], &[SMALL, LARGE], &[LARGE, SMALL, LARGE, LARGE]] {
+            let turns = Arc::new(LargeTurns::new(1));
+            for taxpayer in writes {
+                turns.small_committed(*taxpayer);
+            }
+            LargeTurns::take(&turns, LARGE).await.unwrap().end();
+            assert_eq!(turns.places.available_permits(), 0, "its place rests: {writes:?}");
+            let next = LargeTurns::take(&turns, LARGE).await;
+            drop(next.expect("the rest ends"));
+        }
+    }
+}
