@@ -11,6 +11,7 @@ mod core;
 mod errors;
 mod health;
 mod idempotency;
+mod late_requests;
 mod openapi;
 mod ops;
 mod payers;

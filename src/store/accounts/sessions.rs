@@ -9,7 +9,7 @@ use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 
-use crate::domain::access::session::{OpenSession, Session, SessionLimits, SessionOwner, SignInPlace};
+use crate::domain::access::session::{OpenSession, Session, SessionLimits, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::store::accounts::people;
 pub use crate::store::accounts::session_row::NewSession;
@@ -202,7 +202,7 @@ fn hash(token: &SecretString) -> String {
 mod tests {
     use super::*;
     use crate::domain::access::api_key::NewKey;
-    use crate::domain::access::session::OperatorRole;
+    use crate::domain::access::session::{OperatorRole, SignInPlace};
     use crate::store::accounts::{NewOperator, add_operator};
     use crate::store::testing::{TestStore, stores};
 

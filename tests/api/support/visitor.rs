@@ -96,8 +96,7 @@ impl Visitor {
 
     /// A thief with the cookie that this browser has now.
     pub(crate) fn copy(&self, world: &World) -> Self {
-        let cookie = self.cookie.lock().unwrap().clone();
-        Self { cookie: Mutex::new(cookie), ..Self::new(world) }
+        Self { cookie: Mutex::new(Some(self.cookie())), ..Self::new(world) }
     }
 
     pub(crate) async fn sign_in(&self, email: &str, password: &str) -> Seen {
@@ -116,8 +115,7 @@ impl Visitor {
 
     /// Opens a stream.
     pub(crate) async fn open_stream(&self, path: &str) -> reqwest::Response {
-        let cookie = self.cookie.lock().unwrap().clone().unwrap_or_default();
-        let request = self.http.get(format!("{}{path}", self.root)).header(COOKIE, cookie);
+        let request = self.http.get(format!("{}{path}", self.root)).header(COOKIE, self.cookie());
         let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 200, "{path}");
         answer
@@ -125,18 +123,34 @@ impl Visitor {
 
     /// Sends a form as the page of the sign-in does: without a token.
     pub(crate) async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
-        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        self.send_text(
+            path,
+            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish(),
+        )
+        .await
+    }
+
+    async fn send_text(&self, path: &str, body: String) -> Seen {
         let request = self.http.post(format!("{}{path}", self.root)).body(body);
         self.answer(request.header("content-type", "application/x-www-form-urlencoded")).await
     }
 
     /// Sends a form with the tokens that pages of this session carry.
     pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Seen {
+        self.send_text(path, self.form(fields).await).await
+    }
+
+    /// Returns the body of a form with the token that pages of this session carry.
+    pub(crate) async fn form(&self, fields: &[(&str, &str)]) -> String {
         let csrf = self.get("/account/password").await.expect(200).csrf();
         let once = number().to_string();
-        let tokens = [("csrf", csrf.as_str()), ("once", once.as_str())];
-        let fields: Vec<_> = fields.iter().copied().chain(tokens).collect();
-        self.send(path, &fields).await
+        let mut body = url::form_urlencoded::Serializer::new(String::new());
+        body.extend_pairs(fields).append_pair("csrf", &csrf).append_pair("once", &once).finish()
+    }
+
+    /// Returns the cookie of the session.
+    pub(crate) fn cookie(&self) -> String {
+        self.cookie.lock().unwrap().clone().unwrap_or_default()
     }
 
     async fn answer(&self, mut request: reqwest::RequestBuilder) -> Seen {
