@@ -13,6 +13,19 @@ use crate::support::world::World;
 /// The text that a form of another session is refused with, before it does anything.
 const FOREIGN_FORM: &str = "This form was not sent from a page of this service";
 
+/// What all forms ask for.
+const FIELDS: [(&str, &str); 9] = [
+    ("as_of", "1"),
+    ("day", "2026-01-15"),
+    ("irn", "INV1-94AD90FB-20261121"),
+    ("move", "disable"),
+    ("panics", "1"),
+    ("reason", "x"),
+    ("role", "viewer"),
+    ("subscription", "active"),
+    ("taxpayer_id", "1"),
+];
+
 /// Fills the parameters of a path with an id that nothing has.
 fn filled(pattern: &str) -> String {
     let parts = pattern.split('/').map(|part| if part.starts_with('{') { "0" } else { part });
@@ -80,10 +93,12 @@ async fn a_session_carries_the_role_of_its_operator(world: &World) {
             let is_allowed = path.least.is_some_and(|least| *role >= least);
             let (place, reads) = (filled(path.pattern), path.method == "GET");
             let named = format!("{role}: {} {place}", path.method);
+            let once = number().to_string();
+            let form = |csrf| [&FIELDS[..], &[("csrf", csrf), ("once", once.as_str())]].concat();
             let seen = match (reads, is_allowed) {
                 (true, _) => visitor.get(&place).await,
-                (false, true) => visitor.send(&place, &[("csrf", "another")]).await,
-                (false, false) => visitor.send(&place, &[("csrf", &csrf)]).await,
+                (false, true) => visitor.send(&place, &form("another")).await,
+                (false, false) => visitor.send(&place, &form(&csrf)).await,
             };
             match (reads, is_allowed) {
                 (true, true) => assert!([200, 303, 404, 422].contains(&seen.status), "{named} {}", seen.html),
