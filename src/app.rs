@@ -25,7 +25,10 @@ pub use crate::domain::access::caller::KeyKind;
 pub use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 pub use crate::http::openapi_document;
 pub use access::{AccessCall, ContactCall, change_access, change_contact};
-pub use accounts::{create_integrator, create_operator, migrate, new_password, reset_totp, set_subscription};
+pub use accounts::{
+    create_integrator, create_operator, migrate, new_password, reset_contact_totp, reset_totp,
+    set_subscription,
+};
 pub use checkpoint::checkpoint;
 pub use composition::App;
 pub use database::open_store;

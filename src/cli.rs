@@ -151,6 +151,9 @@ pub enum KeyCall {
     /// Makes a one-time link with which an account chooses a password for the console, and prints { id, path,
     /// `expires_at` } as one line of JSON. The present password stays until the link is used, within 72 hours.
     Invitation { id: i64 },
+    /// Removes the second factor of an account whose person lost it, ends its sessions, and prints { id, `had_totp` } as
+    /// one line of JSON. The next sign-in needs the password only, and leads to a new second factor where one is required.
+    TotpReset { id: i64 },
 }
 
 /// The terms of a new key.
@@ -198,10 +201,6 @@ pub enum OperatorCall {
         #[arg(value_name = "ROLE")]
         role: OperatorRole,
     },
-    /// Removes the second factor of an operator who lost it, ends the operator's sessions, and prints { id, `had_totp` }
-    /// as one line of JSON. The next sign-in needs the password only, and leads to a new second factor where one is
-    /// required.
-    TotpReset { id: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -237,6 +236,9 @@ pub enum ContactCommand {
         #[arg(value_name = "ROLE")]
         role: ContactRole,
     },
+    /// Removes the second factor of a contact person who lost it, ends its sessions, and prints { id, `had_totp` } as one
+    /// line of JSON.
+    TotpReset { taxpayer: i64, id: i64 },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
@@ -352,7 +354,7 @@ mod tests {
                 "operator rotate 7",
                 Call::Operator(OperatorCall::Keys(KeyCall::Rotate { id: 7, overlap_s: 0, terms })),
             ),
-            ("operator totp-reset 7", Call::Operator(OperatorCall::TotpReset { id: 7 })),
+            ("operator totp-reset 7", Call::Operator(OperatorCall::Keys(KeyCall::TotpReset { id: 7 }))),
             ("operator revoke 7", Call::Operator(OperatorCall::Revoke { id: 7 })),
             ("taxpayer subscription 7 inactive", Call::Taxpayer(TaxpayerCall::Subscription { id: 7, state })),
             ("sandbox --bind 127.0.0.1:9000", Call::Sandbox { bind, seed: 1 }),

@@ -236,13 +236,13 @@ pub struct ClusterSettings {
 pub struct ConsoleSettings {
     pub session_idle_s: u64,
     pub session_max_s: u64,
-    pub operators_need_totp: TotpPolicy,
+    pub second_factor: SecondFactorPolicy,
 }
 
-/// Whether operators need a code of an authenticator app beside their password.
+/// Says where operators and integrators need a code of an authenticator app beside their password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TotpPolicy {
+pub enum SecondFactorPolicy {
     /// They do where `environment` is production.
     InProduction,
     Always,

@@ -146,7 +146,6 @@ async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, Start
         OperatorCall::Enable { id } => access(settings, id, AccessCall::Enable).await,
         OperatorCall::Remove { id } => access(settings, id, AccessCall::Remove).await,
         OperatorCall::Role { id, role } => access(settings, id, AccessCall::Role(role)).await,
-        OperatorCall::TotpReset { id } => app::reset_totp(settings, id).await,
     }
 }
 
@@ -156,6 +155,7 @@ async fn contact(settings: Settings, command: ContactCommand) -> Result<Value, S
     };
     match command {
         ContactCommand::Invitation { taxpayer, id } => app::invite_contact(settings, taxpayer, id).await,
+        ContactCommand::TotpReset { taxpayer, id } => app::reset_contact_totp(settings, taxpayer, id).await,
         ContactCommand::Disable { taxpayer, id } => change(taxpayer, id, ContactCall::Disable).await,
         ContactCommand::Enable { taxpayer, id } => change(taxpayer, id, ContactCall::Enable).await,
         ContactCommand::Remove { taxpayer, id } => change(taxpayer, id, ContactCall::Remove).await,
@@ -171,6 +171,7 @@ async fn keys(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value,
         }
         KeyCall::Password { id } => app::new_password(settings, KeyOwner { kind, id }).await,
         KeyCall::Invitation { id } => app::invite(settings, KeyOwner { kind, id }).await,
+        KeyCall::TotpReset { id } => app::reset_totp(settings, KeyOwner { kind, id }).await,
     }
 }
 

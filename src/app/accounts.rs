@@ -24,7 +24,7 @@ use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::Subscription;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::email::is_email;
 use crate::domain::party::verification::VerificationPolicy;
@@ -111,11 +111,27 @@ pub async fn new_password(settings: Settings, account: KeyOwner) -> Result<Value
     Ok(json!({ "id": account.id, "password": password.expose_secret() }))
 }
 
-/// Removes the second factor of an operator, who signs in with the password only until a new one is set up.
-pub async fn reset_totp(settings: Settings, id: i64) -> Result<Value, StartError> {
+/// Removes the second factor of an operator or an integrator, who signs in with the password only until a new one is set
+/// up.
+pub async fn reset_totp(settings: Settings, account: KeyOwner) -> Result<Value, StartError> {
+    let KeyOwner { kind, id } = account;
+    let owner = match kind {
+        KeyKind::Operator => SessionOwner::Operator(id),
+        KeyKind::Integrator | KeyKind::Taxpayer => SessionOwner::Integrator(IntegratorId(id)),
+    };
+    remove_factor(settings, owner).await?.ok_or(StartError::NoAccount { kind, id })
+}
+
+/// Removes the second factor of a contact person of a taxpayer.
+pub async fn reset_contact_totp(settings: Settings, taxpayer: i64, id: i64) -> Result<Value, StartError> {
+    let owner = SessionOwner::Contact { taxpayer: TaxpayerId(taxpayer), id: ContactId(id) };
+    remove_factor(settings, owner).await?.ok_or(StartError::NoContact { taxpayer, id })
+}
+
+async fn remove_factor(settings: Settings, owner: SessionOwner) -> Result<Option<Value>, StartError> {
     let store = open_beside_service(&settings).await?;
     let removal = Removal {
-        operator: id,
+        owner,
         by: Actor::CommandLine,
         action: AuditAction::ResetSecondFactor,
         reason: None,
@@ -123,8 +139,7 @@ pub async fn reset_totp(settings: Settings, id: i64) -> Result<Value, StartError
     };
     let removed = second_factors::remove(&store, removal).await;
     store.close().await;
-    let had_totp = removed?.ok_or(StartError::NoAccount { kind: KeyKind::Operator, id })?;
-    Ok(json!({ "id": id, "had_totp": had_totp }))
+    Ok(removed?.map(|had_totp| json!({ "id": owner.id(), "had_totp": had_totp })))
 }
 
 /// Hashes a password with the salt of another account of this email, if there is one.

@@ -111,7 +111,7 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
                     longest: Duration::from_secs(settings.console.session_max_s),
                 },
                 is_secure: settings.environment == config::Environment::Production,
-                operators_need_totp: settings.operators_need_totp(),
+                needs_second_factor: settings.needs_second_factor(),
             },
         },
         health: http::Health::default(),

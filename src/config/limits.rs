@@ -120,7 +120,7 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("cluster.quarantine_lift_s", Allowed::Number(0..=DAY_S)),
     ("console.session_idle_s", Allowed::Number(60..=DAY_S)),
     ("console.session_max_s", Allowed::Number(60..=MONTH_S)),
-    ("console.operators_need_totp", Allowed::Word(&["in-production", "always", "never"])),
+    ("console.second_factor", Allowed::Word(&["in-production", "always", "never"])),
     ("metrics.public", Allowed::Flag),
     ("metrics.public_on_network", Allowed::Flag),
     ("checkpoints.file", Allowed::Text(|_| true, "the path of a file, or empty")),

@@ -3,7 +3,7 @@
 use secrecy::ExposeSecret;
 
 use super::deployment::is_protected;
-use super::{AuthorityMode, Environment, LogLevel, Settings, TotpPolicy};
+use super::{AuthorityMode, Environment, LogLevel, SecondFactorPolicy, Settings};
 
 impl Settings {
     /// Returns one sentence for each risky setting.
@@ -60,9 +60,9 @@ impl Settings {
             let what = "anybody who can write to the database can rewrite the event log unnoticed";
             found.push(format!("`checkpoints.file` is not set: {what}"));
         }
-        if !self.operators_need_totp() {
-            let what = "whoever learns an operator's password signs in to the console";
-            found.push(format!("`console.operators_need_totp` is never: {what}"));
+        if !self.needs_second_factor() {
+            let what = "whoever learns the password of an operator or an integrator signs in";
+            found.push(format!("`console.second_factor` is never: {what}"));
         }
         if self.log.level == LogLevel::Off {
             found.push("`log.level` is off: neither failures nor failed sign-ins leave a trace".to_owned());
@@ -70,12 +70,12 @@ impl Settings {
         found
     }
 
-    /// Returns true if operators need a second factor in this environment.
-    pub fn operators_need_totp(&self) -> bool {
-        match self.console.operators_need_totp {
-            TotpPolicy::InProduction => self.environment == Environment::Production,
-            TotpPolicy::Always => true,
-            TotpPolicy::Never => false,
+    /// Returns true if operators and integrators need a second factor in this environment.
+    pub fn needs_second_factor(&self) -> bool {
+        match self.console.second_factor {
+            SecondFactorPolicy::InProduction => self.environment == Environment::Production,
+            SecondFactorPolicy::Always => true,
+            SecondFactorPolicy::Never => false,
         }
     }
 
@@ -109,7 +109,7 @@ mod tests {
             ("EINVOICE__HTTP__BIND", "0.0.0.0:8080"),
             ("EINVOICE__METRICS__PUBLIC_ON_NETWORK", "true"),
             ("EINVOICE__CHECKPOINTS__FILE", ""),
-            ("EINVOICE__CONSOLE__OPERATORS_NEED_TOTP", "never"),
+            ("EINVOICE__CONSOLE__SECOND_FACTOR", "never"),
             ("EINVOICE__LOG__LEVEL", "off"),
             ("EINVOICE__SECRETS__ENCRYPTION_KEYS", "[\"mI0mZb7Zt4gP3oS2xq8vJc1yL6nKdWfR9uTaEhQwBkM=\"]"),
         ]);
@@ -118,7 +118,7 @@ mod tests {
         `rate_limit.failed_auth_per_min` is 0: there is no limit
         `/metrics` is open to everybody who reaches `http.bind`
         `checkpoints.file` is not set: anybody who can write to the database can rewrite the event log unnoticed
-        `console.operators_need_totp` is never: whoever learns an operator's password signs in to the console
+        `console.second_factor` is never: whoever learns the password of an operator or an integrator signs in
         `log.level` is off: neither failures nor failed sign-ins leave a trace
         `secrets.encryption_keys` still opens sealed secrets: run `einvoice secrets reseal`, then remove them
         ");

@@ -9,7 +9,8 @@
 //! | `sign_in` | signing in and out, and the change of a password |
 //! | `invitation` | the choice of a password with a one-time link |
 //! | `sessions` | where a person is signed in |
-//! | `second_factor` | the code of an authenticator app at sign-in, and how an operator sets it up |
+//! | `second_factor` | the code of an authenticator app at sign-in, and how a person sets it up |
+//! | `confirm` | password and code once more, before a change of who gets in |
 //! | `session` | who a request comes from, as the parameters that handlers take |
 //! | `live` | parts of a page that change by themselves |
 //! | `page` | the answers of handlers: a page, a redirect, the page of a failure |
@@ -23,6 +24,7 @@ mod accounts;
 mod assets;
 mod badges;
 mod chart;
+mod confirm;
 mod filters;
 mod form_values;
 mod frame;
@@ -51,6 +53,7 @@ fn table() -> Vec<Path> {
         invitation::endpoints(),
         second_factor::endpoints(),
         sessions::endpoints(),
+        confirm::endpoints(),
         operators::endpoints(),
         accounts::endpoints(),
         assets::endpoints(),

@@ -147,6 +147,7 @@ pub(crate) async fn error_pages(
         match refusal {
             Refusal::NotSignedIn => redirect(&session::sign_in_path(request)),
             Refusal::CodeMissing => redirect("/sign-in/code"),
+            Refusal::Unconfirmed => redirect(&session::confirm_path(request)),
             Refusal::SecondFactorMissing => redirect("/account/second-factor"),
             Refusal::NotAllowed(sentence) => {
                 shown(StatusCode::FORBIDDEN, (*sentence).to_owned(), Vec::new(), request)

@@ -1,5 +1,6 @@
-//! The second factor of operators: the page that asks for its code after the password, and the pages on which an
-//! operator sets it up or switches it off. Somebody who tries codes is slowed down as one who tries passwords.
+//! The second factor of people: the page that asks for its code after the password, and the pages on which a person
+//! sets it up or switches it off. Somebody who tries codes is slowed down as one who tries passwords, and after too many
+//! in a day only a recovery code counts. A new secret is shown only to who confirmed a short time ago that it is there.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, web};
@@ -11,12 +12,12 @@ use serde::Deserialize;
 use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, redirect, show, show_with};
-use crate::console::session::{self, AwaitsCode, SignedIn};
+use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
 use crate::console::sign_in::{home, is_ours, new_token, open, start, with_session};
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::qr_picture::QrPicture;
-use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
 use crate::http::limits;
@@ -27,6 +28,9 @@ use crate::store::accounts::second_factors::{self, Confirmation, Removal};
 use crate::store::accounts::sessions::{self, NewSession};
 
 const REFUSED: &str = "This code is not right, or it was used before. Wait for the next code of the app.";
+/// Refuses that somebody resets its own second factor: a session alone must not remove it.
+pub(super) const NOT_ONES_OWN: &str =
+    "Nobody resets its own second factor. Use a recovery code, or ask somebody else to reset it.";
 const PATH: &str = "/account/second-factor";
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -89,8 +93,7 @@ async fn enter_code(
     form: Form<CodeForm>,
 ) -> Answer {
     let CodeForm { code, next } = form.0;
-    let operator = operator_of(waiting.person.owner)?;
-    if !is_accepted(&state, &request, operator, &code).await? {
+    if !is_accepted(&state, &request, waiting.person.owner, &code).await? {
         let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(REFUSED) };
         return show_with(StatusCode::UNAUTHORIZED, &page);
     }
@@ -100,35 +103,27 @@ async fn enter_code(
 }
 
 /// Returns true for a code of the app or a recovery code that was not used before, and uses it up.
-async fn is_accepted(
+pub(super) async fn is_accepted(
     state: &ApiState,
     request: &HttpRequest,
-    operator: i64,
+    owner: SessionOwner,
     code: &SecretString,
 ) -> Result<bool, ApiError> {
     let (store, now, code) = (&state.store, state.now(), code.expose_secret());
-    state.limits.code(operator, client_address(request), now).map_err(limits::refused)?;
-    let found = second_factors::find(store, operator).await?.filter(|factor| factor.is_confirmed);
+    state.limits.code(owner, client_address(request), now).map_err(limits::refused)?;
+    let found = second_factors::find(store, owner, now).await?.filter(|factor| factor.is_confirmed);
     let step = found.as_ref().and_then(|factor| factor.secret.step_of(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
-        (Some(step), _) => second_factors::use_step(store, operator, step).await?,
+        (Some(step), _) => second_factors::use_step(store, owner, step, now).await?,
         (None, Some(code)) if found.is_some() => {
-            second_factors::use_recovery_code(store, operator, &code, now).await?
+            second_factors::use_recovery_code(store, owner, &code, now).await?
         }
         _ => false,
     };
     if !is_right {
-        second_factors::note_refused(store, operator, now).await?;
+        second_factors::note_refused(store, owner, now).await?;
     }
     Ok(is_right)
-}
-
-/// Returns the id of an operator. For others the pages of second factors do not exist.
-fn operator_of(owner: SessionOwner) -> Result<i64, ApiError> {
-    match owner {
-        SessionOwner::Operator(id) => Ok(id),
-        SessionOwner::Contact { .. } | SessionOwner::Integrator(_) => Err(ApiError::route_not_found()),
-    }
 }
 
 #[derive(Template)]
@@ -143,9 +138,8 @@ struct StatePage {
 #[derive(Deserialize)]
 struct NoFields {}
 
-/// GET /account/second-factor: shows whether the operator has a second factor.
+/// GET /account/second-factor: shows whether the person has a second factor.
 async fn state_page(state: web::Data<ApiState>, signed_in: SignedIn) -> Answer {
-    operator_of(signed_in.session.person.owner)?;
     std::future::ready(state_answer(&state, &signed_in, None)).await
 }
 
@@ -154,7 +148,7 @@ fn state_answer(state: &ApiState, signed_in: &SignedIn, refusal: Option<&'static
     let page = StatePage {
         frame: Frame::person(person, &signed_in.csrf, "Second factor"),
         is_on: person.has_second_factor,
-        is_required: state.settings.sessions.operators_need_totp,
+        is_required: session::needs_second_factor(state, person.owner),
         refusal,
     };
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -171,11 +165,14 @@ struct SecretPage {
 }
 
 /// POST /account/second-factor: makes a secret and shows it, only here. It counts once it is confirmed with a code.
-async fn begin(state: web::Data<ApiState>, signed_in: SignedIn, _: Form<NoFields>) -> Answer {
+async fn begin(
+    state: web::Data<ApiState>,
+    Confirmed(signed_in): Confirmed<SignedIn>,
+    _: Form<NoFields>,
+) -> Answer {
     let person = &signed_in.session.person;
-    let operator = operator_of(person.owner)?;
     let secret = TotpSecret::new(clock::chance().random());
-    if second_factors::begin(&state.store, operator, &secret).await?.is_none() {
+    if second_factors::begin(&state.store, person.owner, &secret).await?.is_none() {
         return Ok(redirect(PATH));
     }
     show(&SecretPage {
@@ -191,6 +188,7 @@ async fn begin(state: web::Data<ApiState>, signed_in: SignedIn, _: Form<NoFields
 struct RecoveryCodesPage {
     frame: Frame,
     codes: Vec<RecoveryCode>,
+    home: String,
 }
 
 /// POST /account/second-factor/confirm: puts the second factor in force, shows the recovery codes, only here, and
@@ -198,50 +196,49 @@ struct RecoveryCodesPage {
 async fn confirm(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    signed_in: SignedIn,
+    Confirmed(signed_in): Confirmed<SignedIn>,
     form: Form<CodeForm>,
 ) -> Answer {
     let person = &signed_in.session.person;
-    let operator = operator_of(person.owner)?;
+    let owner = person.owner;
     let now = state.now();
-    state.limits.code(operator, client_address(&request), now).map_err(limits::refused)?;
-    let begun = second_factors::find(&state.store, operator).await?.filter(|factor| !factor.is_confirmed);
+    state.limits.code(owner, client_address(&request), now).map_err(limits::refused)?;
+    let begun = second_factors::find(&state.store, owner, now).await?.filter(|factor| !factor.is_confirmed);
     let Some(begun) = begun else { return Ok(redirect(PATH)) };
     let Some(step) = begun.secret.step_of(form.0.code.expose_secret(), now) else {
-        second_factors::note_refused(&state.store, operator, now).await?;
         let frame = Frame::person(person, &signed_in.csrf, "Set up your second factor");
         let page = SecretPage { frame, qr: None, secret: String::new(), refusal: Some(REFUSED) };
         return show_with(StatusCode::UNPROCESSABLE_ENTITY, &page);
     };
     let codes = RecoveryCode::make(|| clock::chance().random());
-    if second_factors::confirm(&state.store, Confirmation { operator, step, now }, &codes).await?.is_none() {
+    if second_factors::confirm(&state.store, Confirmation { owner, step, now }, &codes).await?.is_none() {
         return Ok(redirect(PATH));
     }
     let token = new_token();
-    open(&state, &request, person.owner, &token).await?;
+    open(&state, &request, owner, &token).await?;
     let frame = Frame::person(person, &session::csrf_token(&token), "Your recovery codes");
-    with_session(&state, show(&RecoveryCodesPage { frame, codes })?, &token)
+    with_session(&state, show(&RecoveryCodesPage { frame, codes, home: home(owner) })?, &token)
 }
 
-/// POST /account/second-factor/off: removes the second factor, where none is required, for a right code.
+/// POST /account/second-factor/off: removes the second factor, where none is required, for a right code beside a
+/// confirmation.
 async fn switch_off(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    signed_in: SignedIn,
+    Confirmed(signed_in): Confirmed<SignedIn>,
     form: Form<CodeForm>,
 ) -> Answer {
     let owner = signed_in.session.person.owner;
-    let operator = operator_of(owner)?;
-    if state.settings.sessions.operators_need_totp {
-        let refusal = "Every operator of this service needs a second factor.";
+    if session::needs_second_factor(&state, owner) {
+        let refusal = "Operators and integrators of this service need a second factor.";
         return state_answer(&state, &signed_in, Some(refusal));
     }
-    if !is_accepted(&state, &request, operator, &form.0.code).await? {
+    if !is_accepted(&state, &request, owner, &form.0.code).await? {
         return state_answer(&state, &signed_in, Some(REFUSED));
     }
     let removal = Removal {
-        operator,
-        by: Actor::Operator(operator),
+        owner,
+        by: owner.actor(),
         action: AuditAction::DisableSecondFactor,
         reason: None,
         now: state.now(),

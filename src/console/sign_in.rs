@@ -223,7 +223,6 @@ async fn sign_out(
 #[template(path = "password.html")]
 struct PasswordPage {
     frame: Frame,
-    is_operator: bool,
     refusal: Option<String>,
 }
 
@@ -242,11 +241,8 @@ async fn password_page(signed_in: SignedIn) -> Answer {
 fn password_answer(signed_in: &SignedIn, refusal: Option<String>) -> Answer {
     let person = &signed_in.session.person;
     let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    let page = PasswordPage {
-        frame: Frame::person(person, &signed_in.csrf, "Change your password"),
-        is_operator: matches!(person.owner, SessionOwner::Operator(_)),
-        refusal,
-    };
+    let page =
+        PasswordPage { frame: Frame::person(person, &signed_in.csrf, "Change your password"), refusal };
     show_with(status, &page)
 }
 

@@ -101,8 +101,9 @@ pub struct SessionSettings {
     pub limits: SessionLimits,
     /// True if the browser sends the cookie over TLS only.
     pub is_secure: bool,
-    /// True if an operator without a second factor has to set one up first (setting `console.operators_need_totp`).
-    pub operators_need_totp: bool,
+    /// True if an operator or an integrator without a second factor has to set one up first (setting
+    /// `console.second_factor`).
+    pub needs_second_factor: bool,
 }
 
 impl SessionSettings {

@@ -91,7 +91,7 @@ fn settings() -> ApiSettings {
         metrics_public: false,
         ops_address: None,
         trusted_proxies: TrustedProxies::default(),
-        sessions: SessionSettings { limits: SESSION_LIMITS, is_secure: false, operators_need_totp: false },
+        sessions: SessionSettings { limits: SESSION_LIMITS, is_secure: false, needs_second_factor: false },
     }
 }
 

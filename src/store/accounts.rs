@@ -11,7 +11,8 @@ pub mod key_leases;
 pub mod keys;
 pub mod operator_row;
 pub mod people;
-mod recovery_code_row;
+mod second_factor_code_row;
+mod second_factor_row;
 pub mod second_factors;
 mod session_row;
 pub mod sessions;
@@ -234,9 +235,6 @@ pub async fn add_operator(store: &Store, new: &NewOperator, now: Timestamp) -> R
         password_hash: new.password_hash.clone(),
         role: new.role.to_string(),
         created_at: now.as_microsecond(),
-        totp_secret: None,
-        totp_confirmed_at: None,
-        totp_last_step: 0,
         disabled_at: None,
     };
     let tx = store.begin().await?;

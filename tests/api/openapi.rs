@@ -34,6 +34,7 @@ const STORY: &[(&str, u16)] = &[
     ("list_all_taxpayers", 200),
     ("verify_taxpayer", 200),
     ("list_contacts", 200),
+    ("invite_taxpayer_contact", 200),
     // The only owner stays.
     ("set_contact_role", 409),
     ("disable_contact", 409),
@@ -115,10 +116,13 @@ const STORY: &[(&str, u16)] = &[
     ("revoke_integrator_keys", 200),
     ("disable_integrator", 200),
     ("enable_integrator", 200),
+    ("invite_integrator", 200),
     ("list_operators", 200),
     // The only admin stays.
     ("disable_operator", 409),
     ("enable_operator", 200),
+    // Nobody makes a link for itself.
+    ("invite_operator", 409),
     ("set_operator_role", 409),
     ("remove_operator", 409),
     ("rotate_operator_key", 200),

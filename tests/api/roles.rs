@@ -54,7 +54,8 @@ fn a_path_that_reads_is_for_each_role_and_one_that_acts_is_not() {
         let reads = method == "GET";
         assert_eq!(*least == Some(OperatorRole::Viewer), reads, "{method} {pattern} needs {least:?}");
     }
-    let accounts = ["disable", "enable", "remove", "role", "api-key/", "access", "second-factor/"];
+    let accounts =
+        ["disable", "enable", "remove", "role", "api-key/", "access", "second-factor/", "invitation"];
     let others = ["integration", "verify", "subscription", "development/", "panic"];
     for OperatorPath { pattern, least, .. } in paths.iter().filter(|path| path.method != "GET") {
         let is_admins = accounts.iter().chain(&others).any(|part| pattern.contains(&format!("/{part}")));

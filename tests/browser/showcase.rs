@@ -114,6 +114,7 @@ impl Facts {
         let account = format!("/dashboard/{taxpayer}");
         let as_they_are = [
             "/sign-in",
+            "/account/confirm",
             "/account/password",
             "/account/second-factor",
             "/account/sessions",

@@ -10,9 +10,11 @@ use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::invitation::show_link;
 use crate::console::page::{Answer, Form, go_to, show_with};
+use crate::console::second_factor;
+use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::session::{ContactRole, SessionOwner};
-use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::kernel::ids::{ContactId, parse_number};
 use crate::http::endpoint::{Path, path};
@@ -25,6 +27,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::contacts::{self, ContactAccess, NewPerson, PeopleChange, PersonChange};
+use crate::store::accounts::second_factors::{self, FactorState, Removal};
 use crate::store::accounts::taxpayers;
 use crate::store::db::error::StoreError;
 
@@ -36,6 +39,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path("/dashboard/{taxpayer}/contacts/{contact}/remove").form(remove),
         path("/dashboard/{taxpayer}/contacts/{contact}/disable").form(disable),
         path("/dashboard/{taxpayer}/contacts/{contact}/enable").form(enable),
+        path("/dashboard/{taxpayer}/contacts/{contact}/second-factor/reset").form(reset_second_factor),
     ]
 }
 
@@ -51,6 +55,7 @@ struct ContactsPage {
 
 struct PersonLine {
     access: ContactAccess,
+    second_factor: FactorState,
     /// True for the person who looks at the page.
     is_self: bool,
 }
@@ -85,15 +90,18 @@ async fn show_contacts(state: web::Data<ApiState>, Owner(session): Owner) -> Ans
 
 async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> Answer {
     let people = contacts::owned_by(&state.store, session.taxpayer).await?;
-    let line = |access: ContactAccess| {
-        let is_self = session.by == Actor::Contact(ContactId(access.contact.id));
-        PersonLine { access, is_self }
-    };
+    let owners = people.iter().map(|access| owner(session, ContactId(access.contact.id)));
+    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let lines = people.into_iter().map(|access| {
+        let id = ContactId(access.contact.id);
+        let is_self = session.by == Actor::Contact(id);
+        PersonLine { access, second_factor: factors.get(owner(session, id)), is_self }
+    });
     let status = if form.is_refused() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let page = ContactsPage {
         frame: Frame::account(session, "People"),
         base: base(session),
-        people: people.into_iter().map(line).collect(),
+        people: lines.collect(),
         roles: ContactRole::ALL.iter().map(|role| (role.as_str(), words(*role))).collect(),
         form,
     };
@@ -104,7 +112,7 @@ async fn render(state: &ApiState, session: &AccountSession, form: FormState) -> 
 async fn add(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
     let body = form.0.object(&["first_name", "last_name", "email", "role"]);
@@ -132,7 +140,7 @@ async fn add(
 async fn invite(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
@@ -145,15 +153,14 @@ async fn show_invitation(
     session: &AccountSession,
     id: ContactId,
 ) -> Answer {
-    let owner = SessionOwner::Contact { taxpayer: session.taxpayer, id };
-    let order = InvitationOrder { owner, by: session.by, reason: None };
+    let order = InvitationOrder { owner: owner(session, id), by: session.by, reason: None };
     let made = invitations::make(state, request, order).await?.ok_or_else(ApiError::route_not_found)?;
     show_link(Frame::account(session, "People"), made, format!("{}/contacts", base(session)))
 }
 
 async fn set_role(
     state: web::Data<ApiState>,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
     form: Form<FormValues>,
 ) -> Answer {
@@ -165,7 +172,7 @@ async fn set_role(
 
 async fn remove(
     state: web::Data<ApiState>,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
@@ -178,7 +185,7 @@ async fn remove(
 /// POST …/disable: ends the sessions of a person and refuses its password.
 async fn disable(
     state: web::Data<ApiState>,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
@@ -191,13 +198,40 @@ async fn disable(
 /// POST …/enable: lets a disabled person sign in again.
 async fn enable(
     state: web::Data<ApiState>,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
     let id = contact_id(&ids.1)?;
     let done = contacts::enable(&state.store, change(&state, &session), id).await?;
     answer(&session, done, "The person is enabled and can sign in again.")
+}
+
+/// POST …/second-factor/reset: removes the second factor of a person who lost it. Nobody resets its own.
+async fn reset_second_factor(
+    state: web::Data<ApiState>,
+    Confirmed(Owner(session)): Confirmed<Owner>,
+    ids: web::Path<(String, String)>,
+    _: Form<FormValues>,
+) -> Answer {
+    let id = contact_id(&ids.1)?;
+    if session.by == Actor::Contact(id) {
+        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::NOT_ONES_OWN));
+    }
+    let removal = Removal {
+        owner: owner(&session, id),
+        by: session.by,
+        action: AuditAction::ResetSecondFactor,
+        reason: None,
+        now: state.now(),
+    };
+    second_factors::remove(&state.store, removal).await?.ok_or_else(ApiError::route_not_found)?;
+    let notice = "The second factor is removed, and the person is signed out.";
+    Ok(go_to(&format!("{}/contacts", base(&session)), notice))
+}
+
+fn owner(session: &AccountSession, id: ContactId) -> SessionOwner {
+    SessionOwner::Contact { taxpayer: session.taxpayer, id }
 }
 
 /// Refuses to lock out the person who asks.

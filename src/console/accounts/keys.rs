@@ -13,6 +13,7 @@ use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};
+use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
 use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey};
 use crate::domain::access::caller::KeyKind;
@@ -98,7 +99,7 @@ pub(super) async fn keys_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Ve
 async fn rotate(
     state: web::Data<ApiState>,
     request: HttpRequest,
-    Owner(session): Owner,
+    Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
     let (now, taxpayer) = (state.now(), session.taxpayer);

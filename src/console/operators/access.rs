@@ -9,20 +9,23 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
+use crate::console::operators::sign_ins::{PersonLine, path_of};
 use crate::console::page::{Answer, Form, Pages, go_to, show};
+use crate::console::session::Confirmed;
 use crate::console::session::operators::{Admin, OperatorSession, Viewer};
 use crate::domain::access::api_key::{KeyHolder, KeyOwner};
 use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::OperatorRole;
+use crate::domain::access::session::{OperatorRole, SessionOwner};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::parse_number;
+use crate::domain::kernel::ids::{IntegratorId, parse_number};
 use crate::http::api::ops::access::ended;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::access::{self, AccessOutcome};
+use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::{self, AccountChange, Revocation};
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -43,17 +46,37 @@ words! {
 #[template(path = "operators/integrators.html")]
 struct IntegratorsPage {
     frame: Frame,
-    rows: Vec<KeyHolder>,
+    rows: Vec<IntegratorLine>,
     pages: Pages,
+}
+
+struct IntegratorLine {
+    holder: KeyHolder,
+    person: PersonLine,
 }
 
 /// GET /console/integrators: lists the integrators.
 async fn list_integrators(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let (rows, total) = accounts::page(&state.store, KeyKind::Integrator, list.page()).await?;
+    let (found, total) = accounts::page(&state.store, KeyKind::Integrator, list.page()).await?;
+    let person_of = |holder: &KeyHolder| SessionOwner::Integrator(IntegratorId(holder.id));
+    let owners = found.iter().map(person_of);
+    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let rows = found.into_iter().map(|holder| {
+        let owner = person_of(&holder);
+        let person = PersonLine {
+            name: holder.name.clone(),
+            email: holder.email.clone(),
+            role: "integrator",
+            second_factor: factors.get(owner),
+            path: path_of(owner),
+            is_self: false,
+        };
+        IntegratorLine { holder, person }
+    });
     show(&IntegratorsPage {
         frame: Frame::operator(&session, "Integrators"),
-        rows,
+        rows: rows.collect(),
         pages: list.pages("/console/integrators", total),
     })
 }
@@ -72,7 +95,7 @@ struct AccessForm {
 /// POST /console/integrators/{id}/access: revokes, disables or enables an integrator.
 async fn change_integrator(
     state: web::Data<ApiState>,
-    Admin(session): Admin,
+    Confirmed(Admin(session)): Confirmed<Admin>,
     id: web::Path<String>,
     form: Form<AccessForm>,
 ) -> Answer {
@@ -82,7 +105,7 @@ async fn change_integrator(
 /// POST /console/operators/{id}/access: revokes, disables, enables or removes an operator.
 async fn change_operator(
     state: web::Data<ApiState>,
-    Admin(session): Admin,
+    Confirmed(Admin(session)): Confirmed<Admin>,
     id: web::Path<String>,
     form: Form<AccessForm>,
 ) -> Answer {
@@ -127,7 +150,7 @@ struct RoleForm {
 /// POST /console/operators/{id}/role: gives an operator another role.
 async fn set_role(
     state: web::Data<ApiState>,
-    Admin(session): Admin,
+    Confirmed(Admin(session)): Confirmed<Admin>,
     id: web::Path<String>,
     form: Form<RoleForm>,
 ) -> Answer {

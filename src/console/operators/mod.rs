@@ -12,7 +12,8 @@
 //! | `taxpayers`, `taxpayer`, `invoice` | the taxpayers; one taxpayer; one invoice |
 //! | `history` | an invoice as it was after an event |
 //! | `reconciliations`, `audit` | differences from the authority's ledger; who did what |
-//! | `people`, `access` | the operators and their second factors; the integrators; what takes access away or gives it back |
+//! | `people`, `access` | the operators; the integrators; what takes access away or gives it back |
+//! | `sign_ins` | an admin helps a person to sign in |
 //! | `search` | leads to what a text names |
 //! | `list_query`, `reason`, `contact_data`, `badges` | parts that several of these pages share |
 
@@ -34,6 +35,7 @@ mod reconciliations;
 mod run;
 mod runs;
 mod search;
+mod sign_ins;
 mod supervision;
 mod taxpayer;
 mod taxpayers;
@@ -63,7 +65,8 @@ pub(super) fn endpoints() -> Vec<Path> {
     let of_taxpayers = [taxpayers::endpoints(), taxpayer::endpoints(), invoice::endpoints()];
     let others =
         [deliveries::endpoints(), reconciliations::endpoints(), audit::endpoints(), quarantine::endpoints()];
-    let others = others.into_iter().chain([people::endpoints(), access::endpoints(), history::endpoints()]);
+    let of_people = [people::endpoints(), access::endpoints(), sign_ins::endpoints()];
+    let others = others.into_iter().chain(of_people).chain([history::endpoints()]);
     of_runs.into_iter().chain(of_process).chain(of_taxpayers).chain(others).flatten().collect()
 }
 

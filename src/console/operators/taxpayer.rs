@@ -15,20 +15,24 @@ use crate::console::operators::invoice::InvoiceLine;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;
 use crate::console::operators::runs::{self, RunRow};
+use crate::console::operators::sign_ins::{PersonLine, path_of};
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::operators::{Admin, Viewer};
+use crate::domain::access::session::SessionOwner;
 use crate::domain::events::endpoint_health::EndpointHealth;
 use crate::domain::integration::IntegrationSummary;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::Subscription;
-use crate::domain::kernel::ids::{TaxpayerId, parse_number};
+use crate::domain::kernel::ids::{ContactId, TaxpayerId, parse_number};
+use crate::domain::party::Taxpayer;
 use crate::domain::party::verification::{ConfirmedBy, Verification};
-use crate::domain::party::{Contact, Taxpayer};
 use crate::http::api::ops::development;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
+use crate::store::accounts::contacts;
+use crate::store::accounts::second_factors::{self, FactorState};
 use crate::store::accounts::taxpayers;
 use crate::store::invoices::list::{self, InvoiceFilter, PageStart};
 use crate::store::operations::audit::AuditFilter;
@@ -56,7 +60,7 @@ struct TaxpayerPage {
     verification: Badge,
     subscription: Badge,
     missing: String,
-    contacts: Vec<Contact>,
+    people: Vec<PersonLine>,
     accepts_panics: bool,
     endpoint: Option<EndpointFacts>,
     integration: IntegrationSummary,
@@ -86,7 +90,7 @@ async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: 
         verification: taxpayer.verification.status().into(),
         subscription: taxpayer.subscription.into(),
         missing: taxpayer.missing_profile_fields().join(", "),
-        contacts: taxpayers::contacts_of(store, id).await?,
+        people: people_of(&state, id).await?,
         endpoint: endpoint.map(|(endpoint, streak)| EndpointFacts {
             badge: EndpointHealth::new(endpoint.is_active, streak.as_ref()).into(),
             url: shown_url(&endpoint.url),
@@ -101,6 +105,22 @@ async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: 
         taxpayer,
     };
     show(&page)
+}
+
+async fn people_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Vec<PersonLine>, ApiError> {
+    let found = contacts::owned_by(&state.store, taxpayer).await?;
+    let owner = |id| SessionOwner::Contact { taxpayer, id: ContactId(id) };
+    let owners = found.iter().map(|access| owner(access.contact.id));
+    let factors = second_factors::states(&state.store, owners, state.now()).await?;
+    let lines = found.into_iter().map(|access| PersonLine {
+        name: Some(format!("{} {}", access.contact.first_name, access.contact.last_name)),
+        role: access.role.as_str(),
+        second_factor: factors.get(owner(access.contact.id)),
+        path: path_of(owner(access.contact.id)),
+        is_self: false,
+        email: access.contact.email,
+    });
+    Ok(lines.collect())
 }
 
 /// Returns the taxpayer with the id in the path.

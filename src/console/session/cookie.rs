@@ -1,6 +1,8 @@
 //! The cookie of a session, and what else the pages read from a request.
 
 use actix_web::cookie::{Cookie, SameSite};
+use actix_web::http::Method;
+use actix_web::http::header::REFERER;
 use actix_web::{HttpMessage, HttpRequest};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -60,11 +62,19 @@ pub(crate) fn notice(request: &HttpRequest) -> Option<String> {
 pub(crate) fn sign_in_path(request: &HttpRequest) -> String {
     let here = request.uri().path_and_query().map_or("/", actix_web::http::uri::PathAndQuery::as_str);
     let next: String = url::form_urlencoded::byte_serialize(here.as_bytes()).collect();
-    if request.method() == actix_web::http::Method::GET {
-        format!("/sign-in?next={next}")
-    } else {
-        "/sign-in".into()
-    }
+    if request.method() == Method::GET { format!("/sign-in?next={next}") } else { "/sign-in".into() }
+}
+
+/// Returns the path of the page that asks for password and code, which leads back: to this page, or to the one that a
+/// form was sent from.
+pub(crate) fn confirm_path(request: &HttpRequest) -> String {
+    let here = request.uri().path_and_query().map(|path| path.as_str().to_owned());
+    let referrer = request.headers().get(REFERER).and_then(|value| value.to_str().ok());
+    let from = referrer.and_then(|address| url::Url::parse(address).ok());
+    let from = from.map(|address| address[url::Position::BeforePath..url::Position::AfterQuery].to_owned());
+    let page = if request.method() == Method::GET { here } else { from };
+    let next: String = url::form_urlencoded::byte_serialize(page.unwrap_or_default().as_bytes()).collect();
+    format!("/account/confirm?next={next}")
 }
 
 pub(crate) fn request_id(request: &HttpRequest) -> String {

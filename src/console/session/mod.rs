@@ -2,12 +2,16 @@
 //! to call it. The session is in the database; the browser has a random token in a cookie that scripts cannot read.
 
 pub(crate) mod accounts;
+mod confirmed;
 mod cookie;
 mod csrf;
 pub(crate) mod operators;
 mod refusal;
 
-pub(super) use cookie::{NoticeRead, ended, notice, place, request_id, sign_in_path, started, token};
+pub(crate) use confirmed::Confirmed;
+pub(super) use cookie::{
+    NoticeRead, confirm_path, ended, notice, place, request_id, sign_in_path, started, token,
+};
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
 pub(crate) use refusal::Refusal;
 
@@ -87,11 +91,15 @@ async fn found(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 async fn admitted(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let signed_in = signed_in(request).await?;
     let person = &signed_in.session.person;
-    let is_operator = matches!(person.owner, SessionOwner::Operator(_));
-    if is_operator && !person.has_second_factor && state(request)?.settings.sessions.operators_need_totp {
+    if !person.has_second_factor && needs_second_factor(state(request)?, person.owner) {
         return Err(Refusal::SecondFactorMissing);
     }
     Ok(signed_in)
+}
+
+/// True if the deployment asks a second factor of this person.
+pub(super) fn needs_second_factor(state: &ApiState, owner: SessionOwner) -> bool {
+    owner.acts_for_others() && state.settings.sessions.needs_second_factor
 }
 
 fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {

@@ -11,6 +11,8 @@ pub(crate) enum Refusal {
     NotSignedIn,
     #[error("the code of the second factor is missing")]
     CodeMissing,
+    #[error("password and code have to be shown first")]
+    Unconfirmed,
     #[error("a second factor has to be set up first")]
     SecondFactorMissing,
     /// The role of the person does not suffice, or the form came from another site. Says what to do.
@@ -29,7 +31,9 @@ impl From<ApiError> for Refusal {
 impl ResponseError for Refusal {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::NotSignedIn | Self::CodeMissing | Self::SecondFactorMissing => StatusCode::SEE_OTHER,
+            Self::NotSignedIn | Self::CodeMissing | Self::Unconfirmed | Self::SecondFactorMissing => {
+                StatusCode::SEE_OTHER
+            }
             Self::NotAllowed(_) => StatusCode::FORBIDDEN,
             Self::Failed(error) => error.status,
         }

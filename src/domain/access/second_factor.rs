@@ -12,7 +12,7 @@ const RECOVERY_CODE_BYTES: usize = 10;
 /// The length of a recovery code without the hyphens between its groups.
 const RECOVERY_CODE_CHARS: usize = RECOVERY_CODE_BYTES * 8 / 5;
 
-/// The secret that an operator's authenticator app shares with this service. Its `Debug` text does not show it.
+/// The secret that a person's authenticator app shares with this service. Its `Debug` text does not show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TotpSecret(Secret);
 
@@ -57,7 +57,7 @@ impl TotpSecret {
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {
-    /// Makes the codes of an operator.
+    /// Makes the codes of a person.
     pub fn make(mut chance: impl FnMut() -> [u8; RECOVERY_CODE_BYTES]) -> Vec<Self> {
         (0..RECOVERY_CODES).map(|_| Self(Secret::new(Box::new(chance())).to_base32())).collect()
     }

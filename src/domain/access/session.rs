@@ -40,7 +40,7 @@ pub struct Person {
     /// The name of a contact person or of an integrator. Operators have no name.
     pub name: Option<String>,
     pub rights: Rights,
-    /// True if a sign-in needs a code beside the password. Only operators have second factors.
+    /// True if a sign-in needs a code beside the password.
     pub has_second_factor: bool,
 }
 
@@ -77,6 +77,19 @@ pub struct Session {
     pub times: SessionTimes,
     /// True if only the password was right so far. The session then opens nothing but the page that asks for the code.
     pub awaits_code: bool,
+    /// The time when the person last showed password and code.
+    pub confirmed_at: Timestamp,
+}
+
+/// The time after a confirmation in which a person may change who gets in: people, keys and second factors.
+const CONFIRMATION_LASTS: Duration = Duration::from_mins(5);
+
+impl Session {
+    /// True if the person showed a short time ago that it is there.
+    pub fn is_confirmed(&self, now: Timestamp) -> bool {
+        let end = self.confirmed_at.saturating_add(CONFIRMATION_LASTS).unwrap_or(Timestamp::MAX);
+        now < end
+    }
 }
 
 /// The times that decide whether a session is in force.
@@ -133,6 +146,11 @@ impl SessionOwner {
             Self::Contact { id, .. } => id.0,
             Self::Integrator(id) => id.0,
         }
+    }
+
+    /// True for who may do much for others: operators, and integrators, who own all their taxpayers' accounts.
+    pub fn acts_for_others(self) -> bool {
+        matches!(self, Self::Operator(_) | Self::Integrator(_))
     }
 
     pub fn taxpayer(self) -> Option<TaxpayerId> {

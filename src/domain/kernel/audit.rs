@@ -53,6 +53,7 @@ words! {
         EnableSecondFactor = "second-factor.enable",
         DisableSecondFactor = "second-factor.disable",
         ResetSecondFactor = "second-factor.reset",
+        LockSecondFactor = "second-factor.lock",
         UseRecoveryCode = "second-factor.use-recovery-code",
         RefuseCode = "second-factor.refuse",
         AddContact = "contact.add",

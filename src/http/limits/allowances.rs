@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::session::{SessionKind, SessionOwner};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
@@ -52,8 +53,8 @@ enum BucketKey {
     FailedAuthentications(IpAddr),
     /// The first half of the SHA-256 of the email.
     SignIns(u128),
-    /// Codes of a second factor, by operator.
-    Codes(i64),
+    /// Codes of a second factor, by the account of the person.
+    Codes(SessionKind, i64),
     RefusedCreates(IntegratorId),
     Onboardings(IntegratorId),
     /// The log lines about failed authentications, counted together for the whole process.
@@ -175,10 +176,15 @@ impl RateLimits {
         self.take(BucketKey::SignIns(half), self.sign_ins, now).map(drop)
     }
 
-    /// Counts an attempt to enter a code of an operator's second factor, with the limit that passwords have.
-    pub(crate) fn code(&self, operator: i64, peer: Option<IpAddr>, now: Timestamp) -> Result<(), Exceeded> {
+    /// Counts an attempt to enter a code of a second factor, with the limit that passwords have.
+    pub(crate) fn code(
+        &self,
+        owner: SessionOwner,
+        peer: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<(), Exceeded> {
         self.failed_authentication(peer, now)?;
-        self.take(BucketKey::Codes(operator), self.sign_ins, now).map(drop)
+        self.take(BucketKey::Codes(owner.kind(), owner.id()), self.sign_ins, now).map(drop)
     }
 
     /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find

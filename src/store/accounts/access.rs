@@ -12,7 +12,7 @@ use crate::domain::kernel::audit::{AuditAction, AuditEntry};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::store::accounts::{
     AccountChange, Revocation, integrator_row, invitations, key_leases, keys, lock, operator_row,
-    recovery_code_row, sessions,
+    second_factors, sessions,
 };
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
@@ -94,8 +94,7 @@ pub async fn remove_operator(store: &Store, change: AccountChange) -> Result<Acc
     };
     let ended = end_all(&tx, &change, false).await?;
     invitations::delete_of(&tx, change.session_owner()).await?;
-    let codes = recovery_code_row::Entity::delete_many();
-    codes.filter(recovery_code_row::Column::OperatorId.eq(change.owner.id)).exec(&tx).await?;
+    second_factors::delete_of(&tx, change.session_owner()).await?;
     operator_row::Entity::delete_by_id(change.owner.id).exec(&tx).await?;
     let entry = change.entry([AuditAction::RemoveOperator; 2], Some(ended.to_string()));
     audit::append(&tx, &[AuditEntry { from_state: Some(had), ..entry }]).await?;

@@ -10,7 +10,7 @@ use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::ids::{ContactId, TaxpayerId};
 use crate::domain::party::Contact;
 use crate::store::accounts::contact_row::{Column, Entity, Model};
-use crate::store::accounts::{invitations, sessions};
+use crate::store::accounts::{invitations, second_factors, sessions};
 use crate::store::db::column::{RowRef, caseless};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -161,6 +161,7 @@ pub async fn remove(store: &Store, change: PeopleChange, id: ContactId) -> Resul
         Err(refused) => return Ok(refused),
     };
     Entity::delete_by_id((change.taxpayer.0, id.0)).exec(&tx).await?;
+    second_factors::delete_of(&tx, SessionOwner::Contact { taxpayer: change.taxpayer, id }).await?;
     let ended_sessions = change.end_access(&tx, id).await?;
     let entry = change.entry(AuditAction::RemoveContact, id);
     audit::append(&tx, &[entry.between(Some(before.to_string()), None)]).await?;

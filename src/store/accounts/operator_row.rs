@@ -16,10 +16,6 @@ pub struct Model {
     pub password_hash: String,
     pub role: String,
     pub created_at: i64,
-    /// Sealed; `None` if the operator has no second factor.
-    pub totp_secret: Option<String>,
-    pub totp_confirmed_at: Option<i64>,
-    pub totp_last_step: i64,
     /// `None` if the account is enabled.
     pub disabled_at: Option<i64>,
 }

@@ -7,7 +7,9 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
 use crate::domain::kernel::audit::{Actor, AuditAction};
 use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
-use crate::store::accounts::{contact_row, integrator_row, invitations, operator_row, sessions};
+use crate::store::accounts::{
+    contact_row, integrator_row, invitations, operator_row, second_factors, sessions,
+};
 use crate::store::db::column::{RowRef, caseless};
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
@@ -49,6 +51,9 @@ pub async fn with_email(store: &Store, email: &str) -> Result<Vec<SignIn>, Store
         let is_disabled = row.disabled_at.is_some();
         found.push(SignIn { password_hash, is_disabled, person: integrator_person(row) });
     }
+    for account in &mut found {
+        account.person.has_second_factor = second_factors::is_on(store, account.person.owner).await?;
+    }
     Ok(found)
 }
 
@@ -78,23 +83,27 @@ pub async fn password_of(store: &Store, owner: SessionOwner) -> Result<Option<St
 /// Finds a person by its account; `None` if the account is disabled or no longer exists.
 pub async fn with_owner(store: &Store, owner: SessionOwner) -> Result<Option<Person>, StoreError> {
     let reader = store.reader();
-    match owner {
+    let person = match owner {
         SessionOwner::Operator(id) => {
             let found = operator_row::Entity::find_by_id(id).one(reader).await?;
-            found.filter(|row| row.disabled_at.is_none()).map(operator_person).transpose()
+            found.filter(|row| row.disabled_at.is_none()).map(operator_person).transpose()?
         }
         SessionOwner::Contact { taxpayer, id } => {
             let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).one(reader).await?;
-            found.filter(|row| row.disabled_at.is_none()).map(contact_person).transpose()
+            found.filter(|row| row.disabled_at.is_none()).map(contact_person).transpose()?
         }
         SessionOwner::Integrator(id) => {
             let found = integrator_row::Entity::find_by_id(id.0).one(reader).await?;
-            Ok(found.filter(|row| row.disabled_at.is_none()).map(integrator_person))
+            found.filter(|row| row.disabled_at.is_none()).map(integrator_person)
         }
-    }
+    };
+    let Some(person) = person else { return Ok(None) };
+    let has_second_factor = second_factors::is_on(store, owner).await?;
+    Ok(Some(Person { has_second_factor, ..person }))
 }
 
-/// Loads one page of the operators, ordered by id, and the number of all of them.
+/// Loads one page of the operators, ordered by id, and the number of all of them. `second_factors::states` says whether
+/// they have second factors.
 pub async fn operators(store: &Store, page: Page) -> Result<(Vec<Person>, u64), StoreError> {
     let all = operator_row::Entity::find().order_by_asc(operator_row::Column::Id);
     page::load(store, all, page).await
@@ -196,7 +205,7 @@ fn operator_person(row: operator_row::Model) -> Result<Person, StoreError> {
         email: row.email,
         name: None,
         rights: Rights::Operate(role),
-        has_second_factor: row.totp_confirmed_at.is_some(),
+        has_second_factor: false,
     })
 }
 

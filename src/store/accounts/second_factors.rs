@@ -1,168 +1,261 @@
-//! The second factors of operators: a sealed secret, the step of the last code that was accepted, and the hashes of
-//! the recovery codes. A factor counts only after the operator has confirmed it with a first code.
+//! The second factors of people: a sealed secret, the step of the last code that was accepted, the wrong codes of a
+//! day, and the hashes of the recovery codes. A factor counts only after the person has confirmed it with a first code.
+
+use std::collections::HashMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, EntityTrait, IntoActiveModel, QueryFilter, QuerySelect, UpdateMany};
+use sea_orm::{ColumnTrait, EntityTrait, ExprTrait, IntoActiveModel, QueryFilter, QuerySelect, UpdateMany};
 
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
-use crate::store::accounts::operator_row::{Column, Entity};
-use crate::store::accounts::{recovery_code_row, sessions};
+use crate::store::accounts::second_factor_row::{Column, Entity, Model};
+use crate::store::accounts::{people, second_factor_code_row, sessions};
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
+/// With this many wrong codes in a day, the app's codes are refused for the rest of it: a recovery code is needed, or
+/// somebody who resets the factor. Whoever knows a password has then guessed at most 60 of a million codes.
+const REFUSED_MAX: i64 = 20;
+const DAY: Duration = Duration::from_hours(24);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondFactor {
     pub secret: TotpSecret,
     pub is_confirmed: bool,
+    /// True if there were too many wrong codes today: only a recovery code counts.
+    pub is_locked: bool,
 }
 
-/// Returns the owner for which the vault seals an operator's secret.
-pub(in crate::store) fn owner(operator: &str) -> String {
-    format!("operator/{operator}")
+/// Says whether a person has a second factor, for those who may reset it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactorState {
+    Off,
+    On,
+    /// There were too many wrong codes today.
+    Locked,
 }
 
-/// Finds the second factor of an operator, also one that is not confirmed yet.
-pub async fn find(store: &Store, operator: i64) -> Result<Option<SecondFactor>, StoreError> {
-    let Some(row) = Entity::find_by_id(operator).one(store.reader()).await? else { return Ok(None) };
-    let Some(sealed) = row.totp_secret else { return Ok(None) };
-    let text = store.vault().open(&owner(&operator.to_string()), &sealed)?;
-    let place = RowRef { table: "operators", id: operator };
+/// Returns the owner for which the vault seals a person's secret, and by which the tables name the person.
+fn name(owner: SessionOwner) -> String {
+    format!("{}/{}", owner.kind(), owner.id())
+}
+
+/// Finds the second factor of a person, also one that is not confirmed yet.
+pub async fn find(
+    store: &Store,
+    owner: SessionOwner,
+    now: Timestamp,
+) -> Result<Option<SecondFactor>, StoreError> {
+    let name = name(owner);
+    let Some(row) = Entity::find_by_id(name.as_str()).one(store.reader()).await? else { return Ok(None) };
+    let text = store.vault().open(&name, &row.secret)?;
+    let place = RowRef { table: "second_factors", id: owner.id() };
     let secret = TotpSecret::parse(&text).ok_or_else(|| place.corrupt("the TOTP secret is not base32"))?;
-    Ok(Some(SecondFactor { secret, is_confirmed: row.totp_confirmed_at.is_some() }))
+    let is_confirmed = row.confirmed_at.is_some();
+    Ok(Some(SecondFactor { secret, is_confirmed, is_locked: is_locked(&row, now) }))
 }
 
-/// Stores a secret that the operator has yet to confirm. `None` if the operator has a second factor already.
-pub async fn begin(store: &Store, operator: i64, secret: &TotpSecret) -> Result<Option<()>, StoreError> {
-    let sealed = store.vault().seal(&owner(&operator.to_string()), &secret.text())?;
+/// The states of the second factors of some people.
+#[derive(Debug)]
+pub struct FactorStates(HashMap<String, FactorState>);
+
+impl FactorStates {
+    pub fn get(&self, owner: SessionOwner) -> FactorState {
+        self.0.get(&name(owner)).copied().unwrap_or(FactorState::Off)
+    }
+}
+
+/// Loads the states of the second factors of these people.
+pub async fn states(
+    store: &Store,
+    owners: impl Iterator<Item = SessionOwner>,
+    now: Timestamp,
+) -> Result<FactorStates, StoreError> {
+    let found = Entity::find().filter(Column::Owner.is_in(owners.map(name)));
+    let found = found.filter(Column::ConfirmedAt.is_not_null()).all(store.reader()).await?;
+    let states = found.into_iter().map(|row| {
+        let state = if is_locked(&row, now) { FactorState::Locked } else { FactorState::On };
+        (row.owner, state)
+    });
+    Ok(FactorStates(states.collect()))
+}
+
+/// True if a sign-in of this person needs a code beside the password.
+pub(super) async fn is_on(store: &Store, owner: SessionOwner) -> Result<bool, StoreError> {
+    let found = Entity::find_by_id(name(owner)).one(store.reader()).await?;
+    Ok(found.is_some_and(|row| row.confirmed_at.is_some()))
+}
+
+fn is_locked(row: &Model, now: Timestamp) -> bool {
+    row.refused >= REFUSED_MAX && row.refused_since > day_before(now)
+}
+
+fn day_before(now: Timestamp) -> i64 {
+    now.saturating_sub(DAY).unwrap_or(Timestamp::MIN).as_microsecond()
+}
+
+/// Stores a secret that the person has yet to confirm. `None` if the person has a second factor already.
+pub async fn begin(
+    store: &Store,
+    owner: SessionOwner,
+    secret: &TotpSecret,
+) -> Result<Option<()>, StoreError> {
+    let name = name(owner);
+    let sealed = store.vault().seal(&name, &secret.text())?;
     let tx = store.begin().await?;
-    let begun = of_operator(operator)
-        .filter(Column::TotpConfirmedAt.is_null())
-        .col_expr(Column::TotpSecret, Expr::value(sealed))
-        .col_expr(Column::TotpLastStep, Expr::value(0_i64))
+    if !people::lock(&tx, owner).await? {
+        return Ok(None);
+    }
+    Entity::delete_many()
+        .filter(Column::Owner.eq(name.as_str()))
+        .filter(Column::ConfirmedAt.is_null())
         .exec(&tx)
         .await?;
-    tx.commit().await?;
-    Ok((begun.rows_affected > 0).then_some(()))
+    if Entity::find_by_id(name.as_str()).one(&tx).await?.is_some() {
+        return Ok(None);
+    }
+    let row =
+        Model { owner: name, secret: sealed, confirmed_at: None, last_step: 0, refused: 0, refused_since: 0 };
+    Entity::insert(row.into_active_model()).exec_without_returning(&tx).await?;
+    tx.commit().await.map(Some)
 }
 
 /// A first code that was right.
 #[derive(Debug, Clone, Copy)]
 pub struct Confirmation {
-    pub operator: i64,
+    pub owner: SessionOwner,
     /// The time step of the code.
     pub step: i64,
     pub now: Timestamp,
 }
 
-/// Puts a second factor in force and ends the operator's sessions. `None` if the operator has one already.
+/// Puts a second factor in force and ends the person's sessions. `None` if the person has one already.
 pub async fn confirm(
     store: &Store,
     confirmation: Confirmation,
     codes: &[RecoveryCode],
 ) -> Result<Option<()>, StoreError> {
-    let Confirmation { operator, step, now } = confirmation;
+    let Confirmation { owner, step, now } = confirmation;
     let tx = store.begin().await?;
-    let confirmed = of_operator(operator)
-        .filter(Column::TotpConfirmedAt.is_null())
-        .filter(Column::TotpSecret.is_not_null())
-        .col_expr(Column::TotpConfirmedAt, Expr::value(now.as_microsecond()))
-        .col_expr(Column::TotpLastStep, Expr::value(step))
+    let confirmed = owned_by(owner)
+        .filter(Column::ConfirmedAt.is_null())
+        .col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()))
+        .col_expr(Column::LastStep, Expr::value(step))
         .exec(&tx)
         .await?;
     if confirmed.rows_affected == 0 {
         return Ok(None);
     }
-    let rows = codes.iter().map(|code| recovery_code_row::Model::new(operator, code).into_active_model());
-    recovery_code_row::Entity::insert_many(rows).exec_without_returning(&tx).await?;
-    let owner = SessionOwner::Operator(operator);
+    let row = |code: &RecoveryCode| second_factor_code_row::Model { owner: name(owner), hash: code.hash() };
+    let rows = codes.iter().map(|code| row(code).into_active_model());
+    second_factor_code_row::Entity::insert_many(rows).exec_without_returning(&tx).await?;
     sessions::close_all(&tx, owner).await?;
     audit::append(&tx, &[sessions::entry(owner, AuditAction::EnableSecondFactor, now)]).await?;
     tx.commit().await.map(Some)
 }
 
-/// Records the step of a code that is right. Returns false if a code of this step or a later one was accepted before.
-pub async fn use_step(store: &Store, operator: i64, step: i64) -> Result<bool, StoreError> {
+/// Records the step of a code that is right. Returns false if a code of this step or a later one was accepted before,
+/// or if there were too many wrong codes today.
+pub async fn use_step(
+    store: &Store,
+    owner: SessionOwner,
+    step: i64,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let is_open = Column::Refused.lt(REFUSED_MAX).or(Column::RefusedSince.lte(day_before(now)));
     let tx = store.begin().await?;
-    let used = of_operator(operator)
-        .filter(Column::TotpConfirmedAt.is_not_null())
-        .filter(Column::TotpLastStep.lt(step))
-        .col_expr(Column::TotpLastStep, Expr::value(step))
+    let used = owned_by(owner)
+        .filter(Column::ConfirmedAt.is_not_null())
+        .filter(Column::LastStep.lt(step))
+        .filter(is_open)
+        .col_expr(Column::LastStep, Expr::value(step))
         .exec(&tx)
         .await?;
     tx.commit().await?;
     Ok(used.rows_affected > 0)
 }
 
-/// Uses up a recovery code. Returns false if the operator has no such code.
+/// Uses up a recovery code, which also makes the app's codes count again. Returns false if the person has no such code.
 pub async fn use_recovery_code(
     store: &Store,
-    operator: i64,
+    owner: SessionOwner,
     code: &RecoveryCode,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let tx = store.begin().await?;
-    let used = recovery_code_row::Entity::delete_by_id((operator, code.hash())).exec(&tx).await?;
+    let used = second_factor_code_row::Entity::delete_by_id((name(owner), code.hash())).exec(&tx).await?;
     if used.rows_affected == 0 {
         return Ok(false);
     }
-    let owner = SessionOwner::Operator(operator);
+    owned_by(owner).col_expr(Column::Refused, Expr::value(0_i64)).exec(&tx).await?;
     audit::append(&tx, &[sessions::entry(owner, AuditAction::UseRecoveryCode, now)]).await?;
     tx.commit().await?;
     Ok(true)
 }
 
-/// Records that a code was refused.
-pub async fn note_refused(store: &Store, operator: i64, now: Timestamp) -> Result<(), StoreError> {
+/// Counts and records a wrong code. With the last one that a day allows, the audit says that the codes of the app are
+/// refused from now on.
+pub async fn note_refused(store: &Store, owner: SessionOwner, now: Timestamp) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    let entry = sessions::entry(SessionOwner::Operator(operator), AuditAction::RefuseCode, now);
-    audit::append(&tx, &[entry]).await?;
+    let Some(row) = Entity::find_by_id(name(owner)).lock_exclusive().one(&tx).await? else { return Ok(()) };
+    let is_new_day = row.refused == 0 || row.refused_since <= day_before(now);
+    let refused = if is_new_day { 1 } else { row.refused.saturating_add(1) };
+    let since = if is_new_day { now.as_microsecond() } else { row.refused_since };
+    owned_by(owner)
+        .col_expr(Column::Refused, Expr::value(refused))
+        .col_expr(Column::RefusedSince, Expr::value(since))
+        .exec(&tx)
+        .await?;
+    let mut entries = vec![sessions::entry(owner, AuditAction::RefuseCode, now)];
+    if refused == REFUSED_MAX {
+        entries.push(sessions::entry(owner, AuditAction::LockSecondFactor, now));
+    }
+    audit::append(&tx, &entries).await?;
     tx.commit().await
 }
 
-/// The removal of a second factor, by its operator or by somebody who resets it.
+/// The removal of a second factor, by its person or by somebody who resets it.
 #[derive(Debug, Clone)]
 pub struct Removal {
-    pub operator: i64,
+    pub owner: SessionOwner,
     pub by: Actor,
     pub action: AuditAction,
     pub reason: Option<String>,
     pub now: Timestamp,
 }
 
-/// Removes a second factor with its recovery codes and ends the operator's sessions. Returns whether there was one;
-/// `None` if there is no such operator.
+/// Removes a second factor with its recovery codes and ends the person's sessions. Returns whether there was one;
+/// `None` if there is no such person.
 pub async fn remove(store: &Store, removal: Removal) -> Result<Option<bool>, StoreError> {
-    let Removal { operator, by, action, reason, now } = removal;
+    let Removal { owner, by, action, reason, now } = removal;
     let tx = store.begin().await?;
-    let Some(row) = Entity::find_by_id(operator).lock_exclusive().one(&tx).await? else { return Ok(None) };
-    clear(&tx, operator).await?;
-    let owner = SessionOwner::Operator(operator);
+    if !people::lock(&tx, owner).await? {
+        return Ok(None);
+    }
+    let row = Entity::find_by_id(name(owner)).one(&tx).await?;
+    delete_of(&tx, owner).await?;
     sessions::close_all(&tx, owner).await?;
     let entry = AuditEntry { reason, ..sessions::entry_by(by, owner, action, now) };
     audit::append(&tx, &[entry]).await?;
     tx.commit().await?;
-    Ok(Some(row.totp_confirmed_at.is_some()))
+    Ok(Some(row.is_some_and(|row| row.confirmed_at.is_some())))
 }
 
-async fn clear(tx: &Transaction, operator: i64) -> Result<(), StoreError> {
-    of_operator(operator)
-        .col_expr(Column::TotpSecret, Expr::value(None::<String>))
-        .col_expr(Column::TotpConfirmedAt, Expr::value(None::<i64>))
-        .col_expr(Column::TotpLastStep, Expr::value(0_i64))
-        .exec(tx)
-        .await?;
-    let codes = recovery_code_row::Entity::delete_many();
-    codes.filter(recovery_code_row::Column::OperatorId.eq(operator)).exec(tx).await?;
+/// Deletes the second factor of a person, with its recovery codes.
+pub(super) async fn delete_of(tx: &Transaction, owner: SessionOwner) -> Result<(), StoreError> {
+    Entity::delete_by_id(name(owner)).exec(tx).await?;
+    let codes = second_factor_code_row::Entity::delete_many();
+    codes.filter(second_factor_code_row::Column::Owner.eq(name(owner))).exec(tx).await?;
     Ok(())
 }
 
-fn of_operator(id: i64) -> UpdateMany<Entity> {
-    Entity::update_many().filter(Column::Id.eq(id))
+fn owned_by(owner: SessionOwner) -> UpdateMany<Entity> {
+    Entity::update_many().filter(Column::Owner.eq(name(owner)))
 }
 
 #[cfg(test)]
@@ -170,14 +263,14 @@ mod tests {
     use super::*;
     use crate::domain::access::api_key::NewKey;
     use crate::domain::access::session::OperatorRole;
-    use crate::store::accounts::{NewOperator, add_operator, people};
+    use crate::store::accounts::{NewOperator, add_operator};
     use crate::store::testing::{TestStore, stores};
 
     fn now() -> Timestamp {
         Timestamp::from_second(1_800_000_000).unwrap()
     }
 
-    async fn operator(test: &TestStore) -> i64 {
+    async fn operator(test: &TestStore) -> SessionOwner {
         let new = NewOperator {
             email: "op@example.com".into(),
             password_hash: "hash".into(),
@@ -185,58 +278,96 @@ mod tests {
             key: NewKey::from(secrecy::SecretString::from("opk_1")),
         };
         add_operator(&test.store, &new, now()).await.unwrap();
-        people::with_email(&test.store, "op@example.com").await.unwrap()[0].person.owner.id()
+        people::with_email(&test.store, "op@example.com").await.unwrap()[0].person.owner
     }
 
-    async fn is_in_force(test: &TestStore, id: i64) -> bool {
-        let person = people::with_owner(&test.store, SessionOwner::Operator(id)).await.unwrap().unwrap();
+    async fn is_in_force(test: &TestStore, owner: SessionOwner) -> bool {
+        let person = people::with_owner(&test.store, owner).await.unwrap().unwrap();
         person.has_second_factor
+    }
+
+    /// Puts a second factor with these recovery codes in force.
+    async fn enrol(test: &TestStore, owner: SessionOwner, codes: &[RecoveryCode]) {
+        begin(&test.store, owner, &TotpSecret::new([7; 20])).await.unwrap().unwrap();
+        let confirmation = Confirmation { owner, step: 1, now: now() };
+        confirm(&test.store, confirmation, codes).await.unwrap().unwrap();
+    }
+
+    async fn state(test: &TestStore, owner: SessionOwner, now: Timestamp) -> FactorState {
+        states(&test.store, std::iter::once(owner), now).await.unwrap().get(owner)
     }
 
     #[tokio::test]
     async fn a_second_factor_counts_after_its_confirmation_and_each_code_once() {
         for test in stores().await {
-            let (store, id) = (&test.store, operator(&test).await);
+            let (store, owner) = (&test.store, operator(&test).await);
             let secret = TotpSecret::new([7; 20]);
             let codes = RecoveryCode::make(|| [1; 10]);
-            let confirmation = Confirmation { operator: id, step: 100, now: now() };
+            let confirmation = Confirmation { owner, step: 100, now: now() };
             assert_eq!(confirm(store, confirmation, &codes[..1]).await.unwrap(), None, "nothing is begun");
-            begin(store, id, &secret).await.unwrap().unwrap();
-            assert!(!is_in_force(&test, id).await && !use_step(store, id, 99).await.unwrap());
+            begin(store, owner, &secret).await.unwrap().unwrap();
+            assert!(!is_in_force(&test, owner).await && !use_step(store, owner, 99, now()).await.unwrap());
             confirm(store, confirmation, &codes[..1]).await.unwrap().unwrap();
-            assert!(is_in_force(&test, id).await);
-            let found = find(store, id).await.unwrap().unwrap();
-            assert_eq!(found, SecondFactor { secret, is_confirmed: true });
-            assert_eq!(begin(store, id, &TotpSecret::new([8; 20])).await.unwrap(), None, "one is in force");
+            assert!(is_in_force(&test, owner).await);
+            let found = find(store, owner, now()).await.unwrap().unwrap();
+            assert_eq!(found, SecondFactor { secret, is_confirmed: true, is_locked: false });
+            assert_eq!(
+                begin(store, owner, &TotpSecret::new([8; 20])).await.unwrap(),
+                None,
+                "one is in force"
+            );
             for (step, is_new) in [(100, false), (101, true), (101, false), (99, false)] {
-                assert_eq!(use_step(store, id, step).await.unwrap(), is_new, "{step}");
+                assert_eq!(use_step(store, owner, step, now()).await.unwrap(), is_new, "{step}");
             }
             for is_left in [true, false] {
-                assert_eq!(use_recovery_code(store, id, &codes[0], now()).await.unwrap(), is_left);
+                assert_eq!(use_recovery_code(store, owner, &codes[0], now()).await.unwrap(), is_left);
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn twenty_wrong_codes_in_a_day_leave_the_recovery_codes() {
+        for test in stores().await {
+            let (store, owner) = (&test.store, operator(&test).await);
+            let codes = RecoveryCode::make(|| [1; 10]);
+            enrol(&test, owner, &codes[..1]).await;
+            for _ in 1..REFUSED_MAX {
+                note_refused(store, owner, now()).await.unwrap();
+            }
+            assert!(use_step(store, owner, 2, now()).await.unwrap(), "a right code is accepted");
+            assert_eq!(state(&test, owner, now()).await, FactorState::On);
+            note_refused(store, owner, now()).await.unwrap();
+            assert_eq!(state(&test, owner, now()).await, FactorState::Locked);
+            assert!(!use_step(store, owner, 3, now()).await.unwrap());
+            let later = now() + DAY;
+            assert_eq!(state(&test, owner, later).await, FactorState::On);
+            assert!(use_step(store, owner, 4, later).await.unwrap());
+            assert!(use_recovery_code(store, owner, &codes[0], now()).await.unwrap());
+            assert_eq!(state(&test, owner, now()).await, FactorState::On);
+            assert!(use_step(store, owner, 5, now()).await.unwrap());
         }
     }
 
     #[tokio::test]
     async fn a_removed_second_factor_leaves_nothing() {
         for test in stores().await {
-            let (store, id) = (&test.store, operator(&test).await);
+            let (store, owner) = (&test.store, operator(&test).await);
             let codes = RecoveryCode::make(|| [1; 10]);
-            begin(store, id, &TotpSecret::new([7; 20])).await.unwrap().unwrap();
-            let confirmation = Confirmation { operator: id, step: 1, now: now() };
-            confirm(store, confirmation, &codes[..1]).await.unwrap().unwrap();
-            let removal = |operator| Removal {
-                operator,
+            enrol(&test, owner, &codes[..1]).await;
+            let removal = |owner| Removal {
+                owner,
                 by: Actor::CommandLine,
                 action: AuditAction::ResetSecondFactor,
                 reason: None,
                 now: now(),
             };
-            assert_eq!(remove(store, removal(id)).await.unwrap(), Some(true));
-            assert_eq!(remove(store, removal(id)).await.unwrap(), Some(false));
-            assert_eq!(remove(store, removal(id + 1)).await.unwrap(), None);
-            assert_eq!(find(store, id).await.unwrap(), None);
-            assert!(!use_recovery_code(store, id, &codes[0], now()).await.unwrap());
+            assert_eq!(remove(store, removal(owner)).await.unwrap(), Some(true));
+            assert_eq!(remove(store, removal(owner)).await.unwrap(), Some(false));
+            let nobody = SessionOwner::Operator(owner.id() + 1);
+            assert_eq!(remove(store, removal(nobody)).await.unwrap(), None);
+            assert_eq!(find(store, owner, now()).await.unwrap(), None);
+            assert_eq!(state(&test, owner, now()).await, FactorState::Off);
+            assert!(!use_recovery_code(store, owner, &codes[0], now()).await.unwrap());
         }
     }
 }

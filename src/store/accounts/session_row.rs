@@ -1,5 +1,6 @@
 //! The table of sessions. A row holds the SHA-256 of the token, never the token.
 
+use jiff::Timestamp;
 use sea_orm::entity::prelude::*;
 use secrecy::SecretString;
 
@@ -32,6 +33,7 @@ pub struct Model {
     pub awaits_code: bool,
     pub address: Option<String>,
     pub browser: Option<String>,
+    pub confirmed_at: i64,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -53,6 +55,7 @@ impl Model {
             awaits_code,
             address: place.address.map(|address| address.to_string()),
             browser: place.browser.clone(),
+            confirmed_at: if awaits_code { 0 } else { times.created_at.as_microsecond() },
         }
     }
 
@@ -73,6 +76,10 @@ impl Model {
         let at = self.place();
         let address = self.address.as_ref().map(|address| at.parse(address)).transpose()?;
         Ok(SignInPlace { address, browser: self.browser.clone() })
+    }
+
+    pub(super) fn confirmed_at(&self) -> Result<Timestamp, StoreError> {
+        self.place().moment(self.confirmed_at)
     }
 
     /// Errors name the account, because the hash would identify a session.

@@ -18,7 +18,7 @@ use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
-/// Opens a session for a person who has just signed in, and deletes the sessions that have expired.
+/// Opens a session for a person who has just shown password and code, and deletes the sessions that have expired.
 pub async fn open(
     store: &Store,
     new: NewSession<'_>,
@@ -92,8 +92,18 @@ pub async fn peek(
     if !limits.allow(&times, now) {
         return Ok(None);
     }
+    let awaits_code = row.awaits_code;
+    let confirmed_at = row.confirmed_at()?;
     let person = people::with_owner(store, row.owner()?).await?;
-    Ok(person.map(|person| Session { person, times, awaits_code: row.awaits_code }))
+    Ok(person.map(|person| Session { person, times, awaits_code, confirmed_at }))
+}
+
+/// Records that the person of a session showed password and code.
+pub async fn confirm(store: &Store, token: &SecretString, now: Timestamp) -> Result<(), StoreError> {
+    let tx = store.begin().await?;
+    let confirmed = Entity::update_many().col_expr(Column::ConfirmedAt, Expr::value(now.as_microsecond()));
+    confirmed.filter(Column::Hash.eq(hash(token))).filter(Column::AwaitsCode.eq(false)).exec(&tx).await?;
+    tx.commit().await
 }
 
 /// Ends the session of a token.
@@ -290,6 +300,21 @@ mod tests {
             assert_eq!(end(None).await, 2, "also the one that waits for a code");
             let left = of_person(store, owner, &tokens[1], LIMITS, now).await.unwrap();
             assert!(matches!(left.as_slice(), [own] if own.is_own), "{left:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_confirmation_lasts_for_some_minutes() {
+        for test in stores().await {
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
+            signed_in(&test, now).await;
+            let is_confirmed = async |minutes| {
+                let now = now + Duration::from_mins(minutes);
+                find(&test.store, &token(), LIMITS, now).await.unwrap().unwrap().is_confirmed(now)
+            };
+            assert!(is_confirmed(4).await && !is_confirmed(5).await);
+            confirm(&test.store, &token(), now + Duration::from_mins(10)).await.unwrap();
+            assert!(is_confirmed(14).await && !is_confirmed(15).await);
         }
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use sea_orm::{ConnectionTrait, QueryResult, Statement, Value};
 use tokio::time::sleep;
 
-use crate::store::accounts::second_factors;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::vault::Vault;
@@ -57,12 +56,12 @@ const SEALED: [SealedColumn; 6] = [
         reseal: |vault, id, text| vault.reseal(&integrations::owner(id), text),
     },
     SealedColumn {
-        name: "operator_totp_secrets",
-        table: "operators",
-        key: "id",
-        has_number: true,
-        column: "totp_secret",
-        reseal: |vault, id, text| vault.reseal(&second_factors::owner(id), text),
+        name: "totp_secrets",
+        table: "second_factors",
+        key: "owner",
+        has_number: false,
+        column: "secret",
+        reseal: |vault, owner, text| vault.reseal(owner, text),
     },
     SealedColumn {
         name: "idempotent_answers",
@@ -234,10 +233,10 @@ mod tests {
              updated_at) VALUES (1, 'basic', 'json', '{{}}', '{}', 1, 0, 0), (2, 'none', 'json', '{{}}', NULL, 1, 0, 0)",
             seal("1/integration")
         );
-        let operator = format!(
-            "INSERT INTO operators (id, email, email_key, password_hash, created_at, totp_secret) \
-             VALUES (3, 'o', 'o', 'h', 0, '{}'), (4, 'p', 'p', 'h', 0, NULL)",
-            seal("operator/3")
+        let factor = format!(
+            "INSERT INTO second_factors (owner, secret) VALUES ('operator/3', '{}'), ('contact/4', '{}')",
+            seal("operator/3"),
+            seal("contact/4")
         );
         let tx = store.begin().await.unwrap();
         let command = format!(
@@ -246,7 +245,7 @@ mod tests {
             seal("c1")
         );
         let webhooks = [webhook("1", &seal("1"), &previous), webhook("2", &lost, "[]")];
-        for sql in webhooks.into_iter().chain([command, integration, operator]) {
+        for sql in webhooks.into_iter().chain([command, integration, factor]) {
             tx.execute_unprepared(&sql).await.unwrap();
         }
         for number in 0..450 {
@@ -285,7 +284,7 @@ mod tests {
                     ("webhook_secrets", 2, 1, 0, lost.clone()),
                     ("replaced_webhook_secrets", 2, 1, 0, vec![]),
                     ("erp_credentials", 1, 1, 0, vec![]),
-                    ("operator_totp_secrets", 1, 1, 0, vec![]),
+                    ("totp_secrets", 2, 2, 0, vec![]),
                     ("idempotent_answers", 450, 450, 0, vec![]),
                     ("quarantined_commands", 1, 1, 0, vec![]),
                 ]
@@ -296,7 +295,7 @@ mod tests {
             for (sql, owner) in [
                 ("SELECT secret FROM webhooks WHERE taxpayer_id = 1", "1"),
                 ("SELECT settings FROM integrations WHERE taxpayer_id = 1", "1/integration"),
-                ("SELECT totp_secret FROM operators WHERE id = 3", "operator/3"),
+                ("SELECT secret FROM second_factors WHERE owner = 'contact/4'", "contact/4"),
                 ("SELECT answer FROM idempotency_keys WHERE id = 'k7'", "k7"),
                 ("SELECT contents FROM quarantine WHERE reference = 'c1'", "c1"),
             ] {

@@ -1,6 +1,7 @@
 //! One-time links: who may make one, what it opens, and when it ends. No text opens two accounts.
 
 use einvoice::app::{self, KeyKind, KeyOwner};
+use einvoice::internals::{KeyTerms, OperatorRole};
 use serde_json::{Value, json};
 use testkit::answer::Answer;
 use testkit::documents::{self, number};
@@ -227,4 +228,51 @@ async fn who_tries_links_is_slowed_down_as_at_the_sign_in(world: &World) {
         tried += 1;
     }
     assert!((10..100).contains(&tried), "{tried} attempts");
+}
+
+#[each_database]
+async fn an_admin_makes_links_for_everybody_but_itself(world: &World) {
+    let (admin_email, admin) = admin(world).await;
+    let contact = Contact::new(&world.integrator()).await;
+    let (_, email, _) = world.new_integrator_person().await;
+    let integrator = world.number(&format!("SELECT id FROM integrators WHERE email = '{email}'")).await;
+    let (other, _) = self::admin(world).await;
+    let id_of =
+        async |email: &str| world.number(&format!("SELECT id FROM operators WHERE email = '{email}'")).await;
+    let operator = id_of(&other).await;
+    for (path, email, home) in [
+        (format!("/console/operators/{operator}"), other, "/console".to_owned()),
+        (format!("/console/integrators/{integrator}"), email, "/dashboard/taxpayers".to_owned()),
+        (
+            format!("/console/taxpayers/{}/contacts/{}", contact.taxpayer, contact.id),
+            contact.email.clone(),
+            contact.home(),
+        ),
+    ] {
+        let form = format!("{path}/invitation");
+        admin.submit(&form, &[]).await.expect(422);
+        let page = admin.submit(&form, &[("reason", "asked by telephone")]).await.expect(200);
+        let visitor = Visitor::new(world);
+        choose(&visitor, &link_path(&page.html), PASSWORD).await.leads_to("/sign-in");
+        visitor.sign_in(&email, PASSWORD).await.leads_to(&home);
+        let reset = format!("{path}/second-factor/reset");
+        admin.submit(&reset, &[("reason", "lost phone")]).await.expect(303);
+        visitor.get(&home).await.expect(303);
+    }
+    let own = id_of(&admin_email).await;
+    let form = format!("/console/operators/{own}/invitation");
+    admin.submit(&form, &[("reason", "x")]).await.expect(409).shows("for itself");
+    for unknown in ["operators/0", "integrators/987654321", "taxpayers/1/contacts/987654321"] {
+        let form = format!("/console/{unknown}/invitation");
+        admin.submit(&form, &[("reason", "x")]).await.expect(404);
+    }
+}
+
+/// A new admin: its email, and its browser.
+async fn admin(world: &World) -> (String, Visitor) {
+    let email = format!("operator{}@house.example", number());
+    let role = OperatorRole::Admin;
+    let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+    let visitor = signed_in(world, &email, made.unwrap()["password"].as_str().unwrap()).await;
+    (email, visitor)
 }

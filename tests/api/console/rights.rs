@@ -8,7 +8,7 @@ use crate::support::world::World;
 
 const ID: &str = "00000000-0000-7000-8000-000000000000";
 
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "/console/runs",
     "/console/supervision",
     "/console/quarantine",
@@ -19,6 +19,7 @@ const PAGES: [&str; 12] = [
     "/console/taxpayers",
     "/console/reconciliations",
     "/console/audit",
+    "/console/integrators",
     "/console/operators",
     "/console/search?q=nobody",
 ];
@@ -43,6 +44,11 @@ fn forms() -> Vec<(OperatorRole, String)> {
         "/console/taxpayers/1/verify",
         "/console/taxpayers/1/subscription",
         "/console/operators/1/second-factor/reset",
+        "/console/operators/1/invitation",
+        "/console/integrators/1/second-factor/reset",
+        "/console/integrators/1/invitation",
+        "/console/taxpayers/1/contacts/1/second-factor/reset",
+        "/console/taxpayers/1/contacts/1/invitation",
     ];
     let acts = acts.into_iter().chain(others).map(|path| (OperatorRole::Operator, path));
     acts.chain(admin.map(|path| (OperatorRole::Admin, path.to_owned()))).collect()

@@ -1,15 +1,17 @@
-//! The second factor of operators: how it is set up, what a sign-in then needs, and what is refused.
+//! The second factor of people: how it is set up, what a sign-in then needs, what is refused, and what needs password and
+//! code once more.
 
-use einvoice::app;
+use einvoice::app::{self, KeyKind, KeyOwner};
 use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
 use testkit::documents::number;
 use testkit::each_database;
 use totp_rs::{Builder, Secret};
 
+use crate::support::account::{Account, PASSWORD, choose, link_path, signed_in};
 use crate::support::visitor::{Seen, Visitor};
 use crate::support::world::World;
 
-const REQUIRED: [(&str, &str); 1] = [("CONSOLE__OPERATORS_NEED_TOTP", "always")];
+const REQUIRED: [(&str, &str); 1] = [("CONSOLE__SECOND_FACTOR", "always")];
 const REFUSED: &str = "This code is not right";
 const PATH: &str = "/account/second-factor";
 
@@ -184,7 +186,7 @@ async fn where_it_is_required_nothing_opens_without_it(world: &World) {
     person.enrol(&visitor).await;
     visitor.get("/console").await.expect(200);
     let off = visitor.submit("/account/second-factor/off", &[("code", &person.code(1))]).await;
-    off.expect(422).shows("Every operator of this service needs a second factor");
+    off.expect(422).shows("Operators and integrators of this service need a second factor");
     person.with_password(world).await.get("/console").await.leads_to("/sign-in/code");
 }
 
@@ -201,7 +203,7 @@ async fn an_admin_or_the_command_line_resets_a_lost_second_factor(world: &World)
             admin.submit(&reset, &[]).await.expect(422);
             admin.submit(&reset, &[("reason", "lost phone")]).await.leads_to("/console/operators");
         } else {
-            let reset = app::reset_totp(world.settings(), id).await.unwrap();
+            let reset = app::reset_totp(world.settings(), operator(id)).await.unwrap();
             assert_eq!(reset, serde_json::json!({ "id": id, "had_totp": true }));
         }
         visitor.get("/console").await.expect(303);
@@ -211,14 +213,146 @@ async fn an_admin_or_the_command_line_resets_a_lost_second_factor(world: &World)
         );
         assert_eq!(world.number(&audited).await, 2);
     }
-    assert!(app::reset_totp(world.settings(), 987_654_321).await.is_err());
+    assert!(app::reset_totp(world.settings(), operator(987_654_321)).await.is_err());
+}
+
+fn operator(id: i64) -> KeyOwner {
+    KeyOwner { kind: KeyKind::Operator, id }
 }
 
 #[each_database]
-async fn the_pages_of_second_factors_are_for_operators(world: &World) {
+async fn the_pages_of_second_factors_need_a_session(world: &World) {
     Visitor::new(world).get(PATH).await.expect(303);
     Visitor::new(world).get("/sign-in/code").await.expect(303);
     let operator = Visitor::operator(world, OperatorRole::Viewer).await;
     operator.get("/sign-in/code").await.expect(303);
     operator.send(PATH, &[("once", "1")]).await.expect(403);
+}
+
+#[each_database]
+async fn contacts_and_integrators_have_second_factors_too(world: &World) {
+    let account = Account::new(world).await;
+    let (_, email, password) = world.new_integrator_person().await;
+    let contact = (account.email.clone(), PASSWORD.to_owned(), account.path(""));
+    for (email, password, home) in [contact, (email, password, "/dashboard/taxpayers".to_owned())] {
+        let visitor = signed_in(world, &email, &password).await;
+        let mut person = Person { email, password, secret: String::new(), recovery_codes: Vec::new() };
+        person.enrol(&visitor).await;
+        visitor.get(&home).await.expect(200);
+        let again = Visitor::new(world);
+        again.sign_in(&person.email, &person.password).await.expect(303);
+        again.get(&home).await.leads_to("/sign-in/code");
+        let csrf = again.get("/sign-in/code").await.expect(200).csrf();
+        let code = person.code(1);
+        again.send("/sign-in/code", &[("csrf", &csrf), ("code", &code)]).await.leads_to(&home);
+        again.get(&home).await.expect(200);
+    }
+}
+
+#[each_database(&REQUIRED)]
+async fn where_it_is_required_integrators_need_one_and_contacts_may_have_one(world: &World) {
+    let account = Account::new(world).await;
+    account.page("/invoices").await;
+    let (_, email, password) = world.new_integrator_person().await;
+    let integrator = signed_in(world, &email, &password).await;
+    integrator.get("/dashboard/taxpayers").await.leads_to(PATH);
+}
+
+/// Makes all sessions of a database as old as if their people had shown password and code long ago.
+async fn age_sessions(world: &World, kind: &str, id: i64) {
+    let aged = format!("UPDATE sessions SET confirmed_at = 1 WHERE kind = '{kind}' AND account_id = {id}");
+    assert!(world.execute(&aged).await > 0);
+}
+
+#[each_database]
+async fn who_gets_in_is_changed_only_with_password_and_code(world: &World) {
+    let account = Account::new(world).await;
+    let id =
+        world.number(&format!("SELECT id FROM contacts WHERE taxpayer_id = {}", account.taxpayer.id)).await;
+    age_sessions(world, "contact", id).await;
+    let forms = ["/keys/rotate", "/contacts", "/contacts/1/role", "/contacts/1/remove"];
+    let others = ["/contacts/1/invitation", "/contacts/1/second-factor/reset"];
+    let forms = forms.iter().chain(&others).map(|form| account.path(form));
+    for form in
+        forms.chain([PATH, "/account/second-factor/confirm", "/account/second-factor/off"].map(Into::into))
+    {
+        let led = account.owner.submit(&form, &[("code", "1"), ("role", "owner")]).await.expect(303).location;
+        assert!(led.starts_with("/account/confirm?next="), "{form}: {led}");
+    }
+    let confirm = async |present: &str, code: &str| {
+        let fields = [("present", present), ("code", code), ("next", "/dashboard")];
+        account.owner.submit("/account/confirm", &fields).await
+    };
+    account.owner.get("/account/confirm").await.expect(200).hides("one-time-code");
+    confirm("another password", "").await.expect(422).shows("This is not right");
+    confirm(PASSWORD, "").await.leads_to("/dashboard");
+    account.owner.submit(&account.path("/keys/rotate"), &[]).await.expect(200);
+    let (email, password) = (account.email.clone(), PASSWORD.to_owned());
+    let mut person = Person { email, password, secret: String::new(), recovery_codes: Vec::new() };
+    person.enrol(&account.owner).await;
+    age_sessions(world, "contact", id).await;
+    account.owner.get("/account/confirm").await.expect(200).shows("one-time-code");
+    confirm(PASSWORD, "").await.expect(422);
+    confirm("another password", &person.code(1)).await.expect(422);
+    confirm(PASSWORD, &person.code(1)).await.leads_to("/dashboard");
+}
+
+#[each_database]
+async fn nobody_resets_its_own_second_factor(world: &World) {
+    let (person, visitor) = Person::enrolled(world).await;
+    let id = world.number(&format!("SELECT id FROM operators WHERE email = '{}'", person.email)).await;
+    let reset = format!("/console/operators/{id}/second-factor/reset");
+    visitor.submit(&reset, &[("reason", "lost phone")]).await.expect(409).shows("Nobody resets its own");
+    let account = Account::new(world).await;
+    let own =
+        world.number(&format!("SELECT id FROM contacts WHERE taxpayer_id = {}", account.taxpayer.id)).await;
+    let reset = format!("/contacts/{own}/second-factor/reset");
+    account.post(&reset, &[]).await.expect(409).shows("Nobody resets its own");
+    person.with_password(world).await.get("/console").await.leads_to("/sign-in/code");
+}
+
+#[each_database]
+async fn after_twenty_wrong_codes_in_a_day_only_a_recovery_code_opens(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let id = world.number(&format!("SELECT id FROM operators WHERE email = '{}'", person.email)).await;
+    let now = SystemClock.now().as_microsecond();
+    let guessed = format!(
+        "UPDATE second_factors SET refused = 19, refused_since = {now} WHERE owner = 'operator/{id}'"
+    );
+    assert_eq!(world.execute(&guessed).await, 1);
+    let visitor = person.with_password(world).await;
+    enter(&visitor, &person.wrong_code()).await.expect(401);
+    enter(&visitor, &person.code(1)).await.expect(401).shows("A recovery code still works");
+    let admin = Visitor::operator(world, OperatorRole::Admin).await;
+    admin.get("/console/operators?per_page=100").await.expect(200).shows("Too many wrong codes today");
+    let audited =
+        format!("SELECT COUNT(*) FROM audit WHERE subject = '{id}' AND action = 'second-factor.lock'");
+    assert_eq!(world.number(&audited).await, 1);
+    enter(&visitor, &person.recovery_codes[0]).await.leads_to("/console/runs");
+    enter(&person.with_password(world).await, &person.code(1)).await.leads_to("/console/runs");
+}
+
+#[each_database]
+async fn an_owner_or_the_command_line_resets_the_second_factor_of_a_contact(world: &World) {
+    for by_owner in [true, false] {
+        let account = Account::new(world).await;
+        let email = format!("bola{}@trading.example", number());
+        let fields = [("first_name", "B"), ("last_name", "A"), ("email", &email), ("role", "accountant")];
+        let link = link_path(&account.post("/contacts", &fields).await.expect(200).html);
+        choose(&Visitor::new(world), &link, PASSWORD).await.leads_to("/sign-in");
+        let visitor = signed_in(world, &email, PASSWORD).await;
+        let password = PASSWORD.to_owned();
+        let mut person = Person { email, password, secret: String::new(), recovery_codes: Vec::new() };
+        person.enrol(&visitor).await;
+        let id = world.number(&format!("SELECT id FROM contacts WHERE email = '{}'", person.email)).await;
+        if by_owner {
+            assert!(account.page("/contacts").await.contains("Reset the second factor"));
+            account.post(&format!("/contacts/{id}/second-factor/reset"), &[]).await.expect(303);
+        } else {
+            let reset = app::reset_contact_totp(world.settings(), account.taxpayer.id, id).await.unwrap();
+            assert_eq!(reset, serde_json::json!({ "id": id, "had_totp": true }));
+        }
+        visitor.get(&account.path("/invoices")).await.expect(303);
+        visitor.sign_in(&person.email, PASSWORD).await.leads_to(&account.path(""));
+    }
 }

@@ -70,6 +70,12 @@ async fn the_present_password_is_the_one_of_this_account(world: &World) {
     };
     change(OWN).await.expect(422).shows("is not right");
     change(&password).await.leads_to("/dashboard/taxpayers");
+    // Both hashes have one salt, so that one hash answers for the email: `$argon2id$v=19$m=19456,t=2,p=1$` and 22 letters.
+    let salted_alike = format!(
+        "SELECT COUNT(*) FROM contacts c JOIN integrators i ON c.email_key = i.email_key WHERE i.email = '{email}' \
+         AND substr(c.password_hash, 1, 53) = substr(i.password_hash, 1, 53)"
+    );
+    assert_eq!(world.number(&salted_alike).await, 1);
     let home = Visitor::new(world).sign_in(&email, OWN).await.expect(303).location;
     assert!(home.starts_with("/dashboard/") && home != "/dashboard/taxpayers", "{home}");
 }

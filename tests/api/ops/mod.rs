@@ -6,6 +6,7 @@ mod credentials;
 mod dead_letters;
 mod development;
 mod integration;
+mod invitations;
 mod limits;
 mod networks;
 mod outages;

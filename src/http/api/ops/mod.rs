@@ -5,6 +5,7 @@ mod accounts;
 mod contacts;
 pub(crate) mod dead_letters;
 pub(crate) mod development;
+mod invitations;
 mod invoices;
 mod overview;
 mod probes;
@@ -24,6 +25,9 @@ pub(crate) fn endpoints() -> Vec<Path> {
     let actions = [dead_letters::endpoints(), webhook_endpoints::endpoints(), taxpayers::endpoints()];
     let records = [reconciliations::endpoints(), quarantine::endpoints(), records::endpoints()];
     let looks = [accounts::endpoints(), search::endpoints(), invoices::endpoints(), development::endpoints()];
-    let others = looks.into_iter().chain([access::endpoints(), contacts::endpoints()]).chain(records);
+    let others = looks
+        .into_iter()
+        .chain([access::endpoints(), contacts::endpoints(), invitations::endpoints()])
+        .chain(records);
     [probes::endpoints()].into_iter().chain(runs).chain(actions).chain(others).flatten().collect()
 }

@@ -137,6 +137,7 @@ async fn no_form_counts_without_its_token(world: &World) {
         "/sign-in",
         "/sign-in/invitation/{token}",
         "/sign-in/code",
+        "/account/confirm",
         "/dashboard/{taxpayer}/invoices/{id}/correction",
         "/dashboard/{taxpayer}/webhooks/test",
         "/dashboard/{taxpayer}/webhooks/grade",

@@ -38,6 +38,7 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
         "/contacts".to_owned(),
         "/contacts/1/role".to_owned(),
         "/contacts/1/invitation".to_owned(),
+        "/contacts/1/second-factor/reset".to_owned(),
         "/contacts/1/remove".to_owned(),
         "/contacts/1/disable".to_owned(),
         "/contacts/1/enable".to_owned(),

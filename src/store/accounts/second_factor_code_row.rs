@@ -2,13 +2,11 @@
 
 use sea_orm::entity::prelude::*;
 
-use crate::domain::access::second_factor::RecoveryCode;
-
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
-#[sea_orm(table_name = "recovery_codes")]
+#[sea_orm(table_name = "second_factor_codes")]
 pub struct Model {
     #[sea_orm(primary_key, auto_increment = false)]
-    pub operator_id: i64,
+    pub owner: String,
     #[sea_orm(primary_key, auto_increment = false)]
     pub hash: String,
 }
@@ -17,9 +15,3 @@ pub struct Model {
 pub enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
-
-impl Model {
-    pub(super) fn new(operator_id: i64, code: &RecoveryCode) -> Self {
-        Self { operator_id, hash: code.hash() }
-    }
-}

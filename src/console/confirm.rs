@@ -1,0 +1,87 @@
+//! "Confirm that it is you": a person shows password and code once more before it changes who may get in. A session
+//! that was left open, or whose cookie was stolen, makes no key and no person, and gets no new second factor.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, web};
+use askama::Template;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::console::filters;
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Form, redirect, show_with};
+use crate::console::second_factor;
+use crate::console::session::{self, SignedIn};
+use crate::console::sign_in::{home, is_ours, is_own_password};
+use crate::http::endpoint::{Path, path};
+use crate::http::state::ApiState;
+use crate::store::accounts::sessions;
+
+const REFUSED: &str = "This is not right. A code counts once: wait for the next one of the app.";
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![path("/account/confirm").page(confirm_page).form(confirm).repeatable()]
+}
+
+#[derive(Template)]
+#[template(path = "confirm.html")]
+struct ConfirmPage {
+    frame: Frame,
+    next: String,
+    needs_code: bool,
+    refusal: Option<&'static str>,
+}
+
+#[derive(Deserialize)]
+struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+struct ConfirmForm {
+    present: SecretString,
+    #[serde(default)]
+    code: SecretString,
+    #[serde(default)]
+    next: String,
+}
+
+/// GET /account/confirm: asks for the password, and for the code of who has a second factor.
+async fn confirm_page(signed_in: SignedIn, query: web::Query<Next>) -> Answer {
+    std::future::ready(render(&signed_in, query.into_inner().next, None)).await
+}
+
+fn render(signed_in: &SignedIn, next: String, refusal: Option<&'static str>) -> Answer {
+    let person = &signed_in.session.person;
+    let status = if refusal.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = ConfirmPage {
+        frame: Frame::person(person, &signed_in.csrf, "Confirm that it is you"),
+        next,
+        needs_code: person.has_second_factor,
+        refusal,
+    };
+    show_with(status, &page)
+}
+
+/// POST /account/confirm: lets the session change people and keys for some minutes, and leads back.
+async fn confirm(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    signed_in: SignedIn,
+    form: Form<ConfirmForm>,
+) -> Answer {
+    let ConfirmForm { present, code, next } = form.0;
+    let person = &signed_in.session.person;
+    let is_right = is_own_password(&state, &request, person, present).await?
+        && (!person.has_second_factor
+            || second_factor::is_accepted(&state, &request, person.owner, &code).await?);
+    if !is_right {
+        return render(&signed_in, next, Some(REFUSED));
+    }
+    if let Some(token) = session::token(&request) {
+        sessions::confirm(&state.store, &token, state.now()).await?;
+    }
+    let next = if is_ours(&next) { next } else { home(person.owner) };
+    Ok(redirect(&next))
+}

@@ -1,0 +1,107 @@
+//! How an admin helps people to sign in: a one-time link for who has no password or forgot it, and the removal of a
+//! second factor that was lost. For operators, integrators and contact persons, but never for oneself.
+
+use actix_web::{HttpRequest, web};
+
+use crate::console::frame::Frame;
+use crate::console::invitation::show_link;
+use crate::console::operators::reason::ReasonForm;
+use crate::console::page::{Answer, Form, go_to};
+use crate::console::second_factor;
+use crate::console::session::Confirmed;
+use crate::console::session::operators::Admin;
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId, parse_number};
+use crate::http::endpoint::{Path, path};
+use crate::http::invitations::{self, InvitationOrder};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::store::accounts::second_factors::{self, FactorState, Removal};
+
+pub(super) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/console/operators/{operator}/invitation").form(invite),
+        path("/console/operators/{operator}/second-factor/reset").form(reset_second_factor),
+        path("/console/integrators/{integrator}/invitation").form(invite),
+        path("/console/integrators/{integrator}/second-factor/reset").form(reset_second_factor),
+        path("/console/taxpayers/{taxpayer}/contacts/{contact}/invitation").form(invite),
+        path("/console/taxpayers/{taxpayer}/contacts/{contact}/second-factor/reset")
+            .form(reset_second_factor),
+    ]
+}
+
+/// A person in a list, with what an admin may do for it.
+pub(super) struct PersonLine {
+    /// The name of an integrator or of a contact person. Operators have no name.
+    pub(super) name: Option<String>,
+    pub(super) email: String,
+    pub(super) role: &'static str,
+    pub(super) second_factor: FactorState,
+    /// The start of the paths of the forms.
+    pub(super) path: String,
+    /// True for the operator who looks at the page.
+    pub(super) is_self: bool,
+}
+
+/// Returns the start of the paths of the forms about a person.
+pub(super) fn path_of(owner: SessionOwner) -> String {
+    match owner {
+        SessionOwner::Operator(id) => format!("/console/operators/{id}"),
+        SessionOwner::Integrator(id) => format!("/console/integrators/{id}"),
+        SessionOwner::Contact { taxpayer, id } => format!("/console/taxpayers/{taxpayer}/contacts/{id}"),
+    }
+}
+
+/// The person that the path names, and the page that lists it.
+struct Subject {
+    owner: SessionOwner,
+    page: String,
+}
+
+fn subject(request: &HttpRequest) -> Option<Subject> {
+    let number = |name: &str| request.match_info().get(name).and_then(parse_number);
+    if let Some(id) = number("operator") {
+        return Some(Subject { owner: SessionOwner::Operator(id), page: "/console/operators".to_owned() });
+    }
+    if let Some(id) = number("integrator") {
+        let owner = SessionOwner::Integrator(IntegratorId(id));
+        return Some(Subject { owner, page: "/console/integrators".to_owned() });
+    }
+    let taxpayer = TaxpayerId(number("taxpayer")?);
+    let owner = SessionOwner::Contact { taxpayer, id: ContactId(number("contact")?) };
+    Some(Subject { owner, page: format!("/console/taxpayers/{taxpayer}") })
+}
+
+/// POST …/invitation: shows a link with which a person chooses a password.
+async fn invite(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Confirmed(Admin(session)): Confirmed<Admin>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let Subject { owner, page } = subject(&request).ok_or_else(ApiError::route_not_found)?;
+    let reason = Some(form.0.read_required(&state)?);
+    let order = InvitationOrder { owner, by: Actor::Operator(session.id), reason };
+    let made = invitations::make(&state, &request, order).await?.ok_or_else(ApiError::route_not_found)?;
+    show_link(Frame::operator(&session, "The link"), made, page)
+}
+
+/// POST …/second-factor/reset: removes the second factor of a person who lost it.
+async fn reset_second_factor(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Confirmed(Admin(session)): Confirmed<Admin>,
+    form: Form<ReasonForm>,
+) -> Answer {
+    let Subject { owner, page } = subject(&request).ok_or_else(ApiError::route_not_found)?;
+    let by = Actor::Operator(session.id);
+    if by == owner.actor() {
+        return Err(ApiError::new(ErrorCode::InvalidTransition, second_factor::NOT_ONES_OWN));
+    }
+    let reason = Some(form.0.read_required(&state)?);
+    let removal = Removal { owner, by, action: AuditAction::ResetSecondFactor, reason, now: state.now() };
+    second_factors::remove(&state.store, removal).await?.ok_or_else(ApiError::route_not_found)?;
+    Ok(go_to(&page, "The second factor is removed, and the person is signed out."))
+}

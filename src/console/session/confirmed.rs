@@ -1,0 +1,48 @@
+//! The right of a person who confirmed a short time ago that it is there, by signing in or with password and code.
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
+
+use crate::console::session::accounts::Owner;
+use crate::console::session::operators::Admin;
+use crate::console::session::{Refusal, SignedIn, found, state};
+use crate::domain::access::session::OperatorRole;
+use crate::http::extract::role::NeedsRole;
+
+/// A right to change who gets in: people, keys, second factors. Others are led to the page that asks for password and
+/// code; an unconfirmed right of a lower role is refused as it is everywhere.
+#[derive(Debug)]
+pub(crate) struct Confirmed<R>(pub(crate) R);
+
+/// A right that is given by a session.
+pub(crate) trait SessionRight:
+    FromRequest<Error = Refusal, Future = LocalBoxFuture<'static, Result<Self, Refusal>>> + 'static
+{
+}
+
+impl SessionRight for SignedIn {}
+impl SessionRight for Owner {}
+impl SessionRight for Admin {}
+
+impl<R: NeedsRole> NeedsRole for Confirmed<R> {
+    const LEAST: Option<OperatorRole> = R::LEAST;
+}
+
+impl<R: SessionRight> FromRequest for Confirmed<R> {
+    type Error = Refusal;
+    type Future = LocalBoxFuture<'static, Result<Self, Refusal>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let right = R::from_request(request, payload);
+        let request = request.clone();
+        Box::pin(async move {
+            let right = right.await?;
+            let now = state(&request)?.now();
+            if !found(&request).await?.session.is_confirmed(now) {
+                return Err(Refusal::Unconfirmed);
+            }
+            Ok(Self(right))
+        })
+    }
+}

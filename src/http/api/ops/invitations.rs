@@ -1,0 +1,95 @@
+//! One-time links for operators, integrators and contact persons who have no password or forgot it. An admin makes them.
+
+use actix_web::{HttpRequest, web};
+
+use crate::domain::access::caller::OpsAdmin;
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::ids::{IntegratorId, parse_number};
+use crate::http::endpoint::{Path, path};
+use crate::http::extract::body::Body;
+use crate::http::extract::path_ids;
+use crate::http::forms::{reason, report};
+use crate::http::invitations::{self, InvitationOrder};
+use crate::http::openapi::{OperationDoc, doc, example};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::envelope::ApiResponse;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::invitation::InvitationView;
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/ops/operators/{id}/invitation").post(invite_operator, || {
+            invitation_doc("invite_operator", "Let an operator choose a password")
+                .fails(&[ErrorCode::OperatorNotFound])
+        }),
+        path("/ops/integrators/{id}/invitation").post(invite_integrator, || {
+            invitation_doc("invite_integrator", "Let an integrator choose a password")
+                .fails(&[ErrorCode::IntegratorNotFound])
+        }),
+        path("/ops/taxpayers/{id}/contacts/{contact_id}/invitation").post(invite_contact, || {
+            invitation_doc("invite_taxpayer_contact", "Let a contact person choose a password")
+                .fails(&[ErrorCode::TaxpayerNotFound, ErrorCode::ContactNotFound])
+        }),
+    ]
+}
+
+fn invitation_doc(name: &'static str, summary: &'static str) -> OperationDoc {
+    doc(name, summary)
+        .noted("The link is shown only here; hand it over in private. It is valid for 72 hours and once, and ends an earlier one. The present password stays until the link is used, and a second factor beyond it.")
+        .may_take(reason::read, example!("reason"))
+        .gives::<InvitationView<'_>>(200, "Invitation created successfully")
+        .fails(&[ErrorCode::InvalidTransition])
+}
+
+async fn invite_operator(
+    state: web::Data<ApiState>,
+    caller: OpsAdmin,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::OperatorNotFound, "Operator not found");
+    let owner = SessionOwner::Operator(parse_number(&id).ok_or_else(not_found)?);
+    invite(&state, &request, caller, owner, body).await?.ok_or_else(not_found)
+}
+
+async fn invite_integrator(
+    state: web::Data<ApiState>,
+    caller: OpsAdmin,
+    request: HttpRequest,
+    id: web::Path<String>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let not_found = || ApiError::new(ErrorCode::IntegratorNotFound, "Integrator not found");
+    let owner = SessionOwner::Integrator(IntegratorId(parse_number(&id).ok_or_else(not_found)?));
+    invite(&state, &request, caller, owner, body).await?.ok_or_else(not_found)
+}
+
+async fn invite_contact(
+    state: web::Data<ApiState>,
+    caller: OpsAdmin,
+    request: HttpRequest,
+    ids: web::Path<(String, String)>,
+    body: Body,
+) -> Result<ApiResponse, ApiError> {
+    let taxpayer = path_ids::any_taxpayer(&state, &ids.0).await?;
+    let owner = SessionOwner::Contact { taxpayer, id: path_ids::contact(&ids.1)? };
+    invite(&state, &request, caller, owner, body).await?.ok_or_else(ApiError::contact_not_found)
+}
+
+async fn invite(
+    state: &ApiState,
+    request: &HttpRequest,
+    OpsAdmin(operator): OpsAdmin,
+    owner: SessionOwner,
+    body: Body,
+) -> Result<Option<ApiResponse>, ApiError> {
+    let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
+    let order = InvitationOrder { owner, by: Actor::Operator(operator), reason: form.value.0 };
+    let made = invitations::make(state, request, order).await?;
+    let answer =
+        |made| ApiResponse::ok("Invitation created successfully", InvitationView::from(&made)).unstored();
+    Ok(made.map(answer))
+}
