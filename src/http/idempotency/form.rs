@@ -17,6 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use rand::RngExt;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::time::sleep;
 
 use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
@@ -26,6 +27,7 @@ use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::redirect::go_to;
 use crate::http::state::ApiState;
+use crate::store::accounts::sessions;
 use crate::store::idempotency::{self, KeyEntry, StoredKey};
 
 /// The name of the field with the form's token.
@@ -66,17 +68,20 @@ pub(crate) fn new_token() -> String {
     URL_SAFE_NO_PAD.encode(random)
 }
 
-/// Answers a form. A form without a session has no owner and passes: only a sign-in and the like take it.
+/// Answers a form. A form without a session in force passes: it claims nothing, and what it asks for is a sign-in or
+/// refused.
 pub(crate) async fn visit_form(
     state: &web::Data<ApiState>,
     result_page: ResultPage,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let Some(session) = request.cookie(state.settings.sessions.cookie_name()) else {
-        return next.call(request).await;
+    let session = match session_token(state, request.request()).await {
+        Err(error) => return Ok(request.error_response(error)),
+        Ok(None) => return next.call(request).await,
+        Ok(Some(session)) => session,
     };
-    let form = match sent_form(state, session.value(), result_page, request.request()) {
+    let form = match sent_form(state, session.expose_secret(), result_page, request.request()) {
         Err(error) => return Ok(request.error_response(error)),
         Ok(form) => form,
     };
@@ -90,6 +95,15 @@ pub(crate) async fn visit_form(
             Ok(response)
         }
     }
+}
+
+/// Returns the token of the session that the form was sent in, if the session is in force.
+async fn session_token(state: &ApiState, request: &HttpRequest) -> Result<Option<SecretString>, ApiError> {
+    let settings = state.settings.sessions;
+    let Some(cookie) = request.cookie(settings.cookie_name()) else { return Ok(None) };
+    let token = SecretString::from(cookie.value().to_owned());
+    let session = sessions::peek(&state.store, &token, settings.limits, state.now()).await?;
+    Ok(session.map(|_in_force| token))
 }
 
 fn sent_form(
