@@ -83,7 +83,7 @@ mod tests {
         let digits: Vec<char> = ('\0'..=char::MAX)
             .filter(|letter| letter.general_category() == GeneralCategory::DecimalNumber)
             .collect();
-        assert!(digits.len() > 700 && digits.len() % 10 == 0, "{}", digits.len());
+        assert!(digits.len() > 700 && digits.len().is_multiple_of(10), "{}", digits.len());
         for ten in digits.chunks(10) {
             let values: String = ten.iter().copied().map(ascii_digit).collect();
             assert_eq!(values, "0123456789", "{ten:?}");
