@@ -112,6 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::actors::dispatch::Turns;
     use crate::actors::supervision::panics;
     use crate::actors::taxpayer::command::Onboarding;
     use crate::actors::taxpayer::handle::TaxpayerHandle;
@@ -120,9 +121,12 @@ mod tests {
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock::{Clock, SharedClock, SystemClock};
     use crate::domain::kernel::crash::CrashHistory;
-    use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, RunRequest, RunState};
-    use crate::store::lanes::LaneKind;
+    use crate::domain::kernel::ids::{RunId, TaxpayerId};
+    use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
+    use crate::store::db::connections::Store;
+    use crate::store::lanes::abandoned;
+    use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
+    use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
 
@@ -140,17 +144,26 @@ mod tests {
         }
     }
 
-    #[actix::test]
-    async fn a_run_that_panics_twice_is_quarantined_at_its_third_start() {
-        panics::install_hook();
-        for test in stores().await {
-            let (store, arbiters) = (&test.store, Arc::new(Arbiters::start(1)));
+    /// A pool with one open run, whose lane is leased.
+    struct Fixture<'a> {
+        store: &'a Store,
+        pool: Arc<RunPool>,
+        tree: Tree,
+        arbiters: Arc<Arbiters>,
+        run: RunId,
+        lease: Lease,
+    }
+
+    impl<'a> Fixture<'a> {
+        /// Opens the run. The clock of the pool panics so many times.
+        async fn new(store: &'a Store, panics: usize) -> Self {
+            let arbiters = Arc::new(Arbiters::start(1));
             let clock: SharedClock = Arc::new(SystemClock);
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(store, clock.clone(), &arbiters));
             taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
             let irn = Irn::parse("INV1-94AD90FB-20260115").unwrap();
             let request = RunRequest { operation: Operation::Submit, document: json!({ "irn": irn }), irn };
-            let run = taxpayers.open_run(ID, request).await.unwrap();
+            let run = taxpayers.open_run(ID, request).await.unwrap().id;
             let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
             let second = Duration::from_secs(1);
             let deps = PipelineDeps {
@@ -159,27 +172,101 @@ mod tests {
                 authority: authority("http://127.0.0.1:9", clock.clone()),
                 keys: None,
                 retry: RetryPolicy { initial: second, max: second, give_up_after: second },
-                clock: Arc::new(PanickingClock(AtomicUsize::new(2))),
+                clock: Arc::new(PanickingClock(AtomicUsize::new(panics))),
                 throughput: Arc::default(),
                 incidents: Arc::default(),
                 durations: Arc::default(),
             };
             let tree = Tree::new(clock);
             let pool = RunPool::new(deps, &tree, &arbiters);
+            Self { store, pool, tree, arbiters, run, lease }
+        }
+
+        async fn stored(&self) -> Run {
+            runs::owned_by_with_id(self.store.reader(), ID, self.run).await.unwrap().unwrap()
+        }
+
+        /// Counts a crash of the process that held the lane. Returns the leases whose runs go on now.
+        async fn count_crash(&self, lease: &Lease) -> Vec<Lease> {
+            let crashed = LeasedLane { lease: lease.clone(), crashes: 1, working_on: None };
+            self.pool.deps.count_crashes(&[crashed]).await.unwrap()
+        }
+
+        /// Claims the run's lane if it goes alone.
+        async fn claim_isolated(&self) -> Option<Lease> {
+            let request = ClaimRequest {
+                kind: LaneKind::Run,
+                owner: "me",
+                lease: LEASE,
+                limit: 1,
+                after: START,
+                blocked: &[],
+                share: FairShare::unlimited(),
+            };
+            abandoned::claim_isolated(self.store, &request).await.unwrap().map(|lane| lane.lease)
+        }
+    }
+
+    #[actix::test]
+    async fn a_run_that_was_in_flight_at_two_crashes_is_driven_only_in_its_turn() {
+        for test in stores().await {
+            let fixture = Fixture::new(&test.store, 0).await;
+            let lease = fixture.lease.clone();
+            assert_eq!(fixture.count_crash(&lease).await.len(), 1, "after one it goes on at once");
+            assert_eq!(fixture.count_crash(&lease).await, [], "after two it is released to go alone");
+            let lease = fixture.claim_isolated().await.unwrap();
+            assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
+            assert_eq!(fixture.stored().await.attempt, 0, "nothing is called without the turn");
+            let lease = fixture.claim_isolated().await.unwrap();
+            let turn = Turns::default().take().await;
+            let alone = Assignment { lease: lease.clone(), turn };
+            assert_eq!(fixture.pool.drive(alone).await, WorkStatus::Released);
+            let tried = fixture.stored().await;
+            assert_eq!((tried.state, tried.attempt), (RunState::Waiting, 1), "{tried:?}");
+            fixture.arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_run_that_was_in_flight_at_three_crashes_is_quarantined_without_a_turn() {
+        for test in stores().await {
+            let fixture = Fixture::new(&test.store, 0).await;
+            let mut lease = fixture.lease.clone();
+            for crashes in 1..=3 {
+                let going_on = fixture.count_crash(&lease).await;
+                assert_eq!(fixture.stored().await.crash_history.crashes, crashes);
+                if going_on.is_empty() {
+                    lease = fixture.claim_isolated().await.unwrap();
+                }
+            }
+            assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
+            let stored = fixture.stored().await;
+            assert_eq!((stored.state, stored.attempt), (RunState::Paused, 0), "it is not called");
+            assert!(stored.crash_history.may_be_lifted());
+            fixture.arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_run_that_panics_twice_is_quarantined_at_its_third_start() {
+        panics::install_hook();
+        for test in stores().await {
+            let fixture = Fixture::new(&test.store, 2).await;
+            let Fixture { pool, tree, lease, .. } = &fixture;
             for panics in [1, 2] {
                 assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Unfinished);
-                let stored = runs::owned_by_with_id(store.reader(), ID, run.id).await.unwrap().unwrap();
+                let stored = fixture.stored().await;
                 let CrashHistory { panics: counted, crashes, .. } = stored.crash_history;
                 assert_eq!((counted, crashes, stored.state), (panics, 0, RunState::Running));
             }
             assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Released);
-            let stored = runs::owned_by_with_id(store.reader(), ID, run.id).await.unwrap().unwrap();
+            let stored = fixture.stored().await;
             assert_eq!(stored.state, RunState::Paused);
             assert_eq!(stored.last_error.as_deref(), Some(stored.crash_history.reason()));
             assert!(!stored.crash_history.may_be_lifted(), "a panic names its work");
             assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
             assert!(pool.drain(Duration::ZERO).await);
-            arbiters.stop();
+            fixture.arbiters.stop();
         }
     }
 }
