@@ -150,17 +150,31 @@ async fn operator(settings: Settings, call: OperatorCall) -> Result<Value, Start
 }
 
 async fn contact(settings: Settings, command: ContactCommand) -> Result<Value, StartError> {
-    let change = async |taxpayer, id, call| {
-        app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
-    };
     match command {
         ContactCommand::Invitation { taxpayer, id } => app::invite_contact(settings, taxpayer, id).await,
         ContactCommand::TotpReset { taxpayer, id } => app::reset_contact_totp(settings, taxpayer, id).await,
-        ContactCommand::Disable { taxpayer, id } => change(taxpayer, id, ContactCall::Disable).await,
-        ContactCommand::Enable { taxpayer, id } => change(taxpayer, id, ContactCall::Enable).await,
-        ContactCommand::Remove { taxpayer, id } => change(taxpayer, id, ContactCall::Remove).await,
-        ContactCommand::Role { taxpayer, id, role } => change(taxpayer, id, ContactCall::Role(role)).await,
+        ContactCommand::Disable { taxpayer, id } => {
+            change_contact(settings, taxpayer, id, ContactCall::Disable).await
+        }
+        ContactCommand::Enable { taxpayer, id } => {
+            change_contact(settings, taxpayer, id, ContactCall::Enable).await
+        }
+        ContactCommand::Remove { taxpayer, id } => {
+            change_contact(settings, taxpayer, id, ContactCall::Remove).await
+        }
+        ContactCommand::Role { taxpayer, id, role } => {
+            change_contact(settings, taxpayer, id, ContactCall::Role(role)).await
+        }
     }
+}
+
+async fn change_contact(
+    settings: Settings,
+    taxpayer: i64,
+    id: i64,
+    call: ContactCall,
+) -> Result<Value, StartError> {
+    app::change_contact(settings, TaxpayerId(taxpayer), ContactId(id), call).await
 }
 
 async fn keys(settings: Settings, kind: KeyKind, call: KeyCall) -> Result<Value, StartError> {

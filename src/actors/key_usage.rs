@@ -49,18 +49,23 @@ mod tests {
     use super::*;
     use crate::domain::access::api_key::{KeyOwner, NewKey};
     use crate::domain::access::caller::KeyKind;
+    use crate::domain::access::session::OperatorRole;
     use crate::domain::kernel::clock::MockClock;
+    use crate::store::accounts::{NewOperator, add_operator};
     use crate::store::testing::stores;
 
     #[tokio::test]
     async fn a_use_is_written_once_however_often_it_is_recorded() {
         for test in stores().await {
             let (store, now) = (&test.store, Timestamp::UNIX_EPOCH);
+            let operator = NewOperator {
+                email: "op@example.com".into(),
+                password_hash: "hash".into(),
+                role: OperatorRole::Viewer,
+                key: NewKey::from(secrecy::SecretString::from("opk_one")),
+            };
+            add_operator(store, &operator, now).await.unwrap();
             let owner = KeyOwner { kind: KeyKind::Operator, id: 1 };
-            let new = NewKey::from(secrecy::SecretString::from("opk_one"));
-            let tx = store.begin().await.unwrap();
-            keys::rotate(&tx, owner, &new, now).await.unwrap();
-            tx.commit().await.unwrap();
             let usage = KeyUsage::default();
             let clock: SharedClock = Arc::new(MockClock::at(now + Duration::from_secs(5)));
             let found = keys::valid(store, owner.kind, "opk_one", now).await.unwrap().unwrap();

@@ -56,7 +56,7 @@ impl LateRequest {
         answer
     }
 
-    async fn is_refused(self, status: u16, way: &str) {
+    async fn expect_refused(self, status: u16, way: &str) {
         let answer = self.finish().await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{way}: {answer}");
         let leads_to_sign_in = answer.to_ascii_lowercase().contains("location: /sign-in");
@@ -94,11 +94,16 @@ async fn a_taxpayers_call_does_nothing_after_its_key_ended(world: &World) {
         let id = made["id"].as_i64().unwrap();
         end_taxpayer_key(world, &account, &integrator, id, way).await;
         for late in [plain, keyed] {
-            late.is_refused(401, way).await;
+            late.expect_refused(401, way).await;
         }
         let query = format!("SELECT COUNT(*) FROM invoices WHERE taxpayer_id = {}", account.taxpayer.id);
         assert_eq!(world.number(&query).await, 0, "{way}");
     }
+}
+
+async fn new_admin(world: &World) -> Value {
+    let email = format!("operator{}@house.example", number());
+    app::create_operator(world.settings(), email, OperatorRole::Admin, KeyTerms::default()).await.unwrap()
 }
 
 async fn new_integrator(world: &World) -> (Value, Integrator) {
@@ -122,28 +127,20 @@ async fn a_call_of_an_integrator_or_an_operator_does_nothing_after_its_key_ended
         ("operators", "role", 403),
     ];
     for (kind, way, status) in cases {
-        let made = match kind {
-            "integrators" => new_integrator(world).await.0,
-            _ => {
-                let email = format!("operator{}@house.example", number());
-                let terms = KeyTerms::default();
-                app::create_operator(world.settings(), email, OperatorRole::Admin, terms).await.unwrap()
-            }
-        };
+        let is_integrator = kind == "integrators";
+        let made = if is_integrator { new_integrator(world).await.0 } else { new_admin(world).await };
         let key = made["api_key"].as_str().unwrap();
         let taxpayer = documents::taxpayer();
-        let (path, body) = match kind {
-            "integrators" => (TAXPAYERS.to_owned(), taxpayer.clone()),
-            _ => {
-                let account = Account::new(world).await;
-                (format!("/ops/taxpayers/{}/verify", account.taxpayer.id), json!({ "reason": "late" }))
-            }
+        let late = if is_integrator {
+            LateRequest::call(world, TAXPAYERS, key, &taxpayer, "").await
+        } else {
+            let path = format!("/ops/taxpayers/{}/verify", world.taxpayer().await.id);
+            LateRequest::call(world, &path, key, &json!({ "reason": "late" }), "").await
         };
-        let late = LateRequest::call(world, &path, key, &body, "").await;
         let body = if way == "role" { json!({ "role": "viewer" }) } else { json!({}) };
         let change = format!("/ops/{kind}/{}/{way}", made["id"]);
         admin.send("POST", &change, &body).await.expect_status(200);
-        late.is_refused(status, &format!("{kind} {way}")).await;
+        late.expect_refused(status, &format!("{kind} {way}")).await;
         let tin = taxpayer["tin_no"].as_str().unwrap();
         let query = format!("SELECT COUNT(*) FROM taxpayers WHERE tin = '{tin}'");
         assert_eq!(world.number(&query).await, 0, "{kind} {way}");
@@ -181,7 +178,7 @@ async fn a_form_of_an_operator_does_nothing_after_its_right_ended(world: &World)
             let body = if way == "role" { json!({ "role": "viewer" }) } else { json!({}) };
             admin.send("POST", &format!("/ops/operators/{id}/{way}"), &body).await.expect_status(200);
         }
-        late.is_refused(status, way).await;
+        late.expect_refused(status, way).await;
         account.taxpayer.invoice(&documents::invoice()).await;
     }
 }
@@ -205,7 +202,7 @@ async fn a_form_of_an_account_does_nothing_after_its_right_ended(world: &World) 
             let path = format!("/ops/taxpayers/{id}/contacts/{own}/{way}");
             admin.send("POST", &path, &body).await.expect_status(200);
         }
-        late.is_refused(status, way).await;
+        late.expect_refused(status, way).await;
         let query = "SELECT COUNT(*) FROM taxpayers WHERE address = 'An address that came late'";
         assert_eq!(world.number(query).await, 0, "{way}");
     }
@@ -228,7 +225,7 @@ async fn a_form_of_an_integrator_does_nothing_after_its_right_ended(world: &Worl
             let path = format!("/ops/integrators/{}/{way}", made["id"]);
             admin.send("POST", &path, &json!({})).await.expect_status(200);
         }
-        late.is_refused(status, way).await;
+        late.expect_refused(status, way).await;
         let query = "SELECT COUNT(*) FROM taxpayers WHERE address = 'A house that came late'";
         assert_eq!(world.number(query).await, 0, "{way}");
     }

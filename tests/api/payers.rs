@@ -1,9 +1,9 @@
 //! Limits count who pays: whatever one integrator does with 25 taxpayers, another's calls are neither refused nor held
 //! back. A row for each limit.
 
-use std::net::TcpStream;
-
+use std::future::ready;
 use std::io::Write;
+use std::net::TcpStream;
 
 use futures_util::future::{LocalBoxFuture, join_all};
 use sandbox::{FaultKind, FaultOrder, Operation};
@@ -38,7 +38,7 @@ type Press = for<'a> fn(&'a World, &'a Crowd) -> LocalBoxFuture<'a, Pressure>;
 const LIMITS: [(&str, Press, Option<&str>); 8] = [
     ("requests a second", |_, crowd| Box::pin(many_reads(crowd)), Some("RATE_LIMITED")),
     ("relayed calls under way", |world, crowd| Box::pin(slow_relays(world, crowd)), Some("RATE_LIMITED")),
-    ("memory of bodies that only begin", |world, crowd| Box::pin(heads(world, crowd)), None),
+    ("memory of bodies that only begin", |world, crowd| Box::pin(ready(heads(world, crowd))), None),
     ("turns of bulk requests", |_, crowd| Box::pin(bulks(crowd)), None),
     ("slots at the authority and of runs", |_, crowd| Box::pin(hanging_documents(crowd)), None),
     ("breaker and outage", |world, crowd| Box::pin(failing_documents(world, crowd)), None),
@@ -103,13 +103,13 @@ async fn served(other: &Taxpayer, during: &str) {
 }
 
 /// The codes of the answers that are refusals.
-fn refusals(answers: Vec<Answer>) -> Vec<String> {
+fn refusals(answers: &[Answer]) -> Vec<String> {
     answers.iter().filter(|answer| answer.status >= 400).map(|answer| answer.code().to_owned()).collect()
 }
 
 async fn many_reads(crowd: &Crowd) -> Pressure {
     let calls = crowd.taxpayers.iter().flat_map(|taxpayer| (0..20).map(move |_| taxpayer.get(INVOICES)));
-    Pressure { refusals: refusals(join_all(calls).await), ..Pressure::default() }
+    Pressure { refusals: refusals(&join_all(calls).await), ..Pressure::default() }
 }
 
 async fn slow_relays(world: &World, crowd: &Crowd) -> Pressure {
@@ -121,11 +121,11 @@ async fn slow_relays(world: &World, crowd: &Crowd) -> Pressure {
         world.authority.add_fault(late).unwrap();
         taxpayer.app().validate(&documents::validation(taxpayer, &number)).await
     });
-    Pressure { refusals: refusals(join_all(asking).await), ..Pressure::default() }
+    Pressure { refusals: refusals(&join_all(asking).await), ..Pressure::default() }
 }
 
 /// Requests that announce a large body and send one byte of it.
-async fn heads(world: &World, crowd: &Crowd) -> Pressure {
+fn heads(world: &World, crowd: &Crowd) -> Pressure {
     let address = world.root().replace("http://", "");
     let open = |taxpayer: &Taxpayer| {
         let mut stream = TcpStream::connect(&address).unwrap();
@@ -137,15 +137,15 @@ async fn heads(world: &World, crowd: &Crowd) -> Pressure {
         .unwrap();
         stream
     };
-    let _open = crowd.taxpayers.iter().flat_map(|taxpayer| [open(taxpayer), open(taxpayer)]).collect();
-    Pressure { _open, ..Pressure::default() }
+    let connections = crowd.taxpayers.iter().flat_map(|taxpayer| [open(taxpayer), open(taxpayer)]);
+    Pressure { _open: connections.collect(), ..Pressure::default() }
 }
 
 async fn bulks(crowd: &Crowd) -> Pressure {
     let invoices: Vec<_> = (0..50).map(|_| documents::invoice()).collect();
     let body = json!({ "invoices": invoices });
     let sending = crowd.taxpayers.iter().map(|taxpayer| taxpayer.send("POST", BULK, &body));
-    Pressure { refusals: refusals(join_all(sending).await), ..Pressure::default() }
+    Pressure { refusals: refusals(&join_all(sending).await), ..Pressure::default() }
 }
 
 /// Documents whose signature the authority never answers.
@@ -169,11 +169,10 @@ async fn failing_documents(world: &World, crowd: &Crowd) -> Pressure {
 }
 
 async fn submit_all(crowd: &Crowd, word: &str, each: usize) {
-    let submitting = crowd.taxpayers.iter().flat_map(|taxpayer| {
-        (0..each).map(async move |_| {
-            let body = documents::submission(taxpayer, &format!("{}{word}", invoice_no()));
-            taxpayer.app().submit_async(&body).await.expect_status(202);
-        })
+    let all = crowd.taxpayers.iter().flat_map(|taxpayer| std::iter::repeat_n(taxpayer, each));
+    let submitting = all.map(async |taxpayer| {
+        let body = documents::submission(taxpayer, &format!("{}{word}", invoice_no()));
+        taxpayer.app().submit_async(&body).await.expect_status(202);
     });
     join_all(submitting).await;
 }
@@ -181,7 +180,7 @@ async fn submit_all(crowd: &Crowd, word: &str, each: usize) {
 async fn onboardings(crowd: &Crowd) -> Pressure {
     let body = documents::taxpayer();
     let refused = crowd.integrator.create_taxpayer(&body).await;
-    Pressure { refusals: refusals(vec![refused]), ..Pressure::default() }
+    Pressure { refusals: refusals(&[refused]), ..Pressure::default() }
 }
 
 async fn refused_creates(crowd: &Crowd) -> Pressure {
@@ -191,6 +190,6 @@ async fn refused_creates(crowd: &Crowd) -> Pressure {
     for _ in 0..5 {
         answers.push(crowd.integrator.create_taxpayer(&body).await);
     }
-    let refusals = refusals(answers).into_iter().filter(|code| code != "VALIDATION_FAILED").collect();
+    let refusals = refusals(&answers).into_iter().filter(|code| code != "VALIDATION_FAILED").collect();
     Pressure { refusals, ..Pressure::default() }
 }

@@ -241,7 +241,8 @@ mod tests {
             }
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
             let stored = fixture.stored().await;
-            assert_eq!((stored.state, stored.attempt), (RunState::Paused, 0), "it is not called");
+            let reason = stored.crash_history.reason();
+            assert_eq!((stored.state, stored.last_error.as_deref()), (RunState::Paused, Some(reason)));
             assert!(stored.crash_history.may_be_lifted());
             fixture.arbiters.stop();
         }

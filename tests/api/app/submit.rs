@@ -344,11 +344,11 @@ async fn a_call_that_waits_ends_with_its_key_and_the_run_goes_on(world: &World) 
     let body = submission(&taxpayer, &format!("SBXDOWN{}", documents::number()));
     let irn = body["irn"].as_str().unwrap();
     let begun = async || (taxpayer.app().run(irn).await.status == 200).then_some(());
-    let rotates = async {
+    let rotation = async {
         eventually("the run", begun).await;
         world.integrator().rotate_api_key(taxpayer.id).await.expect_status(200)
     };
-    let (answer, rotated) = futures_util::future::join(taxpayer.app().submit(&body), rotates).await;
+    let (answer, rotated) = futures_util::future::join(taxpayer.app().submit(&body), rotation).await;
     answer.expect_refusal(403, "KEY_NOT_RECOGNIZED");
     let key = rotated.data()["api_key"].as_str().unwrap();
     let run = world.anonymous().with_key(key).get(&format!("/v1/app/invoices/{irn}/run")).await;
