@@ -169,12 +169,10 @@ async fn failing_documents(world: &World, crowd: &Crowd) -> Pressure {
 }
 
 async fn submit_all(crowd: &Crowd, word: &str, each: usize) {
-    let all = crowd.taxpayers.iter().flat_map(|taxpayer| std::iter::repeat_n(taxpayer, each));
-    let submitting = all.map(async |taxpayer| {
+    for taxpayer in crowd.taxpayers.iter().flat_map(|taxpayer| std::iter::repeat_n(taxpayer, each)) {
         let body = documents::submission(taxpayer, &format!("{}{word}", invoice_no()));
         taxpayer.app().submit_async(&body).await.expect_status(202);
-    });
-    join_all(submitting).await;
+    }
 }
 
 async fn onboardings(crowd: &Crowd) -> Pressure {

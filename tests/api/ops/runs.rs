@@ -169,6 +169,7 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
     let expected = [
         "action",
         "actor",
+        "address",
         "at",
         "contact_id",
         "from_state",

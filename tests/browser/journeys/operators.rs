@@ -101,7 +101,7 @@ fn a_quarantined_create_is_replayed() {
     run_alone("quarantine", |world| {
         Box::pin(async move {
             let account = Account::new(world).await;
-            let operator = Visitor::operator(world, OperatorRole::Operator).await;
+            let operator = Visitor::operator(world, OperatorRole::Admin).await;
             operator.open(&format!("/console/taxpayers/{}", account.taxpayer.id)).await;
             operator.press("Order the panic").await;
             operator.sees("The actor panics at the next command of this taxpayer.").await;
