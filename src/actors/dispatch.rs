@@ -342,13 +342,10 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::actors::taxpayer::command::Onboarding;
-    use crate::actors::taxpayer::handle::TaxpayerHandle;
-    use crate::domain::kernel::clock::{MockClock, SystemClock};
-    use crate::domain::kernel::ids::IntegratorId;
+    use crate::domain::kernel::clock::MockClock;
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::lanes::group;
-    use crate::store::testing::{claim_due, stores};
+    use crate::store::testing::{add_taxpayer, claim_due, stores};
 
     /// Long enough that a slow test machine can renew the lease in time.
     const LEASE: Duration = Duration::from_millis(1_500);
@@ -438,13 +435,9 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let (dispatcher, mut lanes_seen) = endless(store, &DirectDispatch::default());
-            let owners = Arc::new(Arbiters::start(1));
-            let onboarding = TaxpayerHandle::in_tests(store, Arc::new(SystemClock), &owners);
             let queue = async |integrator: i64, taxpayers: std::ops::Range<i64>| {
-                for id in taxpayers.clone().map(TaxpayerId) {
-                    let integrator_id = IntegratorId(integrator);
-                    let new = Onboarding { integrator_id, ..Onboarding::sample(id) };
-                    onboarding.onboard(id, new).await.unwrap();
+                for taxpayer in taxpayers.clone() {
+                    add_taxpayer(store, taxpayer, integrator).await;
                 }
                 let tx = store.begin().await.unwrap();
                 for taxpayer_id in taxpayers {
@@ -461,7 +454,6 @@ mod tests {
             assert_eq!(dispatcher.dispatch_due().await.unwrap(), 1);
             let keys = std::iter::from_fn(|| lanes_seen.try_recv().ok()).map(|lease| lease.key);
             assert_eq!(keys.last().as_deref(), Some("99/0"));
-            owners.stop();
         }
     }
 

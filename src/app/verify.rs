@@ -329,7 +329,7 @@ mod tests {
     use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
     use crate::domain::kernel::clock::new_id;
     use crate::store::events::checkpoint_file::CheckpointFile;
-    use crate::store::testing::stores;
+    use crate::store::testing::{add_taxpayer, stores};
 
     fn key() -> CheckpointKey {
         CheckpointKey::parse(&STANDARD.encode([1; 32])).unwrap()
@@ -339,28 +339,6 @@ mod tests {
         let tx = store.begin().await.unwrap();
         tx.execute_unprepared(sql).await.unwrap();
         tx.commit().await.unwrap();
-    }
-
-    async fn add_taxpayer(store: &Store, id: i64) {
-        let names = [
-            "name",
-            "email",
-            "email_key",
-            "tin",
-            "tin_normal",
-            "service_id",
-            "service_id_key",
-            "business_id",
-            "business_id_key",
-            "address",
-            "search_text",
-        ];
-        let (columns, values) = (names.join(", "), names.map(|_| format!("'{id}'")).join(", "));
-        let sql = format!(
-            "INSERT INTO taxpayers (id, integrator_id, subscription, verification, created_at, updated_at, {columns}) \
-             VALUES ({id}, 1, 'active', 'pending', 0, 0, {values})"
-        );
-        execute(store, &sql).await;
     }
 
     async fn append(store: &Store, id: i64, count: usize) {
@@ -447,7 +425,7 @@ mod tests {
     /// Creates three taxpayers with events, and two checkpoints. Taxpayer 1 gets more events between the checkpoints.
     async fn checkpointed(store: &Store) -> Scene {
         for id in 1..=3 {
-            add_taxpayer(store, id).await;
+            add_taxpayer(store, id, 1).await;
             append(store, id, 5).await;
         }
         let scene = Scene::new(store);

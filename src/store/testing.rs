@@ -83,6 +83,32 @@ pub(crate) async fn claim_due(
     Ok(claimed.into_iter().map(|one| one.lease).collect())
 }
 
+/// Adds the bare row of a taxpayer.
+pub(crate) async fn add_taxpayer(store: &Store, id: i64, integrator: i64) {
+    let names = [
+        "name",
+        "email",
+        "email_key",
+        "tin",
+        "tin_normal",
+        "service_id",
+        "service_id_key",
+        "business_id",
+        "business_id_key",
+        "address",
+        "search_text",
+    ];
+    let columns = names.join(", ");
+    let values = names.map(|_| format!("'{id}'")).join(", ");
+    let sql = format!(
+        "INSERT INTO taxpayers (id, integrator_id, subscription, verification, created_at, updated_at, {columns}) \
+         VALUES ({id}, {integrator}, 'active', 'pending', 0, 0, {values})"
+    );
+    let tx = store.begin().await.unwrap();
+    tx.execute_unprepared(&sql).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
 /// Returns the steps of the query plan of this SQL statement.
 pub(crate) async fn query_plan(
     store: &Store,

@@ -50,6 +50,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
                 doc("create_taxpayer", "Create Taxpayer")
                     .takes(taxpayer::read, example!("create_taxpayer"))
                     .gives::<CreatedTaxpayer<'_>>(201, "Taxpayer created successfully")
+                    .fails(&[ErrorCode::TaxpayerLimitReached])
                     .writes()
             }),
         path("/v1/system-integrators/taxpayers/{id}").get(get_taxpayer, || {
