@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use sandbox::{CallRecord, FaultKind, FaultOrder, Operation};
+use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, submission};
 use testkit::patience::eventually;
@@ -142,75 +142,6 @@ async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backen
     assert_eq!(answer.status, 200, "{answer:?}");
     deployment.taxpayer.succeeded(irn, "submit").await;
     assert_eq!(deployment.authority.state().invoice(irn).unwrap().sign_count, 1);
-    deployment.intact_events().await;
-}
-
-/// The table: each kind of work, killed again and again with all of it in flight.
-///
-/// | Crashes | In flight | State |
-/// |---|---|---|
-/// | 0 to 2 | all pieces together, because a piece that waits for an answer lets the next begin | counted, goes on |
-/// | 3 | none | a run is paused, a notification is a dead letter; other work goes on |
-/// | 3, and the process has lived for a while | all | goes on without an operator and ends |
-#[each_database]
-async fn what_is_in_flight_at_each_of_three_kills_goes_on_and_the_last_is_lifted(backend: Backend) {
-    let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION, LIFT_AFTER]).await;
-    let receiver = Receiver::start();
-    receiver.hold(true);
-    let mut irns = Vec::new();
-    for number in 0..PIECES {
-        let neighbour = deployment.newcomer().await;
-        deployment.set_webhook_of(neighbour.id, &receiver.url()).await;
-        neighbour.client.created(&invoice_numbered(&format!("HELD{number}"))).await;
-        let invoice_no = format!("FLIGHT{number}");
-        let irn = format!("{invoice_no}-94CD90AA-20260115");
-        for _ in 0..3 {
-            deployment.order_late(FaultKind::Latency, Operation::IrnValidate, &irn, LATE);
-        }
-        assert_eq!(deployment.submit(&invoice_no).await.irn, irn);
-        irns.push(irn);
-    }
-    let queries = DatabaseQueries::of(&deployment).await;
-    let count = async |what: &str| {
-        usize::try_from(queries.number(&format!("SELECT COUNT(*) FROM {what}")).await).unwrap()
-    };
-    let counted = async |table: &str, state: &str, crashes: usize| {
-        count(&format!("{table} WHERE state = '{state}' AND crashes = {crashes}")).await
-    };
-    for crashes in 0..3 {
-        let what = format!("all pieces in flight together after {crashes} kills");
-        eventually(&what, async || {
-            let calls = deployment.authority.state().calls();
-            let is_check = |call: &&CallRecord| call.operation == Some(Operation::IrnValidate);
-            let checks = calls.iter().filter(is_check).count();
-            let has_all = [checks, receiver.requests()] == [PIECES * (crashes + 1); 2];
-            has_all.then_some(())
-        })
-        .await;
-        assert_eq!(counted("deliveries", "pending", crashes).await, PIECES);
-        assert_eq!(counted("pipeline_runs", "running", crashes).await, PIECES);
-        deployment.restart_after_kill().await;
-    }
-    eventually("the quarantine of all pieces", async || {
-        let runs = counted("pipeline_runs", "paused", 3).await;
-        (counted("deliveries", "dead", 3).await == PIECES && runs == PIECES).then_some(())
-    })
-    .await;
-    assert_eq!(receiver.requests(), PIECES * 3, "none is sent again");
-    let other = deployment.submit("OTHER3").await;
-    deployment.taxpayer.succeeded(&other.irn, "submit").await;
-
-    receiver.hold(false);
-    for irn in &irns {
-        deployment.taxpayer.succeeded(irn, "submit").await;
-    }
-    eventually("the end of all notifications", async || {
-        (count("deliveries WHERE state <> 'delivered'").await == 0).then_some(())
-    })
-    .await;
-    assert_eq!(count("pipeline_runs WHERE state <> 'succeeded'").await, 0);
-    let failures = "attempts WHERE failure IN ('interrupted', 'quarantined')";
-    assert_eq!(count(failures).await, PIECES * 3, "each attempt that a kill cut off is in the log");
     deployment.intact_events().await;
 }
 

@@ -152,17 +152,14 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     let before = there.created(&invoice_numbered("BEFORE")).await;
     let url = deployment.postgres.as_ref().unwrap().url();
     let (gate, queries) = (connect(&url).await, DatabaseQueries::of(&deployment).await);
-    // The replica waits for the lane inside its transaction, is frozen, and only then is given the lock.
-    gate.execute_unprepared(&hold(&[deployment.taxpayer_id()])).await.unwrap();
+    // The replica waits inside its transaction, which holds the lane, is frozen, and only then is given the lock.
+    gate.execute_unprepared("BEGIN; LOCK TABLE invoices IN SHARE MODE").await.unwrap();
     let frozen = tokio::spawn({
         let there = there.clone();
         async move { there.create(&invoice_numbered("FROZEN")).await }
     });
     let waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    eventually("a transaction that waits for the lane", async || {
-        (queries.number(waiting).await > 0).then_some(())
-    })
-    .await;
+    eventually("a transaction that waits", async || (queries.number(waiting).await > 0).then_some(())).await;
     second.signal("STOP");
     gate.execute_unprepared("ROLLBACK").await.unwrap();
     let idle = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
