@@ -29,7 +29,7 @@ const TAXPAYERS: usize = 18;
 /// Beyond the lock timeout, and short of the deadline on our side: the database gives up, its connection is good.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(8);
 /// A create beside a lane that is held: far below the lock timeout.
-const NEIGHBOUR_WAIT_MAX: Duration = Duration::from_millis(500);
+const NEIGHBOUR_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long they write before and at least after that.
 const LOAD: Duration = Duration::from_secs(2);
 
