@@ -189,7 +189,7 @@ async fn a_transmission_that_happened_is_found_though_the_access_point_is_offlin
     world.authority.enrol(&party).unwrap();
     world.authority.clear_faults();
     transmitted(&taxpayer, &invoice).await;
-    // The poller of the authority's list may see the transmission before the run asks about it.
+    // Seen as "answer" too, rarely and for a reason not traced; what counts is that nothing is sent twice.
     let resolved_by = taxpayer.app().run(irn).await.data()["resolved_by"].clone();
     assert!([json!("confirm"), json!("answer")].contains(&resolved_by), "{resolved_by}");
     assert_eq!(attempts(world, irn), (1, 1));
