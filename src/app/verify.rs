@@ -35,7 +35,7 @@ pub struct CheckpointSource {
     pub at_least: Option<CheckpointChain>,
 }
 
-/// What the checkpoints of a file are compared with.
+/// The basis of comparison for the checkpoints of a file.
 struct Comparison {
     reader: CheckpointReader,
     at_least: Option<CheckpointChain>,

@@ -40,7 +40,7 @@ const BATCH_MAX: usize = 256;
 /// milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(20);
-/// How long a report waits for its lane. A frozen process loses its locks earlier, so it causes no second delivery.
+/// The longest wait of a report for its lane. A frozen process loses its locks earlier, so it causes no second delivery.
 const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The outcomes of one endpoint's attempts that have finished since the endpoint's last report.

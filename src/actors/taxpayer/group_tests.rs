@@ -177,7 +177,7 @@ async fn many_held_lanes_delay_nobody_else() {
 /// A way in which the database fails one taxpayer's row.
 struct Failure {
     name: &'static str,
-    /// What the trigger does.
+    /// The effect of the trigger.
     action: &'static str,
     is_at_commit: bool,
     is_fatal: bool,

@@ -16,7 +16,7 @@ pub enum CallerAccount {
     Integrator(IntegratorId),
 }
 
-/// Who pays for a call. Breakers and limits count by payer first, because an integrator creates as many taxpayers as it
+/// The payer of a call. Breakers and limits count by payer first, because an integrator creates as many taxpayers as it
 /// likes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CallPayer {

@@ -12,7 +12,7 @@ const FAILURES_OF_PAYER_MIN: u32 = 20;
 /// The number of slots apart for one payer, and for all of them.
 const SLOTS_PER_PAYER: u32 = 2;
 const SLOTS_MAX: u32 = 8;
-/// How many failing accounts are remembered. At this limit all are forgotten, and go apart again when they fail again.
+/// The number of failing accounts that are remembered. At this limit all are forgotten, and go apart again when they fail again.
 const ACCOUNTS_MAX: usize = 10_000;
 
 #[derive(Debug, Default)]
