@@ -18,6 +18,7 @@ mod process_lock;
 mod reconcile;
 mod secrets;
 mod serve;
+mod server;
 mod verify;
 
 pub use crate::domain::access::api_key::KeyOwner;

@@ -93,6 +93,12 @@ pub struct HttpSettings {
     pub relays_per_account_max: usize,
     pub relays_per_integrator_max: usize,
     pub idempotency_keep_s: u64,
+    pub connections_max: usize,
+    pub connections_per_address_max: usize,
+    pub answer_stalled_s: u64,
+    pub answers_bytes_max: usize,
+    pub answers_bytes_per_integrator_max: usize,
+    pub answers_bytes_per_account_max: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
@@ -110,6 +116,7 @@ pub struct DatabaseSettings {
     pub url: SecretString,
     pub writer_connections_max: u32,
     pub reader_connections_max: u32,
+    pub page_connections_max: u32,
     pub lock_timeout_s: u64,
     pub statement_timeout_s: u64,
     pub idle_in_transaction_timeout_s: u64,
@@ -220,6 +227,8 @@ pub struct RateLimitSettings {
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
     pub sign_ins_per_min: u32,
+    pub pages_per_s: u32,
+    pub concurrent_pages_max: usize,
     pub refused_creates_per_min: u32,
     pub onboardings_per_min: u32,
 }

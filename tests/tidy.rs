@@ -45,6 +45,7 @@ const LAYERS: &[&[&str]] = &[
     &["http::suggest_patch", "http::cached", "http::metrics::history"],
     &[
         "http::limits",
+        "http::listener",
         "http::metrics::traffic",
         "http::metrics::database_counts",
         "http::health",

@@ -40,6 +40,7 @@ fn pool_settings(settings: &Settings) -> PoolSettings {
     PoolSettings {
         writers_max: database.writer_connections_max,
         readers_max: database.reader_connections_max,
+        page_readers_max: database.page_connections_max,
         lock_timeout: Duration::from_secs(database.lock_timeout_s),
         statement_timeout: Duration::from_secs(database.statement_timeout_s),
         idle_in_transaction_timeout: Duration::from_secs(database.idle_in_transaction_timeout_s),

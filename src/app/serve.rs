@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
-use actix_web::{HttpServer, web};
+use actix_web::web;
 use secrecy::ExposeSecret;
 use tokio::net::TcpSocket;
 use tokio::signal;
@@ -17,13 +17,12 @@ use crate::app::authority_connection::start_sandbox;
 use crate::app::composition::App;
 use crate::app::error::StartError;
 use crate::app::first_start;
+use crate::app::server::{self, Door, DoorLimits, DoorRules};
 use crate::config::{self, Settings};
 use crate::console;
 use crate::domain::access::session::SessionLimits;
 use crate::http;
 
-/// How many seconds open requests may take after the stop signal. The next start continues the run of a longer one.
-const SHUTDOWN_S: u64 = 10;
 /// The time limit for open requests and background work together; background work gets at least `DRAIN_MIN`.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
 const DRAIN_MIN: Duration = Duration::from_secs(5);
@@ -32,8 +31,6 @@ const DRAIN_MIN: Duration = Duration::from_secs(5);
 const CLOSE_BY_ANSWER_FOR: Duration = Duration::from_secs(1);
 /// The largest number of connections that may wait to be accepted.
 const BACKLOG: u32 = 4_096;
-/// The limit of open files that the process asks the operating system for.
-const OPEN_FILES: u64 = 65_536;
 
 /// The built service, which is already listening.
 pub struct Application {
@@ -59,11 +56,15 @@ fn listening(bind: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?.into_std()
 }
 
-/// Raises the limit of open files: each connection is one, and the initial limit is often about a thousand.
-fn raise_open_files() {
-    if let Err(error) = rlimit::increase_nofile_limit(OPEN_FILES) {
-        tracing::warn!(%error, "failed to raise the limit of open files");
-    }
+fn doors(socket: TcpListener, ops_socket: Option<TcpListener>, limits: DoorLimits) -> Vec<Door> {
+    let listener = if ops_socket.is_some() { http::Listener::Public } else { http::Listener::Only };
+    let mut doors = vec![Door { socket, listener, limits: limits.everybody }];
+    doors.extend(ops_socket.map(|socket| Door {
+        socket,
+        listener: http::Listener::Operators,
+        limits: limits.operators,
+    }));
+    doors
 }
 
 /// Returns the URL in this process that the embedded simulator sends its notices to.
@@ -78,7 +79,7 @@ fn notices_url(settings: &Settings, mut address: SocketAddr) -> String {
     format!("http://{address}/authority/notifications/{token}")
 }
 
-fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> http::state::ApiState {
+fn state(app: &App, settings: &Settings) -> http::state::ApiState {
     http::state::ApiState {
         store: app.store.clone(),
         taxpayers: Arc::clone(&app.taxpayers),
@@ -103,7 +104,6 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
             erp_systems: settings.options.erp_systems.clone(),
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,
-            ops_address,
             trusted_proxies: trusted_proxies(&settings.http),
             sessions: http::state::SessionSettings {
                 limits: SessionLimits {
@@ -135,6 +135,16 @@ fn state(app: &App, settings: &Settings, ops_address: Option<SocketAddr>) -> htt
             integrator_max: settings.http.bodies_bytes_per_integrator_max,
             account_max: settings.http.bodies_bytes_per_account_max,
         }),
+        answers: http::AnswerMemory::new(http::AnswerMemoryLimits {
+            process_max: settings.http.answers_bytes_max,
+            integrator_max: settings.http.answers_bytes_per_integrator_max,
+            account_max: settings.http.answers_bytes_per_account_max,
+        }),
+        sign_ins: sign_ins(settings),
+        pages: http::PageLimits::new(http::PageRates {
+            per_s: settings.rate_limit.pages_per_s,
+            concurrent_max: settings.rate_limit.concurrent_pages_max,
+        }),
         in_progress: http::InProgressRequests::default(),
         stopping: http::Stopping::default(),
     }
@@ -148,6 +158,13 @@ fn trusted_proxies(settings: &config::HttpSettings) -> http::TrustedProxies {
     http::TrustedProxies { networks: settings.trusted_proxies.clone(), header }
 }
 
+fn sign_ins(settings: &Settings) -> http::SignInAttempts {
+    http::SignInAttempts::new(http::SignInRates {
+        person_per_min: settings.rate_limit.sign_ins_per_min,
+        address_per_min: settings.rate_limit.failed_auth_per_min,
+    })
+}
+
 fn rates(settings: &Settings) -> http::Rates {
     let limits = &settings.rate_limit;
     http::Rates {
@@ -158,7 +175,6 @@ fn rates(settings: &Settings) -> http::Rates {
         rotate_per_min: limits.rotate_per_min,
         webhook_test_per_min: limits.webhook_test_per_min,
         failed_auth_per_min: limits.failed_auth_per_min,
-        sign_ins_per_min: limits.sign_ins_per_min,
         refused_creates_per_min: limits.refused_creates_per_min,
         onboardings_per_min: limits.onboardings_per_min,
     }
@@ -167,7 +183,7 @@ fn rates(settings: &Settings) -> http::Rates {
 impl Application {
     /// Builds the app and starts to listen. Port 0 in the settings takes a free port.
     pub async fn build(settings: &Settings) -> Result<Self, StartError> {
-        raise_open_files();
+        let open_files = server::raise_open_files();
         let listener = listen(settings.http.bind)?;
         let address = listener.local_addr()?;
         let ops_listener = settings.http.ops_bind.map(listen).transpose()?;
@@ -179,32 +195,33 @@ impl Application {
                 .register_access_point(&notices_url(settings, address))
                 .map_err(StartError::Sandbox)?;
         }
-        let state = web::Data::new(state(&app, settings, ops_address));
+        let state = web::Data::new(state(&app, settings));
         let stopping = state.stopping.clone();
-        let handlers = move || {
+        let handlers = move |listener: http::Listener| {
             actix_web::App::new()
                 .app_data(state.clone())
+                .app_data(listener)
                 .wrap(from_fn(console::error_pages))
                 .wrap(from_fn(http::request_context))
                 .configure(http::routes)
                 .configure(console::routes)
         };
-        let mut server = HttpServer::new(handlers)
-            .shutdown_timeout(SHUTDOWN_S)
-            .keep_alive(Duration::from_secs(75))
-            // Off, because the middleware `unread_body` decides how long a connection with an unread body stays open.
-            .client_disconnect_timeout(Duration::ZERO)
-            // The signal handler of actix would end the process during work, so `run_until_stopped` handles signals.
-            .disable_signals()
-            .listen(listener)?;
-        if let Some(ops_listener) = ops_listener {
-            server = server.listen(ops_listener)?;
-        }
-        Ok(Self { app, server: server.run(), stopping, address, ops_address })
+        let limits = DoorLimits::new(&settings.http, open_files);
+        let rules = DoorRules {
+            proxies: trusted_proxies(&settings.http),
+            stalled_after: Duration::from_secs(settings.http.answer_stalled_s),
+        };
+        let server = server::start(doors(listener, ops_listener, limits), &rules, handlers)?;
+        Ok(Self { app, server, stopping, address, ops_address })
     }
 
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the address of the operators' listener, if they have one of their own.
+    pub fn ops_address(&self) -> Option<SocketAddr> {
+        self.ops_address
     }
 
     pub fn app(&self) -> &App {
@@ -245,8 +262,8 @@ pub async fn serve(settings: Settings) -> Result<(), StartError> {
     let application = Application::build(&settings).await?;
     let accounts = first_start::accounts(&application.app, &settings).await?;
     println!("{}", first_start::welcome(&application.app, application.address, accounts.as_ref()));
-    if let Some(address) = application.ops_address {
-        println!("operators' paths and metrics are on http://{address}");
+    if let Some(address) = application.ops_address() {
+        println!("operators sign in, and metrics are, on http://{address}");
     }
     application.run_until_stopped().await
 }

@@ -49,6 +49,7 @@ impl Settings {
             ("webhook_test_per_min", limits.webhook_test_per_min),
             ("failed_auth_per_min", limits.failed_auth_per_min),
             ("sign_ins_per_min", limits.sign_ins_per_min),
+            ("pages_per_s", limits.pages_per_s),
         ];
         let lifted = lifted.iter().filter(|(_, limit)| *limit == 0);
         let mut found: Vec<_> =

@@ -16,7 +16,8 @@ use crate::domain::access::password;
 use crate::domain::access::session::Person;
 use crate::http::endpoint::{Path, path};
 use crate::http::invitations::Invitation;
-use crate::http::limits;
+use crate::http::limits::{Attempt, Tried};
+use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -85,8 +86,16 @@ async fn invited(
     token: &InvitationToken,
 ) -> Result<Option<Person>, ApiError> {
     let now = state.now();
-    state.limits.sign_in(&token.hash(), client_address(request), now).map_err(limits::refused)?;
-    Ok(invitations::find(&state.store, token, now).await?)
+    let attempt =
+        Attempt { tried: Tried::password_of(&token.hash()), device: None, address: client_address(request) };
+    let attempt = state.sign_ins.begin(attempt, now).await?;
+    let listener = Listener::of_request(request);
+    let found = invitations::find(&state.store, token, now).await?;
+    let found = found.filter(|person| listener.serves_person(person.owner));
+    if found.is_some() {
+        state.sign_ins.succeed(attempt, now);
+    }
+    Ok(found)
 }
 
 fn refusal(form: &ChosenPassword) -> Option<String> {

@@ -43,7 +43,7 @@ use actix_web::web;
 
 use crate::domain::access::session::OperatorRole;
 use crate::http::endpoint::{Path, by_precedence};
-use crate::http::middleware::policy::FormRepeat;
+use crate::http::middleware::policy::{FormRepeat, Pages};
 pub(crate) use page::error_pages;
 
 /// The paths of all pages.
@@ -97,7 +97,7 @@ fn methods(path: &Path) -> Vec<OperatorPath> {
 /// Returns the patterns of all paths that take a form, for the tests that send each form twice: those that count once,
 /// and those that may be repeated.
 pub fn form_patterns() -> (Vec<&'static str>, Vec<&'static str>) {
-    let forms = table().into_iter().filter(|path| path.policy.posts_form);
+    let forms = table().into_iter().filter(|path| path.policy.pages == Pages::WithForm);
     let (repeatable, once): (Vec<_>, Vec<_>) =
         forms.partition(|path| path.policy.repeat == FormRepeat::Harmless);
     let patterns = |paths: Vec<Path>| paths.into_iter().map(|path| path.pattern).collect();

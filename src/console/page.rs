@@ -6,7 +6,8 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, ContentType, HeaderName, REFERRER_POLICY, RETRY_AFTER,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web};
@@ -18,6 +19,7 @@ use crate::console::frame::Frame;
 use crate::console::session::{self, NoticeRead, Refusal};
 use crate::http::extract::form;
 use crate::http::extract::role::NeedsRole;
+use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::redirect::remove_notice;
 pub(crate) use crate::http::respond::redirect::{go_to, redirect};
@@ -28,6 +30,11 @@ pub(crate) type Answer = Result<HttpResponse, ApiError>;
 /// A page loads only what this service serves, runs no inline script, and is framed by nobody.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// A page that another site opens, or that opens another site, shares no window object with it.
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+/// The abilities of a browser that no page uses.
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+const PERMISSIONS: &str = "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()";
 
 /// Renders a page.
 pub(crate) fn show(page: &impl Template) -> Answer {
@@ -43,6 +50,8 @@ pub(crate) fn show_with(status: StatusCode, page: &impl Template) -> Answer {
         .insert_header((REFERRER_POLICY, "same-origin"))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((OPENER_POLICY, "same-origin"))
+        .insert_header((PERMISSIONS_POLICY, PERMISSIONS))
         .body(text))
 }
 
@@ -131,11 +140,8 @@ pub(crate) async fn error_pages(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let is_page = ["/console", "/dashboard", "/sign-", "/account/"]
-        .iter()
-        .any(|start| request.path().starts_with(start));
     let response = next.call(request).await?;
-    if !is_page {
+    if !is_page(response.request()) {
         return Ok(response);
     }
     let response = without_notice(response);
@@ -169,6 +175,13 @@ fn without_notice(mut response: ServiceResponse<BoxBody>) -> ServiceResponse<Box
     response
 }
 
+/// True for a request of a page. The path may be encoded, so the pattern that it matched decides.
+fn is_page(request: &HttpRequest) -> bool {
+    let matched = request.extensions().get::<MatchedRoute>().copied();
+    let path = matched.map_or_else(|| request.path(), |matched| matched.0);
+    ["/console", "/dashboard", "/sign-", "/account/"].iter().any(|start| path.starts_with(start))
+}
+
 fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
     if let Some(cause) = &error.cause
         && error.status.is_server_error()
@@ -176,7 +189,11 @@ fn failure(error: &ApiError, request: &HttpRequest) -> HttpResponse {
         tracing::error!(code = error.code.as_str(), cause = %cause, "a page could not be shown");
     }
     let faults = error.faults.iter().map(ToString::to_string).collect();
-    shown(error.status, error.message.to_string(), faults, request)
+    let mut page = shown(error.status, error.message.to_string(), faults, request);
+    if let Some(wait) = error.retry_after {
+        page.headers_mut().insert(RETRY_AFTER, wait.as_secs().max(1).into());
+    }
+    page
 }
 
 fn shown(status: StatusCode, message: String, faults: Vec<String>, request: &HttpRequest) -> HttpResponse {

@@ -20,7 +20,7 @@ use crate::domain::invoice::qr_picture::QrPicture;
 use crate::domain::kernel::audit::AuditAction;
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
-use crate::http::limits;
+use crate::http::limits::{Attempt, CountedAttempt, Tried};
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -110,7 +110,7 @@ pub(super) async fn is_accepted(
     code: &SecretString,
 ) -> Result<bool, ApiError> {
     let (store, now, code) = (&state.store, state.now(), code.expose_secret());
-    state.limits.code(owner, client_address(request), now).map_err(limits::refused)?;
+    let attempt = begin_attempt(state, request, owner).await?;
     let found = second_factors::find(store, owner, now).await?.filter(|factor| factor.is_confirmed);
     let step = found.as_ref().and_then(|factor| factor.secret.step_of(code, now));
     let is_right = match (step, RecoveryCode::parse(code)) {
@@ -120,10 +120,25 @@ pub(super) async fn is_accepted(
         }
         _ => false,
     };
-    if !is_right {
+    if is_right {
+        state.sign_ins.succeed(attempt, now);
+    } else {
         second_factors::note_refused(store, owner, now).await?;
     }
     Ok(is_right)
+}
+
+async fn begin_attempt(
+    state: &ApiState,
+    request: &HttpRequest,
+    owner: SessionOwner,
+) -> Result<CountedAttempt, ApiError> {
+    let attempt = Attempt {
+        tried: Tried::Code(owner),
+        device: session::known_device(request, state, owner),
+        address: client_address(request),
+    };
+    state.sign_ins.begin(attempt, state.now()).await
 }
 
 #[derive(Template)]
@@ -202,7 +217,7 @@ async fn confirm(
     let person = &signed_in.session.person;
     let owner = person.owner;
     let now = state.now();
-    state.limits.code(owner, client_address(&request), now).map_err(limits::refused)?;
+    let attempt = begin_attempt(&state, &request, owner).await?;
     let begun = second_factors::find(&state.store, owner, now).await?.filter(|factor| !factor.is_confirmed);
     let Some(begun) = begun else { return Ok(redirect(PATH)) };
     let Some(step) = begun.secret.step_of(form.0.code.expose_secret(), now) else {
@@ -210,6 +225,7 @@ async fn confirm(
         let page = SecretPage { frame, qr: None, secret: String::new(), refusal: Some(REFUSED) };
         return show_with(StatusCode::UNPROCESSABLE_ENTITY, &page);
     };
+    state.sign_ins.succeed(attempt, now);
     let codes = RecoveryCode::make(|| clock::chance().random());
     if second_factors::confirm(&state.store, Confirmation { owner, step, now }, &codes).await?.is_none() {
         return Ok(redirect(PATH));

@@ -19,7 +19,8 @@ use crate::domain::access::password;
 use crate::domain::access::session::{Person, SessionOwner};
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
-use crate::http::limits;
+use crate::http::limits::{Attempt, Tried};
+use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -102,7 +103,9 @@ pub(super) async fn start(
 ) -> Answer {
     let token = new_token();
     open(state, request, owner, &token).await?;
-    with_session(state, redirect(path), &token)
+    let mut answer = with_session(state, redirect(path), &token)?;
+    session::remember_device(state, owner, &mut answer)?;
+    Ok(answer)
 }
 
 /// Opens a session with this token. It ends the session that the browser had.
@@ -139,12 +142,20 @@ async fn recognise(
     password: SecretString,
 ) -> Result<Option<Person>, ApiError> {
     let now = state.now();
-    state.limits.sign_in(email, client_address(request), now).map_err(limits::refused)?;
+    let listener = Listener::of_request(request);
     let mut found = people::with_email(&state.store, email).await?;
+    found.retain(|account| listener.serves_person(account.person.owner));
+    let attempt = Attempt {
+        tried: Tried::password_of(email),
+        device: found.iter().find_map(|account| session::known_device(request, state, account.person.owner)),
+        address: client_address(request),
+    };
+    let attempt = state.sign_ins.begin(attempt, now).await?;
     let hashes = found.iter().map(|account| account.password_hash.clone()).collect();
     if let Some(position) = state.passwords.find(password, hashes).await?
         && found.get(position).is_some_and(|account| !account.is_disabled)
     {
+        state.sign_ins.succeed(attempt, now);
         return Ok(Some(found.swap_remove(position).person));
     }
     note_refused(state, request, found.into_iter().map(|account| account.person.owner).collect());
@@ -158,10 +169,17 @@ pub(super) async fn is_own_password(
     person: &Person,
     password: SecretString,
 ) -> Result<bool, ApiError> {
-    state.limits.sign_in(&person.email, client_address(request), state.now()).map_err(limits::refused)?;
+    let attempt = Attempt {
+        tried: Tried::password_of(&person.email),
+        device: session::known_device(request, state, person.owner),
+        address: client_address(request),
+    };
+    let attempt = state.sign_ins.begin(attempt, state.now()).await?;
     let hash = people::password_of(&state.store, person.owner).await?;
     let is_right = state.passwords.find(password, hash.into_iter().collect()).await?.is_some();
-    if !is_right {
+    if is_right {
+        state.sign_ins.succeed(attempt, state.now());
+    } else {
         note_refused(state, request, vec![person.owner]);
     }
     Ok(is_right)
@@ -181,10 +199,18 @@ fn note_refused(state: &web::Data<ApiState>, request: &HttpRequest, owners: Vec<
     });
 }
 
-/// True for a path of a page of this service, so that the sign-in leads nowhere else.
+/// True for a path of a page of this service, so that the sign-in leads nowhere else. The path is plain, without
+/// encoding and without empty or dotted segments, so that no two readers see different paths in it.
 pub(super) fn is_ours(next: &str) -> bool {
-    let page = ["/console", "/dashboard", "/account/"].iter().any(|start| next.starts_with(start));
-    page && !next.contains(['\\', '\n', '\r'])
+    let (path, query) = next.split_once('?').unwrap_or((next, ""));
+    let starts = ["/console", "/dashboard", "/account"];
+    let Some(rest) = starts.iter().find_map(|start| path.strip_prefix(start)) else { return false };
+    let is_plain = |segment: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+        !segment.is_empty() && !segment.starts_with('.') && segment.bytes().all(is_letter)
+    };
+    let mut segments = rest.split('/');
+    segments.next() == Some("") && segments.all(is_plain) && query.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Returns the first page of a person.
@@ -293,12 +319,29 @@ mod tests {
 
     #[test]
     fn the_sign_in_leads_to_pages_of_this_service_only() {
-        for ours in ["/console", "/console/runs?state=paused", "/dashboard/7/invoices"] {
+        for ours in
+            ["/console", "/console/runs?state=paused&q=a%20b", "/dashboard/7/invoices", "/account/password"]
+        {
             assert!(is_ours(ours), "{ours}");
         }
-        for other in
-            ["", "//evil.example/console", "https://evil.example", "/\\evil.example", "/v1", "/console\r\nx"]
-        {
+        for other in [
+            "",
+            "//evil.example/console",
+            "https://evil.example",
+            "/\\evil.example",
+            "/v1",
+            "/console\r\nx",
+            "/console\0",
+            "/console%00",
+            "/console?a\0",
+            "/console?a=\u{e9}",
+            "/console/../v1",
+            "/console/./runs",
+            "/console//evil.example",
+            "/console/\tx",
+            "/consolex",
+            "console",
+        ] {
             assert!(!is_ours(other), "{other}");
         }
     }

@@ -13,7 +13,7 @@ use crate::domain::access::session::OperatorRole;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::ResultPage;
 use crate::http::limits::SensitiveOp;
-use crate::http::middleware::policy::{Effect, FormRepeat, RoutePolicy};
+use crate::http::middleware::policy::{Effect, FormRepeat, Pages, RoutePolicy};
 use crate::http::openapi::document::Tag;
 use crate::http::openapi::operation::{Operation, OperationDoc};
 use crate::http::respond::code::ErrorCode;
@@ -158,6 +158,7 @@ impl Path {
         F::Output: Responder + 'static,
     {
         self.policy.result_page = ResultPage::Own;
+        self.policy.pages = self.policy.pages.max(Pages::WithoutForm);
         self.route([Method::GET, Method::HEAD], handler)
     }
 
@@ -168,7 +169,7 @@ impl Path {
         Args: FromRequest + NeedsRole + 'static,
         F::Output: Responder + 'static,
     {
-        self.policy.posts_form = true;
+        self.policy.pages = Pages::WithForm;
         self.route([Method::POST], handler)
     }
 

@@ -11,6 +11,7 @@ use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock;
+use crate::http::listener::Listener;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -62,29 +63,17 @@ pub(crate) async fn make(
     let token = InvitationToken::new(clock::chance().random());
     let new = NewInvitation { owner, token: &token, by, reason, now: state.now() };
     let Some(expires_at) = invitations::add(&state.store, new).await? else { return Ok(None) };
-    let link = address(state, request, &order_side(owner, by), token.path());
+    let link = address(state, request, owner, token.path());
     Ok(Some(Invitation { owner, email: person.email, link, expires_at }))
-}
-
-/// The listeners that the maker and the person use.
-#[derive(Debug, PartialEq, Eq)]
-enum Side {
-    Same,
-    Other,
-}
-
-fn order_side(owner: SessionOwner, by: Actor) -> Side {
-    let is_operator = matches!(owner, SessionOwner::Operator(_));
-    if matches!(by, Actor::Operator(_)) == is_operator { Side::Same } else { Side::Other }
 }
 
 /// Returns the whole address of a page, with the host that the maker of the link uses. Where operators have a listener
 /// of their own, an account's people use another host: only the path is known.
-fn address(state: &ApiState, request: &HttpRequest, side: &Side, path: String) -> String {
+fn address(state: &ApiState, request: &HttpRequest, owner: SessionOwner, path: String) -> String {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let is_elsewhere = *side == Side::Other && state.settings.ops_address.is_some();
+    let is_here = Listener::of_request(request).serves_person(owner);
     let scheme = if state.settings.sessions.is_secure { "https" } else { "http" };
-    match host.filter(|_| !is_elsewhere) {
+    match host.filter(|_| is_here) {
         Some(host) => format!("{scheme}://{host}{path}"),
         None => path,
     }

@@ -15,6 +15,7 @@
 //! | `invitations` | one-time links with which people choose a password |
 //! | `state` | everything that handlers share |
 //! | `limits`, `health`, `password`, `stopping`, `cached` | parts of the state |
+//! | `listener` | whom the listener of a request serves |
 //! | `key_generation` | new API keys and signing secrets |
 //! | `suggest_patch`, `explain` | a patch for a refused document, and the reasons of its refusal |
 //! | `views` | response bodies |
@@ -35,6 +36,7 @@ pub(crate) mod idempotency;
 pub(crate) mod invitations;
 pub(crate) mod key_generation;
 pub(crate) mod limits;
+pub(crate) mod listener;
 pub(crate) mod metrics;
 pub(crate) mod middleware;
 mod openapi;
@@ -60,7 +62,12 @@ use api::{app, authority, core, ops, system_integrators, tax_payers};
 use endpoint::{Part, Path};
 pub use health::Health;
 pub use idempotency::InProgressRequests;
-pub use limits::{BodyMemory, BodyMemoryLimits, ConcurrentCalls, ConcurrentLimits, Rates};
+pub(crate) use limits::GuardedStream;
+pub use limits::{
+    AnswerMemory, AnswerMemoryLimits, BodyMemory, BodyMemoryLimits, ConcurrentCalls, ConcurrentLimits,
+    ConnectionLimits, OpenConnections, PageLimits, PageRates, Rates, SignInAttempts, SignInRates,
+};
+pub use listener::Listener;
 pub use metrics::{CachedCounts, Traffic};
 pub use middleware::client_address::{ForwardedHeader, TrustedProxies};
 pub use middleware::request_context::request_context;

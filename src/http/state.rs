@@ -1,6 +1,5 @@
 //! The state that all handlers of a process share: the store, the actors, the authority, and the settings of the API.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +23,12 @@ use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::reference::catalog::SharedCatalog;
 use crate::http::health::Health;
 use crate::http::idempotency::in_progress::InProgressRequests;
+use crate::http::limits::AnswerMemory;
 use crate::http::limits::BodyMemory;
 use crate::http::limits::ConcurrentCalls;
+use crate::http::limits::PageLimits;
 use crate::http::limits::RateLimits;
+use crate::http::limits::SignInAttempts;
 use crate::http::metrics::database_counts::CachedCounts;
 use crate::http::metrics::traffic::Traffic;
 use crate::http::middleware::client_address::TrustedProxies;
@@ -60,6 +62,9 @@ pub struct ApiState {
     pub passwords: Passwords,
     pub calls: ConcurrentCalls,
     pub bodies: BodyMemory,
+    pub answers: AnswerMemory,
+    pub pages: PageLimits,
+    pub sign_ins: SignInAttempts,
     pub in_progress: InProgressRequests,
     pub stopping: Stopping,
 }
@@ -88,8 +93,6 @@ pub struct ApiSettings {
     pub notification_token: SecretString,
     /// True if `/metrics` needs no operator key.
     pub metrics_public: bool,
-    /// The address of the separate listener for `/ops` and `/metrics`, if any (setting `http.ops_bind`).
-    pub ops_address: Option<SocketAddr>,
     /// The proxies whose forwarding headers are trusted (setting `http.trusted_proxies`).
     pub trusted_proxies: TrustedProxies,
     pub sessions: SessionSettings,

@@ -33,6 +33,8 @@ use crate::domain::party::verification::{Verification, VerificationPolicy};
 use crate::domain::party::{BusinessLocation, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::reference::catalog::SharedCatalog;
+use crate::http::AnswerMemory;
+use crate::http::AnswerMemoryLimits;
 use crate::http::BodyMemory;
 use crate::http::BodyMemoryLimits;
 use crate::http::CachedCounts;
@@ -40,8 +42,13 @@ use crate::http::ConcurrentCalls;
 use crate::http::ConcurrentLimits;
 use crate::http::Health;
 use crate::http::InProgressRequests;
+use crate::http::Listener;
+use crate::http::PageLimits;
+use crate::http::PageRates;
 use crate::http::Passwords;
 use crate::http::Rates;
+use crate::http::SignInAttempts;
+use crate::http::SignInRates;
 use crate::http::Traffic;
 use crate::http::TrustedProxies;
 use crate::http::forms::testing::catalog;
@@ -66,6 +73,7 @@ pub(crate) const TAXPAYER: TaxpayerId = TaxpayerId(7);
 /// The state of the API, together with the resources that must live as long as the state.
 pub(crate) struct TestApp {
     pub(crate) state: web::Data<ApiState>,
+    pub(crate) listener: Listener,
     arbiters: Arc<Arbiters>,
     _database: TestStore,
 }
@@ -89,7 +97,6 @@ fn settings() -> ApiSettings {
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,
-        ops_address: None,
         trusted_proxies: TrustedProxies::default(),
         sessions: SessionSettings { limits: SESSION_LIMITS, is_secure: false, needs_second_factor: false },
     }
@@ -121,6 +128,17 @@ fn reconciliations(store: &Store, clock: &SharedClock) -> Arc<ReconciliationHand
     Arc::new(ReconciliationHandle::new(store.clone(), clock.clone(), Offset::constant(1)))
 }
 
+fn taxpayer_deps(store: &Store, clock: &SharedClock, notifiers: &Notifiers) -> TaxpayerDeps {
+    TaxpayerDeps {
+        store: store.clone(),
+        clock: clock.clone(),
+        notifiers: notifiers.clone(),
+        deadlines: DeadlinePolicy::default(),
+        verification: VerificationPolicy::Warn,
+        panic_orders: PanicOrders::accepted(),
+    }
+}
+
 async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)) -> TestApp {
     let mut settings = settings();
     change(&mut settings);
@@ -129,16 +147,8 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
     let clock: SharedClock = Arc::new(MockClock::at(now()));
     let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
     let notifiers = Notifiers::default();
-    let taxpayer_deps = TaxpayerDeps {
-        store: store.clone(),
-        clock: clock.clone(),
-        notifiers: notifiers.clone(),
-        deadlines: DeadlinePolicy::default(),
-        verification: VerificationPolicy::Warn,
-        panic_orders: PanicOrders::accepted(),
-    };
-    let taxpayers =
-        Arc::new(TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default()));
+    let deps = taxpayer_deps(&store, &clock, &notifiers);
+    let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, AdmissionLimits::default()));
     let authority = unreachable_authority(&clock);
     let catalog_now = SharedCatalog::default();
     catalog_now.set(catalog());
@@ -186,14 +196,19 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
         passwords: Passwords::default(),
         calls: ConcurrentCalls::new(CALLS, CALLS),
         bodies: BodyMemory::new(BODIES),
+        sign_ins: SignInAttempts::new(SignInRates::default()),
+        pages: PageLimits::new(PageRates { per_s: 0, concurrent_max: 16 }),
+        answers: AnswerMemory::new(ANSWERS),
         in_progress: InProgressRequests::default(),
         stopping: Stopping::default(),
     };
-    TestApp { state: web::Data::new(state), arbiters, _database: database }
+    TestApp { state: web::Data::new(state), listener: Listener::Only, arbiters, _database: database }
 }
 
 const BODIES: BodyMemoryLimits =
     BodyMemoryLimits { process_max: 1 << 20, integrator_max: 1 << 20, account_max: 1 << 20 };
+const ANSWERS: AnswerMemoryLimits =
+    AnswerMemoryLimits { process_max: 1 << 20, integrator_max: 1 << 20, account_max: 1 << 20 };
 const CALLS: ConcurrentLimits = ConcurrentLimits { brief_max: 64, relays_max: 64 };
 
 /// Returns a client of an authority that refuses connections.

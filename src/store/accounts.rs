@@ -4,6 +4,7 @@ pub mod access;
 pub mod api_key_row;
 pub mod contact_row;
 pub mod contacts;
+pub mod devices;
 pub mod integrator_row;
 mod invitation_row;
 pub mod invitations;

@@ -31,6 +31,8 @@ mod slow_neighbours;
 mod support;
 mod trail;
 mod two_processes;
+mod unfinished_forms;
+mod unread_answers;
 mod webhook_kills;
 mod webhook_order;
 mod webhook_waits;

@@ -1,6 +1,6 @@
 //! The list of an account's invoices, with the filters of List Invoices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use actix_web::web;
 use askama::Template;
@@ -74,7 +74,7 @@ async fn invoices(state: web::Data<ApiState>, Reader(session): Reader, query: Qu
             (found, FormState::new(values.clone()))
         }
         Err(faults) => {
-            let none = InvoicePage { invoices: Vec::new(), total: 0, next: None };
+            let none = InvoicePage { invoices: Vec::new(), long: HashMap::new(), total: 0, next: None };
             (none, FormState::refused(values.clone(), faults))
         }
     };

@@ -5,7 +5,9 @@ pub(crate) mod accounts;
 mod confirmed;
 mod cookie;
 mod csrf;
+mod device;
 pub(crate) mod operators;
+mod page_quota;
 mod refusal;
 
 pub(crate) use confirmed::Confirmed;
@@ -13,6 +15,7 @@ pub(super) use cookie::{
     NoticeRead, confirm_path, ended, notice, place, request_id, sign_in_path, started, token,
 };
 pub(super) use csrf::{check_csrf, check_origin, csrf_token};
+pub(crate) use device::{known_device, remember_device};
 pub(crate) use refusal::Refusal;
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
@@ -20,6 +23,7 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::domain::access::session::{Person, Session, SessionOwner};
 use crate::http::extract::role::NeedsRole;
+use crate::http::listener::Listener;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::sessions;
@@ -81,9 +85,13 @@ async fn signed_in(request: &HttpRequest) -> Result<SignedIn, Refusal> {
 async fn found(request: &HttpRequest) -> Result<SignedIn, Refusal> {
     let state = state(request)?;
     let token = token(request).ok_or(Refusal::NotSignedIn)?;
+    page_quota::admit(request, state, &token)?;
     let limits = state.settings.sessions.limits;
     let session = sessions::find(&state.store, &token, limits, state.now()).await.map_err(ApiError::from)?;
+    let listener = Listener::of_request(request);
+    let session = session.filter(|session| listener.serves_person(session.person.owner));
     let session = session.ok_or(Refusal::NotSignedIn)?;
+    page_quota::know(state, &token);
     Ok(SignedIn { session, csrf: csrf_token(&token) })
 }
 

@@ -25,7 +25,7 @@ words! {
 }
 
 /// The account of a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionOwner {
     Operator(i64),
     Contact { taxpayer: TaxpayerId, id: ContactId },

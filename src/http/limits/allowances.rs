@@ -4,10 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 
 use crate::domain::access::api_key::KeyOwner;
-use crate::domain::access::session::{SessionKind, SessionOwner};
 use crate::domain::kernel::ids::IntegratorId;
 use crate::http::limits::buckets::Buckets;
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
@@ -22,7 +20,6 @@ pub struct Rates {
     pub rotate_per_min: u32,
     pub webhook_test_per_min: u32,
     pub failed_auth_per_min: u32,
-    pub sign_ins_per_min: u32,
     pub refused_creates_per_min: u32,
     pub onboardings_per_min: u32,
 }
@@ -51,10 +48,6 @@ enum BucketKey {
     /// The operation, the calling account, and the id of the taxpayer in the path.
     SensitiveOp(SensitiveOp, KeyOwner, i64),
     FailedAuthentications(IpAddr),
-    /// The first half of the SHA-256 of the email.
-    SignIns(u128),
-    /// Codes of a second factor, by the account of the person.
-    Codes(SessionKind, i64),
     RefusedCreates(IntegratorId),
     Onboardings(IntegratorId),
     /// The log lines about failed authentications, counted together for the whole process.
@@ -71,7 +64,6 @@ pub struct RateLimits {
     rotations: Option<Quota>,
     webhook_tests: Option<Quota>,
     failed_authentications: Option<Quota>,
-    sign_ins: Option<Quota>,
     refused_creates: Option<Quota>,
     onboardings: Option<Quota>,
     failure_lines: Option<Quota>,
@@ -88,7 +80,6 @@ impl From<Rates> for RateLimits {
             rotations: Quota::per_minute(rates.rotate_per_min),
             webhook_tests: Quota::per_minute(rates.webhook_test_per_min),
             failed_authentications: Quota::per_minute(rates.failed_auth_per_min),
-            sign_ins: Quota::per_minute(rates.sign_ins_per_min),
             refused_creates: Quota::per_minute(rates.refused_creates_per_min),
             onboardings: Quota::per_minute(rates.onboardings_per_min),
             failure_lines: Quota::per_second(FAILURE_LINES.0, FAILURE_LINES.1),
@@ -105,7 +96,7 @@ impl RateKey {
 }
 
 /// Returns the address by which a client is counted: for IPv6 the /64 network, which belongs to one subscriber.
-fn counted(peer: Option<IpAddr>) -> IpAddr {
+pub(super) fn counted(peer: Option<IpAddr>) -> IpAddr {
     match peer {
         Some(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
             Some(address) => address.into(),
@@ -165,26 +156,6 @@ impl RateLimits {
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
         self.take(BucketKey::FailedAuthentications(counted(peer)), self.failed_authentications, now)
-    }
-
-    /// Counts an attempt to sign in with this email from this address. Over the limit, even the right password is
-    /// refused. An email that nobody has is counted alike, so that the limit does not show which ones exist.
-    pub(crate) fn sign_in(&self, email: &str, peer: Option<IpAddr>, now: Timestamp) -> Result<(), Exceeded> {
-        self.failed_authentication(peer, now)?;
-        let digest = Sha256::digest(email.trim().to_lowercase());
-        let half = digest.iter().take(16).fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
-        self.take(BucketKey::SignIns(half), self.sign_ins, now).map(drop)
-    }
-
-    /// Counts an attempt to enter a code of a second factor, with the limit that passwords have.
-    pub(crate) fn code(
-        &self,
-        owner: SessionOwner,
-        peer: Option<IpAddr>,
-        now: Timestamp,
-    ) -> Result<(), Exceeded> {
-        self.failed_authentication(peer, now)?;
-        self.take(BucketKey::Codes(owner.kind(), owner.id()), self.sign_ins, now).map(drop)
     }
 
     /// Counts a Create Taxpayer that was refused because a value is taken. Without this limit, an integrator could find

@@ -37,6 +37,18 @@ impl<K: Eq + Hash> Buckets<K> {
         }
     }
 
+    /// Takes one count back.
+    pub(crate) fn give_back(&self, key: &K, quota: Quota, now: i64) {
+        if let Some(mut full_at) = self.full_at.get_mut(key) {
+            quota.give_back(&mut full_at, now);
+        }
+    }
+
+    /// True for a key that was counted lately.
+    pub(crate) fn contains(&self, key: &K) -> bool {
+        self.full_at.contains_key(key)
+    }
+
     /// Drops full buckets after every `ROUND` new buckets. Deadlocks if the calling thread holds a lock of the map.
     fn drop_full_now_and_then(&self, now: i64) {
         if self.made.fetch_add(1, Ordering::Relaxed) % ROUND == ROUND - 1 {

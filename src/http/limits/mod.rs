@@ -10,27 +10,46 @@
 //! | an allowance that refills steadily (GCRA) | `quota` |
 //! | how much of its allowance each caller has used | `buckets` |
 //! | the list of all rate limits | `allowances` |
+//! | attempts to guess a password or a code | `sign_in_attempts` |
 //! | headers and refusals | `headers` |
 //! | a semaphore for each account | `keyed_semaphores` |
 //! | limits of the calls in flight | `concurrent_calls` |
 //! | a budget that those who pay share in turn | `turn_gate` |
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
+//! | the memory of answers that wait to be taken | `answer_memory` |
+//! | pages of a session or an address | `page_limits` |
+//! | the open connections of a listener | `open_connections` |
+//! | a connection that ends when its place is needed or its client takes nothing | `guarded_stream` |
 
 mod allowances;
+mod answer_memory;
 mod body_memory;
 mod buckets;
 mod concurrent_calls;
+mod guarded_stream;
 mod headers;
 mod keyed_semaphores;
+mod open_connections;
+mod page_limits;
 mod quota;
+mod sign_in_attempts;
 mod turn_gate;
 
 pub(crate) use allowances::{RateKey, SensitiveOp};
 pub use allowances::{RateLimits, Rates};
+pub(crate) use answer_memory::{AnswerHolder, AnswerRoom, AnsweredCall, PART_BYTES as ANSWER_PART_BYTES};
+pub use answer_memory::{AnswerMemory, AnswerMemoryLimits};
 pub use body_memory::{BodyMemory, BodyMemoryLimits};
 pub(crate) use body_memory::{BodyPermit, TextRoom};
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
+pub(crate) use guarded_stream::GuardedStream;
 pub(crate) use headers::{noted, refused, tell};
 pub(crate) use keyed_semaphores::KeyedSemaphores;
+pub(crate) use open_connections::Connection;
+pub use open_connections::{ConnectionLimits, OpenConnections};
+pub(crate) use page_limits::PageSlot;
+pub use page_limits::{PageLimits, PageRates};
+pub(crate) use sign_in_attempts::{Attempt, CountedAttempt, Tried};
+pub use sign_in_attempts::{SignInAttempts, SignInRates};
 pub(crate) use turn_gate::{Portion, TurnGate};

@@ -56,6 +56,11 @@ impl Quota {
         Ok(self.allowance(next, now))
     }
 
+    /// Takes one request back, as if it had not come.
+    pub(crate) fn give_back(self, full_at: &mut i64, now: i64) {
+        *full_at = (*full_at - self.interval).max(now);
+    }
+
     fn allowance(self, full_at: i64, now: i64) -> Allowance {
         let missing = (full_at - now + self.interval - 1) / self.interval;
         let missing = u32::try_from(missing).unwrap_or(u32::MAX);
@@ -94,6 +99,16 @@ mod tests {
         assert_eq!(exceeded.allowance, told(0, 60));
         assert_eq!(exceeded.retry_after, Duration::from_secs(10));
         assert_eq!(quota.take(&mut full_at, NOW + 30 * SECOND), Ok(told(0, 90)));
+    }
+
+    #[test]
+    fn a_request_that_is_taken_back_leaves_room_for_another() {
+        let (quota, mut full_at) = (Quota::per_minute(2).unwrap(), 0);
+        assert_eq!(take_all(quota, &mut full_at, NOW), 2);
+        quota.give_back(&mut full_at, NOW);
+        assert_eq!(take_all(quota, &mut full_at, NOW), 1);
+        (0..5).for_each(|_| quota.give_back(&mut full_at, NOW));
+        assert_eq!(take_all(quota, &mut full_at, NOW), 2, "never more than the whole");
     }
 
     #[test]

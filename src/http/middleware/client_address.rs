@@ -1,6 +1,7 @@
 //! The client's address: the peer of the connection or, if the peer is a trusted proxy, the address that it forwards.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Once;
 
 use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR};
 use actix_web::{HttpMessage, HttpRequest};
@@ -8,6 +9,8 @@ use ipnet::IpNet;
 
 /// The largest number of forwarded addresses that are examined, beginning with the nearest proxy.
 const HOPS_MAX: usize = 32;
+/// The address of a connection that has none, because it ended at once.
+const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The header from which forwarded addresses are read. A proxy sets one of the two and passes on the other as it came,
 /// so the caller could forge the other.
@@ -53,6 +56,33 @@ impl TrustedProxies {
             }
         }
         Some(nearest)
+    }
+
+    /// Warns once if a peer that is no trusted proxy forwards an address. It is a proxy that the settings do not name, or
+    /// somebody who pretends to be one.
+    pub(crate) fn warn_of_unnamed(&self, peer: Option<SocketAddr>, headers: &HeaderMap) {
+        static WARNED: Once = Once::new();
+        if WARNED.is_completed() || !self.is_unnamed(peer, headers) {
+            return;
+        }
+        WARNED.call_once(|| {
+            tracing::warn!(
+                peer = peer.map(|peer| tracing::field::display(peer.ip())),
+                "a peer forwards addresses and is not in http.trusted_proxies: if it is your proxy, all its callers \
+                 share the limits of one address"
+            );
+        });
+    }
+
+    fn is_unnamed(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
+        let forwards = [FORWARDED, X_FORWARDED_FOR].iter().any(|name| headers.contains_key(name));
+        forwards && peer.is_some_and(|peer| !self.trusts(peer.ip().to_canonical()))
+    }
+
+    /// Returns the client of a connection, or `None` if the peer is a trusted proxy.
+    pub(crate) fn client_of_connection(&self, peer: Option<SocketAddr>) -> Option<IpAddr> {
+        let peer = peer.map_or(UNKNOWN, |peer| peer.ip().to_canonical());
+        (!self.trusts(peer)).then_some(peer)
     }
 
     fn trusts(&self, address: IpAddr) -> bool {
@@ -116,6 +146,25 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.7"));
         assert_eq!(nobody.client(PROXY.parse().ok(), &headers).unwrap().to_string(), "10.0.0.9");
+    }
+
+    #[test]
+    fn a_proxy_that_the_settings_do_not_name_is_noticed() {
+        let networks = vec!["10.0.0.0/8".parse().unwrap()];
+        let proxies = TrustedProxies { networks, header: ForwardedHeader::XForwardedFor };
+        for (peer, header, expected) in [
+            (PROXY, "x-forwarded-for", false),
+            ("198.51.100.1:1", "x-forwarded-for", true),
+            ("198.51.100.1:1", "forwarded", true),
+            ("198.51.100.1:1", "x-other", false),
+        ] {
+            let name = HeaderName::from_bytes(header.as_bytes()).unwrap();
+            let headers = HeaderMap::from_iter([(name, HeaderValue::from_static("203.0.113.7"))]);
+            assert_eq!(proxies.is_unnamed(peer.parse().ok(), &headers), expected, "{peer} {header}");
+        }
+        assert_eq!(proxies.client_of_connection(PROXY.parse().ok()), None, "its address is not bounded");
+        let direct = proxies.client_of_connection("[::ffff:198.51.100.1]:1".parse().ok());
+        assert_eq!(direct.unwrap().to_string(), "198.51.100.1");
     }
 
     #[test]

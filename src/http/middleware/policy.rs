@@ -5,10 +5,12 @@
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
+use actix_web::http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, web};
+use actix_web::{Error, HttpMessage, HttpResponse, web};
 
 use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::payer::PayingAccount;
 use crate::domain::kernel::ids::parse_number;
 use crate::http::extract::auth::{self, ChangesNothing, Surface};
 use crate::http::extract::{body, form};
@@ -18,11 +20,14 @@ use crate::http::limits::CallKind;
 use crate::http::limits::CallSlot;
 use crate::http::limits::RateKey;
 use crate::http::limits::SensitiveOp;
+use crate::http::limits::{AnswerHolder, AnsweredCall};
+use crate::http::listener::{Audience, Listener};
 use crate::http::middleware::access_log::MatchedRoute;
 use crate::http::middleware::client_address::client_address;
 use crate::http::middleware::key_watch::KeyWatch;
 use crate::http::respond::error::ApiError;
 use crate::http::state::{ApiSettings, ApiState};
+use crate::store::db::connections::making_page;
 
 /// Says which requests of a path change something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +49,14 @@ pub(crate) enum FormRepeat {
     Harmless,
 }
 
+/// The pages for people that a path serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pages {
+    None,
+    WithoutForm,
+    WithForm,
+}
+
 /// The policy of one path, as the table of endpoints defines it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RoutePolicy {
@@ -54,11 +67,11 @@ pub(crate) struct RoutePolicy {
     pub(crate) relays: bool,
     /// True if the body contains many invoices.
     pub(crate) is_bulk: bool,
-    /// True if the path takes the form of a page. It is read before the session of its sender is looked up.
-    pub(crate) posts_form: bool,
     pub(crate) repeat: FormRepeat,
     pub(crate) result_page: ResultPage,
     pub(crate) sensitive: Option<SensitiveOp>,
+    /// The queries of pages use connections of their own, and the body of a form is read before its session.
+    pub(crate) pages: Pages,
 }
 
 /// A request that the policy has admitted.
@@ -66,8 +79,8 @@ pub(crate) struct RoutePolicy {
 struct Admitted {
     account: Option<KeyOwner>,
     is_read: bool,
-    /// Counts the call as in flight until the call ends.
-    _call: Option<CallSlot>,
+    /// Counts the call as in flight until its answer is sent.
+    call: Option<CallSlot>,
 }
 
 impl RoutePolicy {
@@ -80,10 +93,10 @@ impl RoutePolicy {
             effect: Effect::OfMethod,
             relays: false,
             is_bulk: false,
-            posts_form: false,
             repeat: FormRepeat::Once,
             result_page: ResultPage::Above,
             sensitive: None,
+            pages: Pages::None,
         }
     }
 
@@ -103,23 +116,24 @@ impl RoutePolicy {
 
     /// True for a form that has its effect once, however often it is sent.
     fn counts_once(self, method: &Method) -> bool {
-        self.posts_form && self.repeat == FormRepeat::Once && !is_read(method)
+        self.pages == Pages::WithForm && self.repeat == FormRepeat::Once && !is_read(method)
     }
 
     fn is_counted(self) -> bool {
         self.pattern.starts_with("/v1/")
     }
 
-    fn is_for_operators(self) -> bool {
-        ["/ops/", "/console/"].iter().any(|start| self.pattern.starts_with(start))
-            || ["/console", "/metrics"].contains(&self.pattern)
-    }
-
-    /// True for paths that both listeners serve: health probes, and what every page needs.
-    fn is_for_all(self) -> bool {
-        let starts = ["/health/", "/assets/", "/account/"];
-        starts.iter().any(|start| self.pattern.starts_with(start))
-            || ["/sign-in", "/sign-out", "/sign-in/invitation/{token}"].contains(&self.pattern)
+    fn audience(self) -> Audience {
+        let is_one_of = |starts: &[&str], paths: &[&str]| {
+            starts.iter().any(|start| self.pattern.starts_with(start)) || paths.contains(&self.pattern)
+        };
+        if is_one_of(&["/ops/", "/console/"], &["/console", "/metrics"]) {
+            Audience::Operators
+        } else if is_one_of(&["/health/", "/assets/", "/account/", "/sign-in/"], &["/sign-in", "/sign-out"]) {
+            Audience::Everybody
+        } else {
+            Audience::Customers
+        }
     }
 
     fn call_kind(self, is_read: bool) -> CallKind {
@@ -140,7 +154,7 @@ impl RoutePolicy {
     ) -> Result<ServiceResponse<BoxBody>, Error> {
         request.extensions_mut().insert(MatchedRoute(self.pattern));
         let state = request.app_data::<web::Data<ApiState>>().cloned();
-        if state.as_ref().is_some_and(|state| self.is_elsewhere(&request, &state.settings)) {
+        if !Listener::of_request(request.request()).serves(self.audience()) {
             return Ok(request.error_response(ApiError::route_not_found()));
         }
         if self.only_reads(request.method()) {
@@ -152,6 +166,9 @@ impl RoutePolicy {
         };
         let request = response.request().clone();
         limits::tell(&request, response.headers_mut());
+        if self.surface.is_some() {
+            forbid_caches(response.headers_mut());
+        }
         Ok(response)
     }
 
@@ -191,16 +208,32 @@ impl RoutePolicy {
             Ok(_) if is_taken && !is_read(request.method()) => self.read_first(state, &mut request).await,
             _ => Ok(()),
         };
-        match read.and(admitted) {
-            Err(error) => Ok(request.error_response(error)),
-            Ok(Admitted { account: Some(account), is_read: false, _call }) if is_taken => {
-                idempotency::visit(state, account, request, next).await
+        let admitted = match read.and(admitted) {
+            Err(error) => return Ok(request.error_response(error)),
+            Ok(admitted) => admitted,
+        };
+        let address = client_address(request.request());
+        let call = AnsweredCall {
+            holder: AnswerHolder {
+                caller: RateKey::new(admitted.account, address),
+                payer: auth::paying(request.request()).map(PayingAccount::payer),
+            },
+            slot: admitted.call,
+            is_read: self.only_reads(request.method()),
+        };
+        let response = match admitted.account {
+            Some(account) if is_taken && !admitted.is_read => {
+                idempotency::visit(state, account, request, next).await?
             }
-            Ok(_page) if is_taken && self.counts_once(request.method()) => {
-                idempotency::visit_form(state, self.result_page, request, next).await
+            None if is_taken && self.counts_once(request.method()) => {
+                making_page(idempotency::visit_form(state, self.result_page, request, next)).await?
             }
-            Ok(_visitor) => next.call(request).await,
-        }
+            _ if self.pages != Pages::None => making_page(next.call(request)).await?,
+            _ => next.call(request).await?,
+        };
+        let (request, answer) = response.into_parts();
+        let answer = state.answers.hold(call, answer).unwrap_or_else(HttpResponse::from_error);
+        Ok(ServiceResponse::new(request, answer))
     }
 
     /// Reads the body of a request, and looks its key up again. The session of a form is looked up by the handler's
@@ -210,7 +243,7 @@ impl RoutePolicy {
         state: &web::Data<ApiState>,
         request: &mut ServiceRequest,
     ) -> Result<(), ApiError> {
-        if self.posts_form {
+        if self.pages == Pages::WithForm {
             return form::read_first(request, state.settings.body_timeout).await;
         }
         let Some(surface) = self.surface else { return Ok(()) };
@@ -250,20 +283,20 @@ impl RoutePolicy {
         }
         let kind = self.call_kind(is_read);
         let call = paying.map(|account| state.calls.start(account, kind)).transpose()?;
-        Ok(Admitted { account, is_read, _call: call })
-    }
-
-    /// True for a request on the wrong listener. With a listener for operators, `/ops`, `/console` and `/metrics` are
-    /// served only there, health probes and the sign-in on both, all other paths only on the main one.
-    fn is_elsewhere(self, request: &ServiceRequest, settings: &ApiSettings) -> bool {
-        let listener = request.app_config().local_addr();
-        let is_wrong = |ops| (listener == ops) != self.is_for_operators();
-        settings.ops_address.is_some_and(|ops| !self.is_for_all() && is_wrong(ops))
+        Ok(Admitted { account, is_read, call })
     }
 
     /// Returns the largest body that the path accepts, in bytes.
     fn body_bytes_max(self, settings: &ApiSettings) -> usize {
         if self.is_bulk { settings.bulk_bytes_max } else { settings.body_bytes_max }
+    }
+}
+
+/// Forbids caches on the way to store an answer for one caller. They see no `Authorization` header, since the key is in
+/// `x-api-key`, so that without this they may store it for all.
+fn forbid_caches(headers: &mut HeaderMap) {
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
 }
 

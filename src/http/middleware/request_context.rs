@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality};
+use actix_web::http::header::{
+    ACCEPT, Accept, Header as _, HeaderMap, HeaderName, HeaderValue, Quality, STRICT_TRANSPORT_SECURITY,
+};
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
@@ -14,9 +16,10 @@ use futures_util::FutureExt;
 use tracing::Instrument;
 
 use crate::domain::kernel::clock;
+use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
 use crate::http::middleware::client_address::ClientAddress;
-use crate::http::middleware::unread_body::RequestStream;
+use crate::http::middleware::unread_body::{RequestStream, Sender};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::respond::render::{self, ResponsePrefs};
@@ -24,6 +27,8 @@ use crate::http::state::ApiState;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_CHARS_MAX: usize = 128;
+/// Tells browsers in production to come by TLS only, for a year (RFC 6797).
+const ONLY_TLS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Runs a request and writes the access log. Use as `App::wrap(from_fn(http::request_context))`.
 pub async fn request_context<B>(
@@ -39,9 +44,14 @@ where
     let client = client(&request, state.as_deref());
     request.extensions_mut().insert(ClientAddress(client));
     let line = RequestTimer::begin(&request, client);
-    let stream = RequestStream::of(&mut request);
+    let connection = request.conn_data::<Connection>().cloned();
+    if let Some(connection) = &connection {
+        connection.work();
+    }
+    let sender = connection.clone().map(|connection| Sender { connection, client });
+    let stream = RequestStream::of(&mut request, sender);
     let span = tracing::info_span!("request", request_id = prefs.request_id);
-    async {
+    let answer = async {
         let outcome = AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await;
         let failure = match outcome {
             Ok(Ok(response)) => {
@@ -49,6 +59,9 @@ where
                 stamp(response.headers_mut(), &prefs);
                 if state.as_ref().is_some_and(|state| state.stopping.is_requested()) {
                     response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+                }
+                if state.as_ref().is_some_and(|state| state.settings.sessions.is_secure) {
+                    response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
                 }
                 line.end(&AccessRecord::of(&response), state.as_deref().map(Arc::as_ref));
                 return Ok(settled(response, stream).await);
@@ -58,15 +71,24 @@ where
         };
         line.end(&AccessRecord::lost(&failure), state.as_deref().map(Arc::as_ref));
         Err(abandoned(failure, prefs, stream))
+    };
+    let answer = answer.instrument(span).await;
+    if let Some(connection) = connection {
+        connection.wait();
     }
-    .instrument(span)
-    .await
+    answer
 }
 
 /// Returns the client's address. If a trusted proxy sent the request, this is the address that the proxy forwards.
 fn client(request: &ServiceRequest, state: Option<&Arc<ApiState>>) -> Option<IpAddr> {
     match state {
-        Some(state) => state.settings.trusted_proxies.client(request.peer_addr(), request.headers()),
+        Some(state) => {
+            let proxies = &state.settings.trusted_proxies;
+            if state.settings.sessions.is_secure {
+                proxies.warn_of_unnamed(request.peer_addr(), request.headers());
+            }
+            proxies.client(request.peer_addr(), request.headers())
+        }
         None => request.peer_addr().map(|peer| peer.ip()),
     }
 }

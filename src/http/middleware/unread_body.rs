@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -17,6 +18,8 @@ use actix_web::web::Bytes;
 use actix_web::{HttpMessage, HttpResponse};
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Sleep, sleep, timeout};
+
+use crate::http::limits::Connection;
 
 /// The connection is kept only if the unread rest of a body is at most this long and arrives within this time.
 const REST_BYTES_MAX: usize = 64 * 1024;
@@ -40,18 +43,25 @@ struct Shared {
     has_ended: bool,
     /// The `Content-Length` of the request.
     declared: Option<usize>,
+    sender: Option<Sender>,
+}
+
+/// The connection that a body comes on, and the client that it counts for while it is awaited.
+pub(crate) struct Sender {
+    pub(crate) connection: Connection,
+    pub(crate) client: Option<IpAddr>,
 }
 
 impl RequestStream {
     /// Takes over the payload of a request. Returns `None` if the request has no body.
-    pub(crate) fn of(request: &mut ServiceRequest) -> Option<Self> {
+    pub(crate) fn of(request: &mut ServiceRequest, sender: Option<Sender>) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
             payload => payload,
         };
         let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let declared = length.and_then(|length| length.parse().ok());
-        let stream = Self(Rc::new(RefCell::new(Shared { payload, has_ended: false, declared })));
+        let stream = Self(Rc::new(RefCell::new(Shared { payload, has_ended: false, declared, sender })));
         request.set_payload(Payload::Stream { payload: stream.clone().boxed_local() });
         Some(stream)
     }
@@ -105,6 +115,11 @@ impl Stream for RequestStream {
             return Poll::Ready(None);
         }
         let polled = Pin::new(&mut shared.payload).poll_next(context);
+        match (&shared.sender, &polled) {
+            (Some(sender), Poll::Pending) => sender.connection.wait_for_body(sender.client),
+            (Some(sender), Poll::Ready(_)) => sender.connection.work(),
+            (None, _) => (),
+        }
         shared.has_ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
         polled
     }

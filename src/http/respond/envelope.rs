@@ -2,9 +2,13 @@
 
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, HeaderName, HeaderValue, LINK, LOCATION};
+use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderName, HeaderValue, LINK, LOCATION};
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, Responder};
+use futures_util::Stream;
 use serde::Serialize;
+
+use crate::http::respond::error::ApiError;
 
 /// The header that holds a warning about unusual but accepted input. A response may have several of them.
 pub(crate) const WARNING: HeaderName = HeaderName::from_static("x-system-warning");
@@ -18,12 +22,22 @@ struct SuccessBody<M, D> {
     data: D,
 }
 
+/// Returns the text of a success.
+pub(crate) fn success_text(message: impl Serialize, data: impl Serialize) -> Result<String, ApiError> {
+    serde_json::to_string(&SuccessBody { success: true, message, data }).map_err(ApiError::internal)
+}
+
 #[derive(Debug)]
 pub(crate) struct ApiResponse(HttpResponse);
 
 impl ApiResponse {
     pub(crate) fn ok(message: impl Serialize, data: impl Serialize) -> Self {
         Self::with_status(StatusCode::OK, message, data)
+    }
+
+    /// Returns a success whose body is made while it is sent. An error cuts the answer off.
+    pub(crate) fn streamed(parts: impl Stream<Item = Result<Bytes, ApiError>> + 'static) -> Self {
+        Self(HttpResponse::Ok().content_type(ContentType::json()).streaming(parts))
     }
 
     pub(crate) fn with_status(status: StatusCode, message: impl Serialize, data: impl Serialize) -> Self {

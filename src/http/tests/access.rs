@@ -3,10 +3,9 @@
 use actix_web::test::TestRequest;
 use serde_json::{Value, json};
 
+use crate::http::Listener;
 use crate::http::forms::testing::{changed, submission};
-use crate::http::testing::{
-    INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER_KEY, start_app, start_app_with,
-};
+use crate::http::testing::{INTEGRATOR_KEY, OPERATOR_KEY, OTHER_INTEGRATOR_KEY, TAXPAYER_KEY, start_app};
 use crate::http::tests::client::{INVOICES, TAXPAYERS, ask, get, post};
 
 #[actix_web::test]
@@ -47,12 +46,9 @@ async fn of_two_keys_none_is_taken() {
     }
 }
 
-/// Test requests arrive at 127.0.0.1:8080. Operators have another listener, this one, or none of their own.
 #[actix_web::test]
 async fn operators_paths_answer_on_their_listener_alone() {
-    let elsewhere = start_app_with(|settings| settings.ops_address = "127.0.0.1:9".parse().ok()).await;
-    let here = start_app_with(|settings| settings.ops_address = "127.0.0.1:8080".parse().ok()).await;
-    let everywhere = start_app().await;
+    let mut test_app = start_app().await;
     for (path, statuses) in [
         ("/ops/audit", [404, 200, 200]),
         ("/%6fps/audit", [404, 200, 200]),
@@ -65,14 +61,12 @@ async fn operators_paths_answer_on_their_listener_alone() {
         ("/docs/", [200, 404, 200]),
         ("/v1/core/commons/invoice-categories", [200, 404, 200]),
     ] {
-        for (test_app, status) in [&elsewhere, &here, &everywhere].into_iter().zip(statuses) {
-            let seen = ask(test_app, get(path, OPERATOR_KEY)).await;
-            assert_eq!(
-                seen.status, status,
-                "{path} where the listener is {:?}",
-                test_app.state.settings.ops_address
-            );
-            let seen = ask(test_app, TestRequest::delete().uri(path)).await;
+        let listeners = [Listener::Public, Listener::Operators, Listener::Only];
+        for (listener, status) in listeners.into_iter().zip(statuses) {
+            test_app.listener = listener;
+            let seen = ask(&test_app, get(path, OPERATOR_KEY)).await;
+            assert_eq!(seen.status, status, "{path} on {listener:?}");
+            let seen = ask(&test_app, TestRequest::delete().uri(path)).await;
             assert_eq!(seen.status, if status == 404 { 404 } else { 405 }, "DELETE {path}");
         }
     }

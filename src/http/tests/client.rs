@@ -36,6 +36,7 @@ impl Seen {
 pub(super) async fn ask(test_app: &TestApp, request: TestRequest) -> Seen {
     let app = App::new()
         .app_data(test_app.state.clone())
+        .app_data(test_app.listener)
         .wrap(from_fn(crate::http::request_context))
         .configure(crate::http::routes)
         .route("/panic", web::get().to(panicking));

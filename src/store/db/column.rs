@@ -67,8 +67,12 @@ pub(crate) fn caseless(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
+/// A longer text than this is in no column that is searched. SQLite refuses patterns of more than 50,000 bytes.
+const SEARCHED_BYTES_MAX: usize = 8_192;
+
 /// Returns a LIKE pattern that matches every text that contains this text. Wildcards in the text are escaped.
 pub(crate) fn contains(text: &str) -> LikeExpr {
+    let text = &text[..text.floor_char_boundary(SEARCHED_BYTES_MAX)];
     let escaped = text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     LikeExpr::new(format!("%{escaped}%")).escape('\\')
 }

@@ -15,11 +15,13 @@ use crate::store::db::key_cache::KeyCache;
 use crate::store::db::metrics::StoreMetrics;
 use crate::store::db::payers::Payers;
 use crate::store::db::pool::WITHOUT_LIMITS;
+use crate::store::db::readers::Readers;
 use crate::store::db::vault::Vault;
 
 pub use crate::store::db::group_commit::{Sharing, Transaction};
 pub use crate::store::db::pool::Pool;
 pub use crate::store::db::pool_settings::PoolSettings;
+pub use crate::store::db::readers::making_page;
 
 /// The maximum number of rows in one statement. More rows could need more bound values than the database allows.
 const ROWS_PER_STATEMENT: usize = 256;
@@ -49,7 +51,7 @@ const HEALTH_ROW: &str = "health";
 #[derive(Clone)]
 pub struct Store {
     writer: WriterPool,
-    reader: Pool,
+    readers: Readers,
     ids: Ids,
     vault: Arc<Vault>,
     key_cache: Arc<KeyCache>,
@@ -80,14 +82,14 @@ impl Store {
         vault: Vault,
         is_created: bool,
     ) -> Result<Self, StoreError> {
-        let (writer, reader) = Pool::open(url, settings, is_created).await?;
-        let metrics = StoreMetrics { read_waits: reader.waits().clone(), ..StoreMetrics::default() };
+        let (writer, readers) = Pool::open(url, settings, is_created).await?;
+        let metrics = StoreMetrics { read_waits: readers.main.waits().clone(), ..StoreMetrics::default() };
         let writer = WriterPool::new(writer, settings.busy_wait, metrics);
         let ids = Ids::new(writer.clone());
         let key_cache = Arc::new(KeyCache::new());
         let payers = Arc::new(Payers::default());
         let lock_timeout = settings.lock_timeout;
-        Ok(Self { writer, reader, ids, vault: Arc::new(vault), key_cache, payers, lock_timeout })
+        Ok(Self { writer, readers, ids, vault: Arc::new(vault), key_cache, payers, lock_timeout })
     }
 
     /// Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait.
@@ -128,8 +130,9 @@ impl Store {
         self.writer.metrics()
     }
 
+    /// Returns the pool for queries: the one of pages in a task that makes a page.
     pub fn reader(&self) -> &Pool {
-        &self.reader
+        self.readers.pool()
     }
 
     pub fn ids(&self) -> &Ids {
@@ -189,13 +192,14 @@ impl Store {
             .returning_col("next")
             .to_owned();
         self.execute_alone(self.backend().build(&statement)).await?;
-        self.reader.execute_unprepared("SELECT 1").await?;
+        self.reader().execute_unprepared("SELECT 1").await?;
         Ok(())
     }
 
     pub async fn close(self) {
-        let (reader, writer) = tokio::join!(self.reader.close(), self.writer.close());
-        for closed in [reader.map_err(StoreError::from), writer] {
+        let Readers { main, pages } = &self.readers;
+        let (main, pages, writer) = tokio::join!(main.close(), pages.close(), self.writer.close());
+        for closed in [main.map_err(StoreError::from), pages.map_err(StoreError::from), writer] {
             if let Err(error) = closed {
                 tracing::warn!(%error, "failed to close a database pool");
             }
@@ -254,6 +258,17 @@ mod tests {
                 let row = tx.query_one_raw(show()).await.unwrap().unwrap();
                 assert_eq!(row.try_get_by_index::<String>(0).unwrap(), value);
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn pages_have_connections_of_their_own() {
+        for test in stores().await {
+            let query = async || test.store.reader().execute_unprepared("SELECT 1").await;
+            assert!(making_page(query()).await.is_ok());
+            test.store.readers.pages.close().await.unwrap();
+            assert!(making_page(query()).await.is_err());
+            assert!(query().await.is_ok(), "the API goes on");
         }
     }
 

@@ -15,6 +15,7 @@ pub mod page;
 pub(crate) mod payers;
 pub mod pool;
 mod pool_settings;
+mod readers;
 pub mod reseal;
 pub(crate) mod sql;
 pub mod vault;

@@ -1,6 +1,6 @@
 //! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer (WAL).
-//! PostgreSQL has one pool for transactions and one for queries, so that transactions that wait for a lock do not block
-//! queries.
+//! PostgreSQL has one pool for transactions and others for queries, so that transactions that wait for a lock do not block
+//! queries. The queries of pages have a pool of their own (`readers`).
 //!
 //! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
 
@@ -20,9 +20,11 @@ use tokio::time::timeout;
 use crate::store::db::deadline::{CallLimit, Deadlines, InRuntime, Liveness, is_exhausted};
 use crate::store::db::kept::KeptConnections;
 use crate::store::db::pool_settings::{PoolSettings, WAIT, postgres, sqlite};
+use crate::store::db::readers::Readers;
 use crate::telemetry::histograms;
 
 const SQLITE_READERS_MAX: u32 = 4;
+const SQLITE_PAGE_READERS_MAX: u32 = 2;
 /// How long closing the connections of a pool may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
 
@@ -102,12 +104,12 @@ impl CallGuard {
 }
 
 impl Pool {
-    /// Opens two pools: the first for writes, the second for reads.
+    /// Opens the pool for writes and the pools for reads.
     pub(crate) async fn open(
         url: &str,
         settings: &PoolSettings,
         is_created: bool,
-    ) -> Result<(Self, Self), DbErr> {
+    ) -> Result<(Self, Readers), DbErr> {
         let pool = async |connections, keeps| {
             let (url, settings) = (url.to_owned(), *settings);
             if url.starts_with("sqlite:") {
@@ -119,11 +121,15 @@ impl Pool {
             }
         };
         let sizes = if url.starts_with("sqlite:") {
-            (1, SQLITE_READERS_MAX)
+            [1, SQLITE_READERS_MAX, SQLITE_PAGE_READERS_MAX]
         } else {
-            (settings.writers_max, settings.readers_max)
+            [settings.writers_max, settings.readers_max, settings.page_readers_max]
         };
-        Ok((pool(sizes.0, false).await?, pool(sizes.1, true).await?))
+        let [writers_max, readers_max, page_readers_max] = sizes;
+        let writer = pool(writers_max, false).await?;
+        let readers =
+            Readers { main: pool(readers_max, true).await?, pages: pool(page_readers_max, true).await? };
+        Ok((writer, readers))
     }
 
     async fn connect(

@@ -30,6 +30,8 @@ pub struct PoolSettings {
     pub writers_max: u32,
     /// The maximum number of PostgreSQL connections for queries.
     pub readers_max: u32,
+    /// The maximum number of PostgreSQL connections for the queries of pages.
+    pub page_readers_max: u32,
     /// How long a PostgreSQL statement waits for a lock.
     pub lock_timeout: Duration,
     /// How long a PostgreSQL statement may take.
@@ -45,6 +47,7 @@ impl Default for PoolSettings {
         Self {
             writers_max: 16,
             readers_max: 8,
+            page_readers_max: 4,
             lock_timeout: Duration::from_secs(3),
             statement_timeout: Duration::from_secs(10),
             idle_in_transaction_timeout: Duration::from_secs(5),

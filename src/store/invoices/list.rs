@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use sea_orm::sea_query::{Expr, ExprTrait, Query, SelectStatement};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic, PaginatorTrait, QueryFilter,
-    QueryResult, QuerySelect, Statement,
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic, Iterable, PaginatorTrait,
+    QueryFilter, QueryResult, QuerySelect, Select, Statement,
 };
 
 use crate::domain::invoice::Invoice;
@@ -18,7 +18,7 @@ use crate::store::db::column::{RowRef, caseless, contains};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{SqlOnce, dialect};
-use crate::store::invoices::invoice_row::{Column, Entity};
+use crate::store::invoices::invoice_row::{Column, Entity, Model};
 
 /// The filter of the list. A field that is `None` does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,7 +53,10 @@ pub enum PageStart {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvoicePage {
+    /// The invoices, without the fields that no list shows (`extras`) and without long lines.
     pub invoices: Vec<Invoice>,
+    /// The invoices whose lines are too long to load all of them at once, with the bytes that their lines take.
+    pub long: HashMap<InvoiceId, usize>,
     /// The number of all invoices that match the filter.
     pub total: u64,
     /// The cursor for the next page; `None` on the last page.
@@ -72,11 +75,11 @@ pub async fn owned_by(
     let total = Entity::find().filter(condition(taxpayer, filters, plain)).count(store.reader()).await?;
     let skipped = if let PageStart::At(offset) = start { offset } else { 0 };
     if skipped >= total {
-        return Ok(InvoicePage { invoices: Vec::new(), total, next: None });
+        return Ok(InvoicePage { invoices: Vec::new(), long: HashMap::new(), total, next: None });
     }
     let reading = IndexHint::of(store.backend(), filters, total);
     let ids = ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
-    let mut rows = Entity::find()
+    let mut rows = listed()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.in_subquery(ids))
         .all(store.reader())
@@ -85,10 +88,40 @@ pub async fn owned_by(
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
     rows.truncate(limit);
+    let long = leave_out_long_lines(&mut rows);
     let invoices: Vec<_> = rows.into_iter().map(Invoice::try_from).collect::<Result<_, _>>()?;
     let last = invoices.last().filter(|_| has_more);
     let next = last.map(|invoice| ListCursor { created_at: invoice.created_at, id: invoice.id });
-    Ok(InvoicePage { invoices, total, next })
+    Ok(InvoicePage { invoices, long, total, next })
+}
+
+/// The lines of an invoice are loaded with the list up to this many bytes, so that a page is never larger than a few
+/// megabytes.
+const LINES_BYTES_MAX: usize = 16 * 1024;
+
+/// Selects the rows of a list. Where lines are long, their size stands in their place.
+fn listed() -> Select<Entity> {
+    let columns = Column::iter().filter(|column| !matches!(column, Column::Lines | Column::Extras));
+    let lines = format!(
+        "CASE WHEN octet_length(lines) <= {LINES_BYTES_MAX} THEN lines ELSE CAST(octet_length(lines) AS TEXT) END"
+    );
+    Entity::find()
+        .select_only()
+        .columns(columns)
+        .expr_as(Expr::cust(lines), Column::Lines.as_str())
+        .expr_as(Expr::cust("'{}'"), Column::Extras.as_str())
+}
+
+/// Removes the sizes that stand in the place of long lines, and returns them.
+fn leave_out_long_lines(rows: &mut [Model]) -> HashMap<InvoiceId, usize> {
+    let mut long = HashMap::new();
+    for row in rows {
+        if let Ok(size) = row.lines.parse() {
+            long.insert(InvoiceId(row.id), size);
+            "[]".clone_into(&mut row.lines);
+        }
+    }
+    long
 }
 
 static COUNT_BY_STATUS: SqlOnce = SqlOnce::new(|_| {

@@ -1,8 +1,10 @@
 //! The pages for people, as a browser without scripts sees them.
 
 mod accounts;
+mod answers;
 mod breakers;
 mod invitations;
+mod listeners;
 mod overview;
 mod quarantine;
 mod rights;

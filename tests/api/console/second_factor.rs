@@ -3,13 +3,14 @@
 
 use einvoice::app::{self, KeyKind, KeyOwner};
 use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
+use futures_util::future::join_all;
 use testkit::documents::number;
 use testkit::each_database;
 use totp_rs::{Builder, Secret};
 
 use crate::support::account::{Account, PASSWORD, choose, link_path, signed_in};
 use crate::support::visitor::{Seen, Visitor};
-use crate::support::world::World;
+use crate::support::world::{ALONE, World};
 
 const REQUIRED: [(&str, &str); 1] = [("CONSOLE__SECOND_FACTOR", "always")];
 const REFUSED: &str = "This code is not right";
@@ -133,16 +134,29 @@ async fn a_recovery_code_replaces_the_app_once(world: &World) {
 }
 
 #[each_database]
-async fn who_tries_many_codes_is_refused_even_with_the_right_one(world: &World) {
-    let (person, _) = Person::enrolled(world).await;
-    let visitor = person.with_password(world).await;
+async fn a_stranger_who_tries_codes_keeps_nobody_out(world: &World) {
+    let (person, known) = Person::enrolled(world).await;
+    let stranger = person.with_password(world).await;
     let wrong = person.wrong_code();
-    let mut refused = 0;
-    while refused < 10 && enter(&visitor, &wrong).await.status == 401 {
-        refused += 1;
+    for _ in 0..10 {
+        enter(&stranger, &wrong).await.expect(401).shows(REFUSED);
     }
-    assert!(refused >= 8, "one attempt confirmed the second factor");
-    enter(&visitor, &person.code(1)).await.expect(429).shows("Too many attempts");
+    known.submit("/sign-out", &[]).await.leads_to("/sign-in");
+    known.sign_in(&person.email, &person.password).await.expect(303);
+    enter(&known, &person.code(1)).await.leads_to("/console/runs");
+}
+
+#[each_database(ALONE)]
+async fn codes_at_the_same_time_are_bounded(world: &World) {
+    let (person, _) = Person::enrolled(world).await;
+    let (stranger, wrong) = (person.with_password(world).await, person.wrong_code());
+    let csrf = stranger.get("/sign-in/code").await.expect(200).csrf();
+    let fields = [("csrf", csrf.as_str()), ("code", wrong.as_str())];
+    let send = |_| stranger.send("/sign-in/code", &fields);
+    join_all((0..10).map(send)).await;
+    let answers = join_all((0..14).map(send)).await;
+    let refused = answers.into_iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!(refused.shows("Too many attempts").retry_after, Some(3));
 }
 
 #[each_database]

@@ -1,12 +1,13 @@
 //! Signing in and out: who gets a session, what ends it, and what is refused.
 
 use einvoice::internals::OperatorRole;
+use futures_util::future::join_all;
 use serde_json::json;
 use testkit::documents;
 use testkit::each_database;
 
 use crate::support::visitor::Visitor;
-use crate::support::world::World;
+use crate::support::world::{ALONE, World};
 
 const OWN: &str = "a few easy words";
 
@@ -90,13 +91,51 @@ async fn a_wrong_password_and_an_unknown_person_are_refused_alike(world: &World)
 }
 
 #[each_database]
-async fn who_tries_many_passwords_is_refused_even_with_the_right_one(world: &World) {
-    let (email, _) = contact(world).await;
-    let visitor = Visitor::new(world);
+async fn a_stranger_who_tries_passwords_keeps_nobody_out(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let home = "/dashboard/taxpayers";
+    let known = Visitor::new(world);
+    known.sign_in(&email, &password).await.leads_to(home);
+    known.submit("/sign-out", &[]).await.leads_to("/sign-in");
+    let stranger = Visitor::new(world);
     for _ in 0..10 {
-        visitor.sign_in(&email, "another password").await.expect(401);
+        stranger.sign_in(&email, "another password").await.expect(401);
     }
-    visitor.sign_in(&email, OWN).await.expect(429).shows("Too many attempts");
+    known.sign_in(&email, &password).await.leads_to(home);
+    Visitor::new(world).sign_in(&email, &password).await.leads_to(home);
+}
+
+#[each_database(ALONE)]
+async fn attempts_at_the_same_time_are_bounded(world: &World) {
+    let (email, _) = contact(world).await;
+    let try_one = async |_| Visitor::new(world).sign_in(&email, "another password").await;
+    let answers = join_all((0..40).map(try_one)).await;
+    let refused = answers.iter().filter(|answer| answer.status == 429).count();
+    assert!(refused >= 10, "{refused} of 40");
+    let refused = answers.into_iter().find(|answer| answer.status == 429).unwrap();
+    assert_eq!(refused.shows("Too many attempts").retry_after, Some(3));
+}
+
+/// A known browser has a bound of its own: it is no way around the one of strangers.
+#[each_database]
+async fn a_known_browser_may_guess_no_more_than_others(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let known = Visitor::new(world);
+    known.sign_in(&email, &password).await.expect(303);
+    known.submit("/sign-out", &[]).await.leads_to("/sign-in");
+    for _ in 0..10 {
+        known.sign_in(&email, "another password").await.expect(401);
+    }
+    known.sign_in(&email, &password).await.expect(429);
+    Visitor::new(world).sign_in(&email, &password).await.expect(303);
+}
+
+#[each_database(&[("RATE_LIMIT__FAILED_AUTH_PER_MIN", "5")])]
+async fn wrong_api_keys_of_an_address_refuse_no_sign_in(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let guesses = world.anonymous().with_key("tpk_of_nobody");
+    while guesses.get("/v1/tax-payers/invoices").await.status != 429 {}
+    Visitor::new(world).sign_in(&email, &password).await.leads_to("/dashboard/taxpayers");
 }
 
 #[each_database]

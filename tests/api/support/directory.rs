@@ -14,7 +14,7 @@ use testkit::documents::number;
 use super::world::{RUNTIME, World, new_integrator};
 
 /// Quick schedules, and no limits but those a test asks for.
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("HTTP__BIND", "127.0.0.1:0"),
     ("AUTHORITY__MODE", "sandbox"),
     ("AUTHORITY__PULL_EVERY_S", "3600"),
@@ -28,6 +28,7 @@ const SETTINGS: [(&str, &str); 13] = [
     ("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "0"),
     ("RATE_LIMIT__FAILED_AUTH_PER_MIN", "0"),
     ("RATE_LIMIT__REFUSED_CREATES_PER_MIN", "0"),
+    ("RATE_LIMIT__PAGES_PER_S", "0"),
 ];
 
 static FIRST_ON_SQLITE: LazyLock<First> = LazyLock::new(|| First::start(Backend::Sqlite));

@@ -1,10 +1,11 @@
 //! A person with a browser: keeps the cookies of the session and of the notice, follows no redirect by itself, and sends forms.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use einvoice::app;
 use einvoice::internals::{KeyTerms, OperatorRole};
-use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
+use reqwest::header::{COOKIE, LOCATION, RETRY_AFTER, SET_COOKIE};
 use reqwest::redirect::Policy;
 use testkit::documents::number;
 use testkit::patience::PATIENCE;
@@ -17,6 +18,8 @@ pub(crate) struct Visitor {
     root: String,
     cookie: Mutex<Option<String>>,
     notice: Mutex<Option<String>>,
+    /// The cookies by which the browser is known to people who signed in with it.
+    devices: Mutex<BTreeMap<String, String>>,
 }
 
 /// What a page answered.
@@ -26,6 +29,8 @@ pub(crate) struct Seen {
     /// Where a redirect leads; empty if the answer is none.
     pub(crate) location: String,
     pub(crate) html: String,
+    /// The seconds after which to try again, if the answer says so.
+    pub(crate) retry_after: Option<u64>,
 }
 
 impl Seen {
@@ -76,7 +81,24 @@ impl Visitor {
     pub(crate) fn new(world: &World) -> Self {
         let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).timeout(PATIENCE);
         let http = http.redirect(Policy::none()).build().unwrap();
-        Self { http, root: world.root(), cookie: Mutex::default(), notice: Mutex::default() }
+        Self {
+            http,
+            root: world.root(),
+            cookie: Mutex::default(),
+            notice: Mutex::default(),
+            devices: Mutex::default(),
+        }
+    }
+
+    /// A browser on the operators' listener, where they have one of their own.
+    pub(crate) fn on_operators_listener(world: &World) -> Self {
+        let visitor = Self::new(world);
+        Self { root: world.ops_root().unwrap_or_else(|| world.root()), ..visitor }
+    }
+
+    /// The same browser on another address.
+    pub(crate) fn at(self, root: String) -> Self {
+        Self { root, ..self }
     }
 
     /// A new operator with this role, signed in.
@@ -153,11 +175,19 @@ impl Visitor {
         self.cookie.lock().unwrap().clone().unwrap_or_default()
     }
 
+    /// The cookies as a request carries them.
+    fn cookies(&self) -> String {
+        let session = self.cookie.lock().unwrap().clone();
+        let notice = self.notice.lock().unwrap().clone();
+        let devices = self.devices.lock().unwrap();
+        let devices = devices.iter().map(|(name, value)| format!("{name}={value}"));
+        session.into_iter().chain(notice).chain(devices).collect::<Vec<_>>().join("; ")
+    }
+
     async fn answer(&self, mut request: reqwest::RequestBuilder) -> Seen {
-        let cookies = [self.cookie.lock().unwrap().clone(), self.notice.lock().unwrap().clone()];
-        let cookies: Vec<_> = cookies.into_iter().flatten().collect();
+        let cookies = self.cookies();
         if !cookies.is_empty() {
-            request = request.header(COOKIE, cookies.join("; "));
+            request = request.header(COOKIE, cookies);
         }
         let answer = request.send().await.unwrap();
         for cookie in answer.headers().get_all(SET_COOKIE) {
@@ -167,9 +197,16 @@ impl Visitor {
                     *jar.lock().unwrap() = (pair != name).then(|| pair.to_owned());
                 }
             }
+            let device = pair.strip_prefix("device-").and_then(|_| pair.split_once('='));
+            if let Some((name, value)) = device {
+                self.devices.lock().unwrap().insert(name.to_owned(), value.to_owned());
+            }
         }
         let location = answer.headers().get(LOCATION).map(|value| value.to_str().unwrap().to_owned());
+        let retry_after = answer.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap());
+        let retry_after = retry_after.map(|seconds| seconds.parse().unwrap());
         Seen {
+            retry_after,
             status: answer.status().as_u16(),
             location: location.unwrap_or_default(),
             html: answer.text().await.unwrap(),

@@ -43,8 +43,18 @@ pub(crate) struct World {
     pub(crate) authority: Arc<State>,
     authority_root: String,
     integrator_key: String,
+    ops_address: Option<SocketAddr>,
     handle: ServerHandle,
     thread: JoinHandle<()>,
+}
+
+/// What a thread says about the application that it has started.
+struct Started {
+    address: SocketAddr,
+    ops_address: Option<SocketAddr>,
+    authority_root: String,
+    authority: Arc<State>,
+    handle: ServerHandle,
 }
 
 /// One type for the cases of all tests: what runs them is compiled once.
@@ -83,10 +93,10 @@ impl World {
         let for_thread = settings.clone();
         let thread =
             thread::spawn(move || actix_rt::System::new().block_on(serve(for_thread, started_sender)));
-        let (address, authority_root, authority, handle) = started.recv().unwrap();
+        let Started { address, ops_address, authority_root, authority, handle } = started.recv().unwrap();
         let integrator_key = integrator_key.to_owned();
         let client = Client::new(format!("http://{address}"));
-        Self { client, settings, authority, authority_root, integrator_key, handle, thread }
+        Self { client, settings, authority, authority_root, integrator_key, ops_address, handle, thread }
     }
 
     /// Ends it, so that its timers and connections are not there beside the tests that follow.
@@ -97,6 +107,11 @@ impl World {
 
     pub(crate) fn root(&self) -> String {
         self.client.root().to_owned()
+    }
+
+    /// The root of the operators' listener, where they have one of their own.
+    pub(crate) fn ops_root(&self) -> Option<String> {
+        self.ops_address.map(|address| format!("http://{address}"))
     }
 
     /// A caller without a key.
@@ -242,14 +257,17 @@ impl World {
     }
 }
 
-async fn serve(
-    settings: Settings,
-    started_sender: mpsc::Sender<(SocketAddr, String, Arc<State>, ServerHandle)>,
-) {
+async fn serve(settings: Settings, started_sender: mpsc::Sender<Started>) {
     let application = Application::build(&settings).await.unwrap();
     let sandbox = application.app().sandbox.as_ref().unwrap();
-    let (root, authority) = (sandbox.base_url(), Arc::clone(sandbox.state()));
-    started_sender.send((application.address(), root, authority, application.handle())).unwrap();
+    let started = Started {
+        address: application.address(),
+        ops_address: application.ops_address(),
+        authority_root: sandbox.base_url(),
+        authority: Arc::clone(sandbox.state()),
+        handle: application.handle(),
+    };
+    started_sender.send(started).unwrap();
     application.run_until_stopped().await.unwrap();
 }
 

@@ -20,6 +20,8 @@ const PORTS: u16 = 18_000;
 static PORT_NEXT: AtomicU16 = AtomicU16::new(0);
 
 pub(crate) type Settings = Vec<(&'static str, String)>;
+/// Stands among the settings for the number of files that the process may open.
+pub(crate) const OPEN_FILES: &str = "OPEN_FILES";
 
 pub(crate) struct Service {
     settings: Settings,
@@ -79,7 +81,15 @@ impl Service {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(BINARY);
+        let open_files = self.settings.iter().find(|(key, _)| *key == OPEN_FILES);
+        let mut command = match open_files {
+            None => Command::new(BINARY),
+            Some((_, files)) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", files, BINARY]);
+                shell
+            }
+        };
         command.current_dir(&self.directory).stdin(Stdio::null());
         command.envs(self.settings.iter().map(|(key, value)| (key, value)));
         command

@@ -1,6 +1,7 @@
 //! `/v1/tax-payers/invoices`: create, read and update a taxpayer's own invoices.
 
 mod create;
+mod list;
 mod read;
 mod update;
 
@@ -39,7 +40,7 @@ fn creates_and_list() -> Vec<Path> {
                     .fails(&PRECONDITIONS)
                     .fails(&[ErrorCode::IrnMalformed, ErrorCode::IrnTaken])
             })
-            .get(read::list_invoices, || {
+            .get(list::list_invoices, || {
                 doc("list_invoices", "List Invoices, newest first")
                     .noted("The next cursor comes in `x-next-cursor` and `Link`.")
                     .paged("10 by default, 100 at most")

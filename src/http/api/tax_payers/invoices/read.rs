@@ -1,4 +1,4 @@
-//! Reads of invoices: the list, one invoice, the timeline of an invoice, and the state of a batch.
+//! Reads of invoices: one invoice, the timeline of an invoice, and the state of a batch.
 
 use actix_web::web;
 
@@ -8,33 +8,16 @@ use crate::domain::invoice::timeline::ENTRIES_MAX;
 use crate::http::extract::body::Body;
 use crate::http::extract::path_ids;
 use crate::http::forms::query::Query;
-use crate::http::forms::{invoice_filters, report, unique_no};
+use crate::http::forms::{report, unique_no};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::batch::BatchView;
 use crate::http::views::invoice::{Included, InvoiceView};
-use crate::http::views::paginator::Paginator;
 use crate::http::views::timeline::TimelineView;
 use crate::store::invoices;
-use crate::store::invoices::{batches, list, payments, timeline};
-
-/// GET /v1/tax-payers/invoices: List Invoices, newest first. Response headers say where the next page starts.
-pub(super) async fn list_invoices(
-    state: web::Data<ApiState>,
-    TaxpayerCaller(id): TaxpayerCaller,
-    query: Query,
-) -> Result<ApiResponse, ApiError> {
-    let asked = invoice_filters::read(&query)?;
-    let part = list::owned_by(&state.store, id, &asked.filters, asked.start, asked.page.per_page).await?;
-    let items = part.invoices.iter().map(InvoiceObject::from).collect();
-    let answer =
-        ApiResponse::ok("Invoice retrieved successfully", Paginator::new(asked.page, part.total, items));
-    let Some(place) = part.next else { return Ok(answer) };
-    let cursor = invoice_filters::cursor(place);
-    Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
-}
+use crate::store::invoices::{batches, payments, timeline};
 
 /// GET /v1/tax-payers/invoices/{id}: Get Invoice by ID. `include=lines,ledger` adds the lines and the payment ledger.
 pub(super) async fn get_invoice(

@@ -1,0 +1,154 @@
+//! The HTTP server of the process: what the framework's own offers, on connections that are bounded and guarded
+//! (`http::limits`). At a bound the framework's own server could only stop accepting, which refuses health probes too.
+
+use std::fmt;
+use std::future::ready;
+use std::io::{self, ErrorKind};
+use std::net::TcpListener;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use actix_http::error::DispatchError;
+use actix_http::{HttpService, Protocol, Request};
+use actix_service::{IntoServiceFactory, ServiceFactoryExt, map_config};
+use actix_web::Error;
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, Response, Server, Service, ServiceFactory, fn_service};
+use actix_web::rt::net::TcpStream;
+
+use crate::config::HttpSettings;
+use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, TrustedProxies};
+
+/// How many seconds open requests may take after the stop signal. The next start continues the run of a longer one.
+const SHUTDOWN_S: u64 = 10;
+/// How long a connection may be idle between two requests.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+/// How long the head of a request may take to arrive.
+const HEAD_WAIT: Duration = Duration::from_secs(5);
+/// The limit of open files that the process asks the operating system for.
+const OPEN_FILES: u64 = 65_536;
+/// Connections that each worker may have accepted and not yet registered.
+const ACCEPTED_AHEAD: usize = 64;
+
+/// A socket that listens, and its connections.
+pub(super) struct Door {
+    pub(super) socket: TcpListener,
+    pub(super) listener: Listener,
+    pub(super) limits: ConnectionLimits,
+}
+
+/// The rules for connections that all doors share.
+#[derive(Clone)]
+pub(super) struct DoorRules {
+    pub(super) proxies: TrustedProxies,
+    /// How long a client may take nothing of an answer.
+    pub(super) stalled_after: Duration,
+}
+
+/// The bounds of connections on the listener for everybody and on the one for operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DoorLimits {
+    pub(super) everybody: ConnectionLimits,
+    pub(super) operators: ConnectionLimits,
+}
+
+impl DoorLimits {
+    /// Divides the open files of the process: at most three quarters for clients and a sixteenth for operators. The rest
+    /// is a reserve for the database, the authority, receivers of webhooks and files.
+    pub(super) fn new(settings: &HttpSettings, open_files: usize) -> Self {
+        let limits = |all_max: usize| ConnectionLimits {
+            all_max,
+            // One address never takes more than half, so that another always finds a place.
+            address_max: settings.connections_per_address_max.min(all_max / 2).max(1),
+        };
+        Self {
+            everybody: limits(settings.connections_max.min(open_files / 4 * 3).max(1)),
+            operators: limits((open_files / 16).max(1)),
+        }
+    }
+}
+
+/// Raises the limit of open files, since each connection is one and the initial limit is often about a thousand. Returns
+/// the limit.
+pub(super) fn raise_open_files() -> usize {
+    let raised = rlimit::increase_nofile_limit(OPEN_FILES).or_else(|error| {
+        tracing::warn!(%error, "failed to raise the limit of open files");
+        rlimit::Resource::NOFILE.get_soft()
+    });
+    raised.ok().and_then(|files| usize::try_from(files).ok()).unwrap_or(1_024)
+}
+
+/// Starts to serve an application on all doors.
+pub(super) fn start<F, I, S, B>(doors: Vec<Door>, rules: &DoorRules, application: F) -> io::Result<Server>
+where
+    F: Fn(Listener) -> I + Send + Clone + 'static,
+    I: IntoServiceFactory<S, Request>,
+    S: ServiceFactory<Request, Config = AppConfig> + 'static,
+    S::Error: Into<Error> + 'static,
+    S::InitError: fmt::Debug,
+    S::Response: Into<Response<B>> + 'static,
+    <S::Service as Service<Request>>::Future: 'static,
+    S::Service: 'static,
+    B: MessageBody + 'static,
+{
+    let workers = available_parallelism()?.get();
+    let all: usize = doors.iter().map(|door| door.limits.all_max).sum();
+    // The signal handler of the framework would end the process during work, so the caller handles signals.
+    let mut server = Server::build().disable_signals().shutdown_timeout(SHUTDOWN_S).workers(workers);
+    // Keeps the framework from accepting more than the workers have registered, when many arrive at once.
+    server = server.max_concurrent_connections(all.div_ceil(workers) + ACCEPTED_AHEAD);
+    for Door { socket, listener, limits } in doors {
+        let name = format!("{listener:?}");
+        let open = OpenConnections::new(limits);
+        let stop = server.graceful_shutdown_signal();
+        let (rules, application) = (rules.clone(), application.clone());
+        server = server.listen(name, socket, move || {
+            let stop = stop.clone();
+            let application =
+                application(listener).into_factory().map_err(|error| error.into().error_response());
+            let service = HttpService::build()
+                .graceful_shutdown_signal(move || {
+                    let stop = stop.clone();
+                    async move { stop.notified().await }
+                })
+                .keep_alive(KEEP_ALIVE)
+                .client_request_timeout(HEAD_WAIT)
+                // Off, because the middleware `unread_body` decides how long a connection with an unread body stays open.
+                .client_disconnect_timeout(Duration::ZERO)
+                .on_connect_ext(|stream: &GuardedStream<TcpStream>, data| {
+                    data.insert(stream.connection().clone());
+                })
+                .finish(map_config(application, |()| AppConfig::default()));
+            let (rules, open) = (rules.clone(), open.clone());
+            fn_service(move |stream: TcpStream| {
+                let peer = stream.peer_addr().ok();
+                let admitted = open.admit(rules.proxies.client_of_connection(peer)).ok_or_else(full);
+                let guard = |connection| GuardedStream::new(stream, connection, rules.stalled_after);
+                ready(admitted.map(|connection| (guard(connection), Protocol::Http1, peer)))
+            })
+            .and_then(service)
+        })?;
+    }
+    Ok(server.run())
+}
+
+fn full() -> DispatchError {
+    DispatchError::Io(io::Error::new(ErrorKind::QuotaExceeded, "every connection is at work"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_never_take_all_open_files() {
+        let settings = crate::config::Settings::load(None, std::iter::empty()).unwrap().http;
+        let limits = |files| {
+            let limits = DoorLimits::new(&settings, files);
+            (limits.everybody.all_max, limits.everybody.address_max, limits.operators.all_max)
+        };
+        assert_eq!(limits(2_048), (1_536, 768, 128));
+        assert_eq!(limits(65_536), (16_384, 2_048, 4_096));
+        assert_eq!(limits(1), (1, 1, 1));
+    }
+}

@@ -1,0 +1,42 @@
+//! The cookie by which a browser is known in which the person has signed in (`store::accounts::devices`).
+
+use actix_web::cookie::time::Duration;
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::{HttpRequest, HttpResponse};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::domain::access::session::SessionOwner;
+use crate::http::respond::error::ApiError;
+use crate::http::state::{ApiState, SessionSettings};
+use crate::store::accounts::devices::{self, Device};
+
+const KNOWN_DAYS: i64 = 180;
+
+/// Returns the name of the cookie. A browser may be known to a person of each kind.
+fn name(settings: SessionSettings, owner: SessionOwner) -> String {
+    let prefix = if settings.is_secure { "__Host-" } else { "" };
+    format!("{prefix}device-{}", owner.kind())
+}
+
+/// Returns the browser of a request, if this person has signed in with it before.
+pub(crate) fn known_device(request: &HttpRequest, state: &ApiState, owner: SessionOwner) -> Option<Device> {
+    let cookie = request.cookie(&name(state.settings.sessions, owner))?;
+    devices::recognise(&state.store, owner, &SecretString::from(cookie.value().to_owned()))
+}
+
+/// Makes the browser known to a person who has just signed in with it.
+pub(crate) fn remember_device(
+    state: &ApiState,
+    owner: SessionOwner,
+    answer: &mut HttpResponse,
+) -> Result<(), ApiError> {
+    let settings = state.settings.sessions;
+    let token = devices::token(&state.store, owner)?;
+    let cookie = Cookie::build(name(settings, owner), token.expose_secret().to_owned())
+        .path("/")
+        .http_only(true)
+        .secure(settings.is_secure)
+        .same_site(SameSite::Strict)
+        .max_age(Duration::days(KNOWN_DAYS));
+    answer.add_cookie(&cookie.finish()).map_err(ApiError::internal)
+}

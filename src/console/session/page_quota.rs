@@ -1,0 +1,31 @@
+//! Counts each page that a session is looked up for, once a request.
+
+use actix_web::{HttpMessage, HttpRequest};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
+
+use crate::http::limits::PageSlot;
+use crate::http::middleware::client_address::client_address;
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+
+/// Counts the page of a request with this token, before the token is looked up. The page is in flight until the request
+/// is answered.
+pub(super) fn admit(request: &HttpRequest, state: &ApiState, token: &SecretString) -> Result<(), ApiError> {
+    if request.extensions().contains::<PageSlot>() {
+        return Ok(());
+    }
+    let slot = state.pages.admit(half_hash(token), client_address(request), state.now())?;
+    request.extensions_mut().insert(slot);
+    Ok(())
+}
+
+/// Remembers that there is a session with this token.
+pub(super) fn know(state: &ApiState, token: &SecretString) {
+    state.pages.know(half_hash(token), state.now());
+}
+
+fn half_hash(token: &SecretString) -> u128 {
+    let digest = Sha256::digest(token.expose_secret());
+    digest.iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte))
+}

@@ -1,0 +1,122 @@
+//! List Invoices. A page whose invoices have long lines is sent invoice by invoice: the next one is loaded when its
+//! caller has taken the one before, so that a page of a hundred large invoices takes no more memory than one of them.
+
+use std::collections::HashMap;
+use std::vec;
+
+use actix_web::HttpRequest;
+use actix_web::web::{self, Bytes};
+use futures_util::{Stream, stream};
+
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::{KeyKind, TaxpayerCaller};
+use crate::domain::access::payer::PayingAccount;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::invoice_view::InvoiceObject;
+use crate::domain::kernel::ids::{InvoiceId, TaxpayerId};
+use crate::http::extract::auth;
+use crate::http::forms::invoice_filters;
+use crate::http::forms::query::Query;
+use crate::http::limits::{ANSWER_PART_BYTES, AnswerHolder, AnswerRoom, RateKey};
+use crate::http::respond::envelope::{ApiResponse, success_text};
+use crate::http::respond::error::ApiError;
+use crate::http::state::ApiState;
+use crate::http::views::paginator::Paginator;
+use crate::store::invoices;
+use crate::store::invoices::list;
+
+const MESSAGE: &str = "Invoice retrieved successfully";
+
+/// GET /v1/tax-payers/invoices: List Invoices, newest first. Response headers say where the next page starts.
+pub(super) async fn list_invoices(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    TaxpayerCaller(taxpayer): TaxpayerCaller,
+    query: Query,
+) -> Result<ApiResponse, ApiError> {
+    let asked = invoice_filters::read(&query)?;
+    let page =
+        list::owned_by(&state.store, taxpayer, &asked.filters, asked.start, asked.page.per_page).await?;
+    let answer = if page.long.is_empty() {
+        let items = page.invoices.iter().map(InvoiceObject::from).collect();
+        ApiResponse::ok(MESSAGE, Paginator::new(asked.page, page.total, items))
+    } else {
+        let frame = success_text(MESSAGE, Paginator::<()>::new(asked.page, page.total, Vec::new()))?;
+        let invoices = page.invoices.into_iter();
+        let holder = AnswerHolder {
+            caller: RateKey::Account(KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 }),
+            payer: auth::paying(&request).map(PayingAccount::payer),
+        };
+        let page = LongPage { state, taxpayer, holder, invoices, long: page.long };
+        ApiResponse::streamed(parts(page, &frame))
+    };
+    let Some(place) = page.next else { return Ok(answer) };
+    let cursor = invoice_filters::cursor(place);
+    Ok(answer.followed_by(&cursor, &invoice_filters::following(&query, &cursor)))
+}
+
+/// The invoices of a page that are still to be sent.
+struct LongPage {
+    state: web::Data<ApiState>,
+    taxpayer: TaxpayerId,
+    holder: AnswerHolder,
+    invoices: vec::IntoIter<Invoice>,
+    long: HashMap<InvoiceId, usize>,
+}
+
+/// The rest of a text that is being sent, and its memory.
+struct Part {
+    rest: Bytes,
+    _room: Option<AnswerRoom>,
+}
+
+/// The text of a page as it is sent: its start, its invoices, its end.
+struct Sending {
+    page: LongPage,
+    part: Part,
+    separator: &'static str,
+    end: Option<Bytes>,
+}
+
+/// Returns the answer in parts. `frame` is the answer without invoices.
+fn parts(page: LongPage, frame: &str) -> impl Stream<Item = Result<Bytes, ApiError>> + use<> {
+    let (start, end) = frame.split_once("[]").unwrap_or((frame, ""));
+    let part = Part { rest: Bytes::from(format!("{start}[")), _room: None };
+    let end = Some(Bytes::from(format!("]{end}")));
+    let sending = Sending { page, part, separator: "", end };
+    stream::try_unfold(sending, |mut sending| async {
+        if sending.part.rest.is_empty() {
+            let Some(next) = sending.next_part().await? else { return Ok(None) };
+            sending.part = next;
+        }
+        let length = sending.part.rest.len().min(ANSWER_PART_BYTES);
+        let bytes = sending.part.rest.split_to(length);
+        Ok(Some((bytes, sending)))
+    })
+}
+
+impl Sending {
+    async fn next_part(&mut self) -> Result<Option<Part>, ApiError> {
+        // The memory of the last part is free before the next one asks for some.
+        self.part = Part { rest: Bytes::new(), _room: None };
+        let Some(invoice) = self.page.invoices.next() else {
+            return Ok(self.end.take().map(|rest| Part { rest, _room: None }));
+        };
+        let (invoice, room) = self.page.complete(invoice).await?;
+        let mut text = self.separator.as_bytes().to_vec();
+        serde_json::to_writer(&mut text, &InvoiceObject::from(&invoice)).map_err(ApiError::internal)?;
+        self.separator = ",";
+        Ok(Some(Part { rest: text.into(), _room: room }))
+    }
+}
+
+impl LongPage {
+    /// Loads the lines of an invoice if the list came without them.
+    async fn complete(&self, invoice: Invoice) -> Result<(Invoice, Option<AnswerRoom>), ApiError> {
+        let Some(bytes) = self.long.get(&invoice.id) else { return Ok((invoice, None)) };
+        let room = self.state.answers.wait(self.holder, *bytes).await;
+        let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
+        let found = invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
+        Ok((found.unwrap_or(invoice), Some(room)))
+    }
+}

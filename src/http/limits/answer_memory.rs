@@ -1,0 +1,276 @@
+//! Limits the memory of answers that wait for their callers to take them: for the process, for each integrator with its
+//! taxpayers, and for each key. A large answer holds its part of the budget, and its place among the calls in flight, until it is sent.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::web::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::domain::access::payer::Payer;
+use crate::http::limits::RateKey;
+use crate::http::limits::concurrent_calls::CallSlot;
+use crate::http::limits::keyed_semaphores::KeyedSemaphores;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, RETRY_AFTER};
+
+/// An answer up to this size is not counted: the system takes it from us at once.
+const SMALL_BYTES: usize = 64 * 1024;
+/// A large answer is handed over in parts of this size, so that it is not copied whole and is let go when it is sent.
+pub(crate) const PART_BYTES: usize = 64 * 1024;
+/// How long a part of a list waits for memory. Who takes nothing is dropped sooner, which frees some.
+const ROOM_WAIT: Duration = Duration::from_mins(1);
+
+/// The memory that answers may take, in bytes: of all accounts together, of one integrator with its taxpayers, and of one
+/// key's account.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerMemoryLimits {
+    pub process_max: usize,
+    pub integrator_max: usize,
+    pub account_max: usize,
+}
+
+#[derive(Debug)]
+pub struct AnswerMemory {
+    process: Arc<Semaphore>,
+    payers: KeyedSemaphores<Payer>,
+    shares: KeyedSemaphores<RateKey>,
+    size: usize,
+}
+
+/// The memory reserved for an answer. Dropping this value releases the memory.
+#[derive(Debug)]
+pub(crate) struct AnswerRoom {
+    _share: OwnedSemaphorePermit,
+    _payer: Option<OwnedSemaphorePermit>,
+    _process: OwnedSemaphorePermit,
+}
+
+/// The caller that an answer is for, and who pays for it. Nobody pays for a caller without a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnswerHolder {
+    pub(crate) caller: RateKey,
+    pub(crate) payer: Option<Payer>,
+}
+
+/// A call whose answer is ready.
+#[derive(Debug)]
+pub(crate) struct AnsweredCall {
+    pub(crate) holder: AnswerHolder,
+    pub(crate) slot: Option<CallSlot>,
+    pub(crate) is_read: bool,
+}
+
+impl AnswerMemory {
+    pub fn new(bytes: AnswerMemoryLimits) -> Self {
+        Self {
+            process: Arc::new(Semaphore::new(bytes.process_max)),
+            payers: KeyedSemaphores::new(bytes.integrator_max),
+            shares: KeyedSemaphores::new(bytes.account_max),
+            size: bytes.process_max,
+        }
+    }
+
+    /// Reserves memory for an answer that is ready. Fails at once, so that the answer is dropped rather than kept.
+    fn take(&self, holder: AnswerHolder, bytes: usize) -> Result<AnswerRoom, ApiError> {
+        let busy = |whose: &str| {
+            let message = format!("Too many answers to {whose} are waiting to be read, please try again");
+            ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+        };
+        let share = self.shares.of(holder.caller).try_acquire_many_owned(self.share(bytes));
+        let share = share.map_err(|_| busy("this caller"))?;
+        let payer =
+            holder.payer.map(|payer| self.payers.of(payer).try_acquire_many_owned(self.payers_part(bytes)));
+        let payer = payer.transpose().map_err(|_| busy("this integrator and its taxpayers"))?;
+        let process = Arc::clone(&self.process).try_acquire_many_owned(self.part(bytes));
+        let process = process.map_err(|_| {
+            let message = "Too many answers are waiting to be read, please try again";
+            ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
+        })?;
+        Ok(AnswerRoom { _share: share, _payer: payer, _process: process })
+    }
+
+    /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if there is none for a long time.
+    pub(crate) async fn wait(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerRoom> {
+        let room = async {
+            let share = self.shares.of(holder.caller).acquire_many_owned(self.share(bytes)).await.ok()?;
+            let payer = match holder.payer {
+                Some(payer) => {
+                    Some(self.payers.of(payer).acquire_many_owned(self.payers_part(bytes)).await.ok()?)
+                }
+                None => None,
+            };
+            let process = Arc::clone(&self.process).acquire_many_owned(self.part(bytes)).await.ok()?;
+            Some(AnswerRoom { _share: share, _payer: payer, _process: process })
+        };
+        timeout(ROOM_WAIT, room).await.ok().flatten()
+    }
+
+    /// Makes a large answer hold its memory and the place of its call until it is sent, or refuses it. The answer to a
+    /// write is never refused, since the write has been made.
+    pub(crate) fn hold(&self, call: AnsweredCall, answer: HttpResponse) -> Result<HttpResponse, ApiError> {
+        let bytes = match answer.body().size() {
+            BodySize::Sized(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            BodySize::None => 0,
+            BodySize::Stream => {
+                return Ok(answer.map_body(|_, body| BoxBody::new(WithSlot { body, _slot: call.slot })));
+            }
+        };
+        if bytes <= SMALL_BYTES {
+            return Ok(answer);
+        }
+        let room = match self.take(call.holder, bytes) {
+            Ok(room) => Some(room),
+            Err(_) if !call.is_read => None,
+            Err(refusal) => return Err(refusal),
+        };
+        Ok(answer.map_body(|_, body| match body.try_into_bytes() {
+            Ok(rest) => BoxBody::new(HeldBody { rest, _room: room, _slot: call.slot }),
+            Err(body) => body,
+        }))
+    }
+
+    /// An answer that is larger than a share takes the whole share.
+    fn share(&self, bytes: usize) -> u32 {
+        permits(bytes.min(self.shares.size()))
+    }
+
+    fn payers_part(&self, bytes: usize) -> u32 {
+        permits(bytes.min(self.payers.size()))
+    }
+
+    fn part(&self, bytes: usize) -> u32 {
+        permits(bytes.min(self.size))
+    }
+}
+
+/// Converts bytes to a number of permits. The settings keep every value below `u32::MAX`.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// A body that is handed over in parts.
+struct HeldBody {
+    rest: Bytes,
+    _room: Option<AnswerRoom>,
+    _slot: Option<CallSlot>,
+}
+
+impl MessageBody for HeldBody {
+    type Error = std::convert::Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(self.rest.len() as u64)
+    }
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        let length = self.rest.len().min(PART_BYTES);
+        Poll::Ready((length > 0).then(|| Ok(self.rest.split_to(length))))
+    }
+}
+
+/// A stream whose call is in flight until it has ended.
+struct WithSlot {
+    body: BoxBody,
+    _slot: Option<CallSlot>,
+}
+
+impl MessageBody for WithSlot {
+    type Error = <BoxBody as MessageBody>::Error;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::to_bytes;
+
+    use super::*;
+    use crate::domain::kernel::ids::IntegratorId;
+
+    const LIMITS: AnswerMemoryLimits = AnswerMemoryLimits {
+        process_max: 3 * SMALL_BYTES,
+        integrator_max: 3 * SMALL_BYTES,
+        account_max: 2 * SMALL_BYTES,
+    };
+
+    fn caller(number: u8) -> AnswerHolder {
+        AnswerHolder { caller: RateKey::new(None, Some([10, 0, 0, number].into())), payer: None }
+    }
+
+    fn hold(memory: &AnswerMemory, number: u8, bytes: usize) -> Result<HttpResponse, ErrorCode> {
+        let call = AnsweredCall { holder: caller(number), slot: None, is_read: true };
+        memory.hold(call, HttpResponse::Ok().body(vec![b'x'; bytes])).map_err(|error| error.code)
+    }
+
+    #[actix_web::test]
+    async fn the_answer_to_a_write_is_never_refused() {
+        let memory = AnswerMemory::new(LIMITS);
+        let _first = hold(&memory, 1, 2 * SMALL_BYTES).unwrap();
+        let write = AnsweredCall { holder: caller(1), slot: None, is_read: false };
+        assert!(memory.hold(write, HttpResponse::Created().body(vec![b'x'; 2 * SMALL_BYTES])).is_ok());
+        assert!(hold(&memory, 1, 2 * SMALL_BYTES).is_err());
+    }
+
+    #[actix_web::test]
+    async fn an_answer_holds_its_memory_until_it_is_sent() {
+        let memory = AnswerMemory::new(LIMITS);
+        let first = hold(&memory, 1, 2 * SMALL_BYTES).unwrap();
+        assert_eq!(hold(&memory, 1, SMALL_BYTES + 1).unwrap_err(), ErrorCode::RateLimited);
+        assert!(hold(&memory, 1, SMALL_BYTES).is_ok(), "a small answer is not counted");
+        assert_eq!(hold(&memory, 2, SMALL_BYTES + 1).unwrap_err(), ErrorCode::Overloaded);
+        assert_eq!(to_bytes(first.into_body()).await.unwrap().len(), 2 * SMALL_BYTES);
+        assert!(hold(&memory, 1, SMALL_BYTES + 1).is_ok());
+    }
+
+    #[actix_web::test]
+    async fn the_taxpayers_of_an_integrator_share_its_part() {
+        let memory = AnswerMemory::new(AnswerMemoryLimits {
+            process_max: 9 * SMALL_BYTES,
+            integrator_max: 3 * SMALL_BYTES,
+            account_max: 2 * SMALL_BYTES,
+        });
+        let take = |integrator, number| {
+            let payer = Some(Payer::Integrator(IntegratorId(integrator)));
+            memory.take(AnswerHolder { payer, ..caller(number) }, 2 * SMALL_BYTES)
+        };
+        let first = take(1, 1).unwrap();
+        assert_eq!(take(1, 2).unwrap_err().code, ErrorCode::RateLimited);
+        assert!(take(2, 3).is_ok(), "another integrator has its own");
+        drop(first);
+        assert!(take(1, 2).is_ok());
+    }
+
+    #[actix_web::test]
+    async fn an_answer_that_is_larger_than_its_share_takes_the_whole_share() {
+        let memory = AnswerMemory::new(LIMITS);
+        let large = hold(&memory, 1, 5 * SMALL_BYTES).unwrap();
+        assert_eq!(large.body().size(), BodySize::Sized(5 * SMALL_BYTES as u64));
+        assert!(hold(&memory, 1, SMALL_BYTES + 1).is_err());
+        drop(large);
+        assert!(hold(&memory, 1, SMALL_BYTES + 1).is_ok());
+    }
+
+    #[actix_web::test]
+    async fn a_part_of_a_list_waits_for_what_is_sent_before_it() {
+        let memory = AnswerMemory::new(LIMITS);
+        let first = memory.wait(caller(1), 2 * SMALL_BYTES).await.unwrap();
+        let second = memory.wait(caller(1), SMALL_BYTES);
+        let (second, ()) = tokio::join!(second, async { drop(first) });
+        assert!(second.is_some());
+    }
+}

@@ -1,0 +1,196 @@
+//! A client's connection that ends when its place is needed (`open_connections`), or when its client takes nothing of an
+//! answer. The framework has no limit for a write: without this one, whoever reads nothing keeps an answer in memory
+//! for ever.
+
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use crate::http::limits::open_connections::Connection;
+
+/// The bytes that a client has to take within the time limit, so that a trickle does not count as taking.
+const TAKEN_BYTES_MIN: usize = 16 * 1024;
+
+/// The connection; `S` is the stream of bytes.
+#[derive(Debug)]
+pub(crate) struct GuardedStream<S> {
+    stream: S,
+    connection: Connection,
+    /// How long a client may take less than `TAKEN_BYTES_MIN` of what is ready for it.
+    stalled_after: Duration,
+    stall: Option<Stall>,
+}
+
+/// The time since which the client is behind, and the bytes that it took since then.
+#[derive(Debug)]
+struct Stall {
+    until: Pin<Box<Sleep>>,
+    bytes: usize,
+}
+
+impl<S> GuardedStream<S> {
+    pub(crate) fn new(stream: S, connection: Connection, stalled_after: Duration) -> Self {
+        Self { stream, connection, stalled_after, stall: None }
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Notes the result of a write. Fails if the client has been behind for too long.
+    fn watch(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let is_pending = written.is_pending();
+        if !is_pending && self.stall.is_none() {
+            return written;
+        }
+        let limit = self.stalled_after;
+        let start = || Stall { until: Box::pin(sleep(limit)), bytes: 0 };
+        let stall = self.stall.get_or_insert_with(start);
+        if let Poll::Ready(Ok(bytes)) = written {
+            stall.bytes += bytes;
+        }
+        while is_pending && stall.until.as_mut().poll(context).is_ready() {
+            if stall.bytes < TAKEN_BYTES_MIN {
+                return Poll::Ready(Err(ended("the client takes nothing")));
+            }
+            *stall = start();
+        }
+        written
+    }
+}
+
+impl<S> Drop for GuardedStream<S> {
+    fn drop(&mut self) {
+        self.connection.leave();
+    }
+}
+
+fn ended(reason: &'static str) -> io::Error {
+    io::Error::new(ErrorKind::ConnectionAborted, reason)
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.connection.poll_closed(context) {
+            return Poll::Ready(Err(ended("the place of the connection is needed")));
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.connection.poll_closed(context) {
+            return Poll::Ready(Err(ended("the place of the connection is needed")));
+        }
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(written, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // The framework flushes once everything is written.
+        self.stall = None;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Instant;
+
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::http::limits::open_connections::{ConnectionLimits, OpenConnections};
+
+    const LIMITS: ConnectionLimits = ConnectionLimits { all_max: 1, address_max: 1 };
+    const STALLED_AFTER: Duration = Duration::from_millis(50);
+
+    fn guarded<S>(stream: S, open: &OpenConnections) -> GuardedStream<S> {
+        let connection = open.admit(Some([10, 0, 0, 1].into())).unwrap();
+        GuardedStream::new(stream, connection, STALLED_AFTER)
+    }
+
+    fn open() -> OpenConnections {
+        OpenConnections::new(LIMITS)
+    }
+
+    /// Returns both ends of a connection.
+    async fn connect() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (listener.accept().await.unwrap().0, client)
+    }
+
+    /// Writes until the stream fails.
+    async fn write_to_the_end<S: AsyncWrite + Unpin>(stream: &mut GuardedStream<S>) -> io::Error {
+        let bytes = vec![0; 65_536];
+        loop {
+            let written = poll_fn(|context| Pin::new(&mut *stream).poll_write(context, &bytes)).await;
+            if let Err(error) = written {
+                return error;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_nothing_is_dropped() {
+        let (ours, _client) = connect().await;
+        let failed = write_to_the_end(&mut guarded(ours, &open())).await;
+        assert_eq!(failed.to_string(), "the client takes nothing");
+    }
+
+    /// Lets the client take so many bytes once, and then nothing. Returns how long it was borne.
+    async fn patience(bytes: usize) -> Duration {
+        let (mut stream, began) = (guarded((), &open()), Instant::now());
+        poll_fn(|context| {
+            assert!(stream.watch(Poll::Pending, context).is_pending());
+            assert!(stream.watch(Poll::Ready(Ok(bytes)), context).is_ready());
+            Poll::Ready(())
+        })
+        .await;
+        let failed = poll_fn(|context| stream.watch(Poll::Pending, context)).await;
+        assert!(failed.is_err());
+        began.elapsed()
+    }
+
+    #[tokio::test]
+    async fn only_a_client_that_takes_more_than_a_trickle_gets_more_time() {
+        assert!(patience(TAKEN_BYTES_MIN - 1).await >= STALLED_AFTER);
+        assert!(patience(TAKEN_BYTES_MIN).await >= 2 * STALLED_AFTER);
+    }
+
+    #[tokio::test]
+    async fn a_connection_whose_place_is_needed_ends() {
+        let ((ours, _client), open) = (connect().await, open());
+        let mut stream = guarded(ours, &open);
+        let mut read = async || {
+            let mut byte = [0];
+            poll_fn(|context| Pin::new(&mut stream).poll_read(context, &mut ReadBuf::new(&mut byte))).await
+        };
+        let newcomer = async { assert!(open.admit(Some([10, 0, 0, 1].into())).is_some()) };
+        let (failed, ()) = tokio::join!(read(), newcomer);
+        assert_eq!(failed.unwrap_err().to_string(), "the place of the connection is needed");
+    }
+}

@@ -1,0 +1,315 @@
+//! Bounds the open connections of a listener, for the process and for each client address. At a bound the connection
+//! that has waited longest for its client is closed, so that a newcomer is always let in: a health probe or an operator
+//! gets through while somebody holds as many connections as there may be. A connection whose request is being worked on
+//! is never closed.
+//!
+//! A trusted proxy carries the connections of many clients, so its own address is not bounded. While a request through
+//! it waits for the rest of its body, the connection counts for the client that the proxy names.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Context;
+
+use futures_util::task::AtomicWaker;
+
+use crate::http::limits::allowances::counted;
+
+/// Over a bound, this part of it is freed at once, so that a flood does not cost a search for each connection.
+const FREED_AT_ONCE: usize = 64;
+/// The moment of a connection that does not wait for its client.
+const AT_WORK: u64 = 0;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// The connections of all clients.
+    pub all_max: usize,
+    /// The connections of one IPv4 address or one /64 network of IPv6.
+    pub address_max: usize,
+}
+
+/// The client that a connection counts for; `None` for a trusted proxy.
+type Holder = Option<IpAddr>;
+
+/// The open connections of one listener. Clones share them.
+#[derive(Debug, Clone)]
+pub struct OpenConnections(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limits: ConnectionLimits,
+    /// Numbers the moments at which connections began to wait, so that the longest wait is known without a clock.
+    moments: AtomicU64,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    last_id: u64,
+    count: usize,
+    by_holder: HashMap<Holder, BTreeMap<u64, Arc<Entry>>>,
+}
+
+/// One open connection, as the requests on it see it. Clones are the same connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    entry: Arc<Entry>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    /// The client of the connection itself. `holder` differs while a proxy sends the body of one of its clients.
+    peer: Holder,
+    holder: Mutex<Holder>,
+    waits_since: AtomicU64,
+    is_closed: AtomicBool,
+    waker: AtomicWaker,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OpenConnections {
+    pub fn new(limits: ConnectionLimits) -> Self {
+        let shared = Shared { limits, moments: AtomicU64::new(AT_WORK), open: Mutex::default() };
+        Self(Arc::new(shared))
+    }
+
+    /// Registers a new connection, which begins to wait for a request. `peer` is `None` for a trusted proxy. Returns
+    /// `None` if the listener is full and no connection waits for its client.
+    pub(crate) fn admit(&self, peer: Option<IpAddr>) -> Option<Connection> {
+        let peer = peer.map(|peer| counted(Some(peer)));
+        let mut open = lock(&self.0.open);
+        if open.count >= self.0.limits.all_max && !open.free(None, self.0.limits.all_max) {
+            return None;
+        }
+        if peer.is_some() && !self.0.has_room(&mut open, peer) {
+            return None;
+        }
+        open.last_id += 1;
+        let entry = Arc::new(Entry {
+            id: open.last_id,
+            peer,
+            holder: Mutex::new(peer),
+            waits_since: AtomicU64::new(self.0.next_moment()),
+            is_closed: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
+        });
+        open.insert(peer, &entry);
+        Some(Connection { entry, shared: Arc::clone(&self.0) })
+    }
+}
+
+impl Shared {
+    fn next_moment(&self) -> u64 {
+        self.moments.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Frees connections of a client at its bound. Returns false if all of them are at work.
+    fn has_room(&self, open: &mut Open, holder: Holder) -> bool {
+        let count = open.by_holder.get(&holder).map_or(0, BTreeMap::len);
+        count < self.limits.address_max || open.free(Some(holder), self.limits.address_max)
+    }
+}
+
+impl Open {
+    fn insert(&mut self, holder: Holder, entry: &Arc<Entry>) {
+        self.by_holder.entry(holder).or_default().insert(entry.id, Arc::clone(entry));
+        self.count += 1;
+    }
+
+    fn remove(&mut self, entry: &Entry) {
+        let holder = *lock(&entry.holder);
+        let Some(entries) = self.by_holder.get_mut(&holder) else { return };
+        if entries.remove(&entry.id).is_some() {
+            self.count -= 1;
+        }
+        if entries.is_empty() {
+            self.by_holder.remove(&holder);
+        }
+    }
+
+    /// Closes the connections that have waited longest: of one client, or of the client with the most of them. Returns
+    /// false if none waits.
+    fn free(&mut self, holder: Option<Holder>, bound: usize) -> bool {
+        let Some(holder) = holder.or_else(|| self.heaviest()) else { return false };
+        let mut waiting: Vec<_> = self.waiting(holder).cloned().collect();
+        waiting.sort_unstable_by_key(|entry| entry.waits_since.load(Ordering::Relaxed));
+        waiting.truncate((bound / FREED_AT_ONCE).clamp(1, (waiting.len() / 2).max(1)));
+        for entry in &waiting {
+            self.remove(entry);
+            entry.close();
+        }
+        !waiting.is_empty()
+    }
+
+    fn waiting(&self, holder: Holder) -> impl Iterator<Item = &Arc<Entry>> {
+        let entries = self.by_holder.get(&holder).into_iter().flat_map(BTreeMap::values);
+        entries.filter(|entry| entry.waits_since.load(Ordering::Relaxed) != AT_WORK)
+    }
+
+    /// Returns the client with the most waiting connections; a proxy only if no client has more than one.
+    fn heaviest(&self) -> Option<Holder> {
+        let counts = self.by_holder.keys().map(|holder| (self.waiting(*holder).count(), *holder));
+        let waiting = counts.filter(|(count, _)| *count > 0);
+        waiting
+            .max_by_key(|(count, holder)| (*count > 1 && holder.is_some(), *count))
+            .map(|(_, holder)| holder)
+    }
+}
+
+impl Entry {
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+impl Connection {
+    /// Marks that the service, not the client, is to act next.
+    pub(crate) fn work(&self) {
+        self.entry.waits_since.store(AT_WORK, Ordering::Relaxed);
+        self.hold_for(self.entry.peer);
+    }
+
+    /// Marks that the client is to act next: to send a request or to take an answer.
+    pub(crate) fn wait(&self) {
+        self.entry.waits_since.store(self.shared.next_moment(), Ordering::Relaxed);
+    }
+
+    /// Marks that the rest of a body has to come from this client.
+    pub(crate) fn wait_for_body(&self, client: Option<IpAddr>) {
+        if self.entry.waits_since.load(Ordering::Relaxed) == AT_WORK {
+            self.wait();
+            if self.entry.peer.is_none() {
+                self.hold_for(client.map(|client| counted(Some(client))));
+            }
+        }
+    }
+
+    fn hold_for(&self, holder: Holder) {
+        if self.entry.peer.is_some() || *lock(&self.entry.holder) == holder {
+            return;
+        }
+        let mut open = lock(&self.shared.open);
+        if self.is_closed() {
+            return;
+        }
+        open.remove(&self.entry);
+        if holder.is_some() && !self.shared.has_room(&mut open, holder) {
+            self.entry.close();
+            return;
+        }
+        *lock(&self.entry.holder) = holder;
+        open.insert(holder, &self.entry);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.entry.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Returns true if the connection has to end. Otherwise wakes the task when it has to.
+    pub(crate) fn poll_closed(&self, context: &Context<'_>) -> bool {
+        self.is_closed() || {
+            self.entry.waker.register(context.waker());
+            self.is_closed()
+        }
+    }
+
+    /// Gives up the place of a connection that has ended.
+    pub(crate) fn leave(&self) {
+        lock(&self.shared.open).remove(&self.entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: ConnectionLimits = ConnectionLimits { all_max: 6, address_max: 3 };
+
+    fn address(number: u8) -> IpAddr {
+        [10, 0, 0, number].into()
+    }
+
+    fn open() -> OpenConnections {
+        OpenConnections::new(LIMITS)
+    }
+
+    fn closed(connections: &[Connection]) -> Vec<bool> {
+        connections.iter().map(Connection::is_closed).collect()
+    }
+
+    #[test]
+    fn at_the_bound_of_an_address_its_longest_waiting_connection_is_closed() {
+        let open = open();
+        let of_one: Vec<_> = (0..3).map(|_| open.admit(Some(address(1))).unwrap()).collect();
+        let other = open.admit(Some(address(2))).unwrap();
+        of_one[0].work();
+        of_one[1].wait();
+        open.admit(Some(address(1))).unwrap();
+        assert_eq!(closed(&of_one), [false, false, true], "the first is at work, the second waits shorter");
+        assert!(!other.is_closed());
+    }
+
+    #[test]
+    fn at_the_bound_of_all_the_address_with_the_most_connections_gives_one_up() {
+        let open = open();
+        let of_one: Vec<_> = (0..3).map(|_| open.admit(Some(address(1))).unwrap()).collect();
+        let of_two: Vec<_> = (0..2).map(|_| open.admit(Some(address(2))).unwrap()).collect();
+        let of_three = open.admit(Some(address(3))).unwrap();
+        let newcomer = open.admit(Some(address(4))).unwrap();
+        assert_eq!((closed(&of_one), closed(&of_two)), (vec![true, false, false], vec![false, false]));
+        assert!(!of_three.is_closed() && !newcomer.is_closed());
+    }
+
+    #[test]
+    fn nobody_at_work_is_closed_for_a_newcomer() {
+        let open = open();
+        let all: Vec<_> = (0..6).map(|number| open.admit(Some(address(number))).unwrap()).collect();
+        all.iter().for_each(Connection::work);
+        assert!(open.admit(Some(address(9))).is_none());
+        all[5].leave();
+        assert!(open.admit(Some(address(9))).is_some());
+        assert_eq!(closed(&all), [false; 6]);
+    }
+
+    #[test]
+    fn the_address_of_a_proxy_is_bounded_only_together_with_all() {
+        let open = open();
+        let of_proxy: Vec<_> = (0..6).map(|_| open.admit(None).unwrap()).collect();
+        assert_eq!(closed(&of_proxy), [false; 6]);
+        open.admit(None).unwrap();
+        assert_eq!(closed(&of_proxy), [true, false, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_body_through_a_proxy_counts_for_the_client_while_it_is_awaited() {
+        let open = open();
+        let connections: Vec<_> = (0..5).map(|_| open.admit(None).unwrap()).collect();
+        for connection in &connections[..4] {
+            connection.work();
+            connection.wait_for_body(Some(address(1)));
+        }
+        assert_eq!(closed(&connections), [true, false, false, false, false], "four bodies, three allowed");
+        connections[1].work();
+        connections[4].work();
+        connections[4].wait_for_body(Some(address(1)));
+        assert_eq!(closed(&connections), [true, false, false, false, false], "the second has come in whole");
+        connections.iter().for_each(Connection::leave);
+        assert_eq!(lock(&open.0.open).count, 0);
+        assert!(lock(&open.0.open).by_holder.is_empty());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address() {
+        let open = open();
+        let one: Vec<_> =
+            (1..=4).map(|number| open.admit(format!("2001:db8::{number}").parse().ok()).unwrap()).collect();
+        assert_eq!(closed(&one), [true, false, false, false]);
+    }
+}

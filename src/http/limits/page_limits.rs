@@ -1,0 +1,137 @@
+//! Limits the pages that one session, or one address without a session, may ask for: in a second, and at the same time. A
+//! session that was found in the database lately is known here. Every other token counts for its address before it is
+//! looked up, so that random tokens cannot make the database read for each of them.
+
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::http::limits::allowances::counted;
+use crate::http::limits::buckets::Buckets;
+use crate::http::limits::headers::refused;
+use crate::http::limits::keyed_semaphores::KeyedSemaphores;
+use crate::http::limits::quota::Quota;
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::{ApiError, RETRY_AFTER};
+
+/// The pages that may be asked for at once, for each that may be asked for in a second.
+const BURST: u32 = 10;
+
+/// The pages of one session, or of one address without a session.
+#[derive(Debug, Clone, Copy)]
+pub struct PageRates {
+    /// Pages in a second; 0 means no limit.
+    pub per_s: u32,
+    /// Pages at the same time.
+    pub concurrent_max: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Holder {
+    /// A session, by the first half of the hash of its token.
+    Session(u128),
+    Address(IpAddr),
+}
+
+#[derive(Debug)]
+pub struct PageLimits {
+    quota: Option<Quota>,
+    buckets: Buckets<Holder>,
+    in_flight: KeyedSemaphores<Holder>,
+}
+
+/// Counts a page as in flight until it is dropped.
+#[derive(Debug)]
+pub(crate) struct PageSlot {
+    _place: OwnedSemaphorePermit,
+}
+
+impl PageLimits {
+    pub fn new(rates: PageRates) -> Self {
+        Self {
+            quota: Quota::per_second(rates.per_s, rates.per_s.saturating_mul(BURST)),
+            buckets: Buckets::default(),
+            in_flight: KeyedSemaphores::new(rates.concurrent_max),
+        }
+    }
+
+    /// Counts a page, by its session if that is known, otherwise by the address.
+    pub(crate) fn admit(
+        &self,
+        session: u128,
+        address: Option<IpAddr>,
+        now: Timestamp,
+    ) -> Result<PageSlot, ApiError> {
+        let session = Holder::Session(session);
+        let is_known = self.quota.is_none() || self.buckets.contains(&session);
+        let holder = if is_known { session } else { Holder::Address(counted(address)) };
+        if let Some(quota) = self.quota {
+            self.buckets.take(holder, quota, nanos(now)).map_err(refused)?;
+        }
+        let place = self.in_flight.of(holder).try_acquire_owned().map_err(|_| {
+            let message = "Too many of your pages are being made at the same time, please try again";
+            ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
+        })?;
+        Ok(PageSlot { _place: place })
+    }
+
+    /// Remembers a session that was found in the database: its next pages count for it, not for the address.
+    pub(crate) fn know(&self, session: u128, now: Timestamp) {
+        let session = Holder::Session(session);
+        if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
+            // The first take of a bucket is always allowed.
+            let _ = self.buckets.take(session, quota, nanos(now));
+        }
+    }
+}
+
+fn nanos(now: Timestamp) -> i64 {
+    i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
+
+    fn address(number: u8) -> IpAddr {
+        [10, 0, 0, number].into()
+    }
+
+    fn limits() -> PageLimits {
+        PageLimits::new(PageRates { per_s: 1, concurrent_max: 2 })
+    }
+
+    #[test]
+    fn tokens_of_nobody_count_for_their_address() {
+        let limits = limits();
+        let admitted = (0..100).filter(|token| limits.admit(*token, Some(address(1)), now()).is_ok()).count();
+        assert_eq!(admitted, 10);
+        let refused = limits.admit(7, Some(address(1)), now()).unwrap_err();
+        assert_eq!((refused.code, refused.retry_after.is_some()), (ErrorCode::RateLimited, true));
+        assert!(limits.admit(7, Some(address(2)), now()).is_ok(), "another address has its own");
+    }
+
+    #[test]
+    fn a_known_session_is_not_refused_for_strangers_at_its_address() {
+        let limits = limits();
+        limits.know(1, now());
+        while limits.admit(2, Some(address(1)), now()).is_ok() {}
+        let admitted = (0..100).filter(|_| limits.admit(1, Some(address(1)), now()).is_ok()).count();
+        assert_eq!(admitted, 9, "and has a quota of its own");
+    }
+
+    #[test]
+    fn pages_at_the_same_time_are_bounded() {
+        let limits = limits();
+        limits.know(1, now());
+        let slots: Vec<_> = (0..5).filter_map(|_| limits.admit(1, Some(address(1)), now()).ok()).collect();
+        assert_eq!(slots.len(), 2);
+        drop(slots);
+        assert!(limits.admit(1, Some(address(1)), now()).is_ok());
+    }
+}

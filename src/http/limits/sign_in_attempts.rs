@@ -1,0 +1,250 @@
+//! Limits the attempts to guess a password or a code. A browser in which the person has signed in before has an allowance
+//! of its own. All others share one for the person and one for their address. Over it they are slowed down and not
+//! refused, a few at a time: a stranger who guesses all day costs the person some seconds, not the account. Attempts
+//! that succeed are not counted.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
+
+use crate::domain::access::session::SessionOwner;
+use crate::http::limits::allowances::counted;
+use crate::http::limits::buckets::Buckets;
+use crate::http::limits::headers::refused;
+use crate::http::limits::keyed_semaphores::KeyedSemaphores;
+use crate::http::limits::quota::{Exceeded, Quota};
+use crate::http::respond::code::ErrorCode;
+use crate::http::respond::error::ApiError;
+use crate::store::accounts::devices::Device;
+
+/// How long an attempt over the allowance waits.
+const SLOWED_BY: Duration = Duration::from_secs(3);
+/// The attempts that may wait at the same time: for one person, from one address, and in all.
+const SLOWED_PER_PERSON: usize = 10;
+const SLOWED_PER_ADDRESS: usize = 4;
+const SLOWED_IN_ALL: usize = 1_024;
+
+/// The settings, per minute. 0 means no limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SignInRates {
+    pub person_per_min: u32,
+    pub address_per_min: u32,
+}
+
+/// The person whose password or code somebody tries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Tried {
+    /// The first half of the SHA-256 of an email. An email that nobody has is counted alike.
+    Password(u128),
+    Code(SessionOwner),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempt {
+    pub(crate) tried: Tried,
+    /// The browser, if the person has signed in with it before.
+    pub(crate) device: Option<Device>,
+    pub(crate) address: Option<IpAddr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum BucketKey {
+    Device(Tried, Device),
+    Person(Tried),
+    Address(IpAddr),
+}
+
+#[derive(Debug)]
+pub struct SignInAttempts {
+    person: Option<Quota>,
+    address: Option<Quota>,
+    buckets: Buckets<BucketKey>,
+    slowed: Slowed,
+}
+
+/// The places of attempts that wait.
+#[derive(Debug)]
+struct Slowed {
+    by: Duration,
+    persons: KeyedSemaphores<Tried>,
+    addresses: KeyedSemaphores<IpAddr>,
+    all: Arc<Semaphore>,
+}
+
+/// An attempt that is counted as failed unless it says that it succeeded.
+#[must_use]
+#[derive(Debug)]
+pub(crate) struct CountedAttempt(Vec<(BucketKey, Quota)>);
+
+impl Tried {
+    pub(crate) fn password_of(email: &str) -> Self {
+        let digest = Sha256::digest(email.trim().to_lowercase());
+        Self::Password(digest.iter().take(16).fold(0, |number, byte| number << 8 | u128::from(*byte)))
+    }
+}
+
+impl SignInAttempts {
+    pub fn new(rates: SignInRates) -> Self {
+        Self::slowing(rates, SLOWED_BY)
+    }
+
+    fn slowing(rates: SignInRates, by: Duration) -> Self {
+        Self {
+            person: Quota::per_minute(rates.person_per_min),
+            address: Quota::per_minute(rates.address_per_min),
+            buckets: Buckets::default(),
+            slowed: Slowed {
+                by,
+                persons: KeyedSemaphores::new(SLOWED_PER_PERSON),
+                addresses: KeyedSemaphores::new(SLOWED_PER_ADDRESS),
+                all: Arc::new(Semaphore::new(SLOWED_IN_ALL)),
+            },
+        }
+    }
+
+    /// Lets an attempt begin: at once, or after a while if it is over the allowance.
+    pub(crate) async fn begin(&self, attempt: Attempt, now: Timestamp) -> Result<CountedAttempt, ApiError> {
+        let address = counted(attempt.address);
+        if let Some(device) = attempt.device {
+            let bucket = BucketKey::Device(attempt.tried, device);
+            return self.take(&[(bucket, self.person)], now).map_err(refused);
+        }
+        let buckets =
+            [(BucketKey::Person(attempt.tried), self.person), (BucketKey::Address(address), self.address)];
+        if let Ok(counted) = self.take(&buckets, now) {
+            return Ok(counted);
+        }
+        let _places = self.slowed.places(attempt.tried, address).ok_or_else(|| self.slowed.full())?;
+        sleep(self.slowed.by).await;
+        Ok(CountedAttempt(Vec::new()))
+    }
+
+    /// Takes the attempt back: the password or the code was right.
+    pub(crate) fn succeed(&self, attempt: CountedAttempt, now: Timestamp) {
+        self.give_back(attempt.0, now);
+    }
+
+    /// Counts in all of these buckets or, if one is exhausted, in none.
+    fn take(
+        &self,
+        buckets: &[(BucketKey, Option<Quota>)],
+        now: Timestamp,
+    ) -> Result<CountedAttempt, Exceeded> {
+        let mut taken = Vec::new();
+        for (bucket, quota) in buckets.iter().filter_map(|(bucket, quota)| Some((*bucket, (*quota)?))) {
+            if let Err(exceeded) = self.buckets.take(bucket, quota, nanos(now)) {
+                self.give_back(taken, now);
+                return Err(exceeded);
+            }
+            taken.push((bucket, quota));
+        }
+        Ok(CountedAttempt(taken))
+    }
+
+    fn give_back(&self, taken: Vec<(BucketKey, Quota)>, now: Timestamp) {
+        for (bucket, quota) in taken {
+            self.buckets.give_back(&bucket, quota, nanos(now));
+        }
+    }
+}
+
+impl Slowed {
+    fn places(&self, tried: Tried, address: IpAddr) -> Option<[OwnedSemaphorePermit; 3]> {
+        Some([
+            self.addresses.of(address).try_acquire_owned().ok()?,
+            self.persons.of(tried).try_acquire_owned().ok()?,
+            Arc::clone(&self.all).try_acquire_owned().ok()?,
+        ])
+    }
+
+    fn full(&self) -> ApiError {
+        let message = "Too many attempts; try again when Retry-After has passed";
+        ApiError::new(ErrorCode::RateLimited, message).retry_in(self.by)
+    }
+}
+
+fn nanos(now: Timestamp) -> i64 {
+    i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::join_all;
+
+    use super::*;
+    use crate::domain::access::session::SessionOwner;
+    use crate::store::accounts::devices;
+    use crate::store::testing::sqlite_store;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).unwrap()
+    }
+
+    fn attempts() -> SignInAttempts {
+        let rates = SignInRates { person_per_min: 3, address_per_min: 6 };
+        SignInAttempts::slowing(rates, Duration::from_millis(20))
+    }
+
+    fn attempt(email: &str, address: u8) -> Attempt {
+        Attempt { tried: Tried::password_of(email), device: None, address: Some([10, 0, 0, address].into()) }
+    }
+
+    /// Counts the attempts of so many that begin without a delay, each at another address.
+    fn begun_at_once(attempts: &SignInAttempts, email: &str, count: u8) -> usize {
+        let begin = |address| attempts.begin(attempt(email, address), now()).now_or_never();
+        (0..count).filter_map(begin).flatten().count()
+    }
+
+    #[tokio::test]
+    async fn over_the_allowance_strangers_are_slowed_and_few_wait() {
+        let attempts = attempts();
+        assert_eq!(begun_at_once(&attempts, "ada@example.com", 9), 3);
+        let late = (0..20).map(|address| attempts.begin(attempt("Ada@Example.com ", address), now()));
+        let late = join_all(late).await;
+        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_PERSON);
+        let refused = late.into_iter().find_map(Result::err).unwrap();
+        assert_eq!((refused.code, refused.retry_after.is_some()), (ErrorCode::RateLimited, true));
+        assert_eq!(
+            begun_at_once(&attempts, "bo@example.com", 9),
+            3,
+            "another person has an allowance of its own"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_address_is_slowed_whatever_persons_it_tries() {
+        let attempts = attempts();
+        let begin = |number: u8| attempts.begin(attempt(&format!("{number}@example.com"), 1), now());
+        let at_once = (0..9).filter_map(|number| begin(number).now_or_never()).count();
+        assert_eq!(at_once, 6);
+        let late = join_all((20..40).map(begin)).await;
+        assert_eq!(late.iter().filter(|late| late.is_ok()).count(), SLOWED_PER_ADDRESS);
+    }
+
+    #[tokio::test]
+    async fn attempts_that_succeed_are_not_counted() {
+        let attempts = attempts();
+        for _ in 0..100 {
+            let begun = attempts.begin(attempt("ada@example.com", 1), now()).now_or_never();
+            attempts.succeed(begun.unwrap().unwrap(), now());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_known_browser_has_an_allowance_of_its_own() {
+        let (attempts, store) = (attempts(), &sqlite_store().await.store);
+        let owner = SessionOwner::Operator(7);
+        let device = || devices::recognise(store, owner, &devices::token(store, owner).unwrap());
+        let known = Attempt { device: device(), ..attempt("ada@example.com", 1) };
+        assert_eq!(begun_at_once(&attempts, "ada@example.com", 200), 3);
+        let begin = |known| attempts.begin(known, now()).now_or_never().unwrap();
+        assert_eq!((0..9).filter(|_| begin(known).is_ok()).count(), 3);
+        assert!(begin(Attempt { device: device(), ..known }).is_ok(), "another browser of the person");
+    }
+}

@@ -1,0 +1,53 @@
+//! Known browsers. After a sign-in a browser keeps a token that only this service can have made, for this person. It is
+//! no right to anything: it tells the attempts of the person from those of strangers, so that a stranger who tries
+//! passwords cannot keep the person out (OWASP, "Slow down online guessing attacks with device cookies").
+
+use rand::RngExt;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::domain::access::session::SessionOwner;
+use crate::domain::kernel::clock;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+
+/// A browser in which somebody signed in: a random number of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Device(u128);
+
+/// Makes the token of a browser in which this person has signed in.
+pub fn token(store: &Store, owner: SessionOwner) -> Result<SecretString, StoreError> {
+    let device: u128 = clock::chance().random();
+    store.vault().seal(&purpose(owner), &format!("{device:032x}")).map(SecretString::from)
+}
+
+/// Returns the browser if the token was made for this person.
+pub fn recognise(store: &Store, owner: SessionOwner, token: &SecretString) -> Option<Device> {
+    let opened = store.vault().open(&purpose(owner), token.expose_secret()).ok()?;
+    u128::from_str_radix(&opened, 16).ok().map(Device)
+}
+
+/// The token is sealed for this text, so that it counts for nobody else and stands for nothing else.
+fn purpose(owner: SessionOwner) -> String {
+    format!("device of {} {}", owner.kind(), owner.id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::ids::IntegratorId;
+    use crate::store::testing::sqlite_store;
+
+    #[tokio::test]
+    async fn a_browser_is_known_to_one_person_only() {
+        let store = &sqlite_store().await.store;
+        let (person, other) = (SessionOwner::Operator(7), SessionOwner::Operator(8));
+        let tokens = [token(store, person).unwrap(), token(store, person).unwrap()];
+        let devices = tokens.each_ref().map(|token| recognise(store, person, token).unwrap());
+        assert_ne!(devices[0], devices[1]);
+        assert_eq!(recognise(store, other, &tokens[0]), None);
+        assert_eq!(recognise(store, SessionOwner::Integrator(IntegratorId(7)), &tokens[0]), None);
+        for forged in ["", "v2.x.y", &"0".repeat(32)] {
+            assert_eq!(recognise(store, person, &forged.to_owned().into()), None);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Two pools for queries: one for the API and background work, and one for pages, so that people who open pages, or
+//! strangers who try to, never make a call of the API wait for a connection.
+//!
+//! A task says once that it makes a page. All its queries then use the pool of pages, also in functions that the API
+//! shares.
+
+use tokio::task_local;
+
+use crate::store::db::pool::Pool;
+
+task_local! {
+    static MAKES_PAGE: ();
+}
+
+#[derive(Clone)]
+pub(crate) struct Readers {
+    pub(crate) main: Pool,
+    pub(crate) pages: Pool,
+}
+
+impl Readers {
+    /// Returns the pool for the task that asks.
+    pub(crate) fn pool(&self) -> &Pool {
+        if MAKES_PAGE.try_with(|()| ()).is_ok() { &self.pages } else { &self.main }
+    }
+}
+
+/// Runs a future whose queries are those of a page.
+pub async fn making_page<F: Future>(page: F) -> F::Output {
+    MAKES_PAGE.scope((), page).await
+}

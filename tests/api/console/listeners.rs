@@ -1,0 +1,100 @@
+//! Who signs in on which listener: with `http.ops_bind` operators on theirs and nobody else, everybody else on the public
+//! one. Without it, everybody signs in on the one there is.
+
+use testkit::documents::number;
+use testkit::each_database;
+
+use einvoice::app;
+use einvoice::internals::{Clock as _, KeyTerms, OperatorRole, SystemClock};
+use totp_rs::{Builder, Secret};
+
+use crate::support::visitor::{Seen, Visitor};
+use crate::support::world::World;
+
+const APART: [(&str, &str); 2] =
+    [("HTTP__OPS_BIND", "127.0.0.1:0"), ("CONSOLE__OPERATORS_NEED_TOTP", "always")];
+const TOGETHER: [(&str, &str); 1] = [("CONSOLE__OPERATORS_NEED_TOTP", "always")];
+const REFUSED: &str = "This email and password do not belong together.";
+
+async fn new_operator(world: &World) -> (String, String) {
+    let email = format!("operator{}@house.example", number());
+    let role = OperatorRole::Admin;
+    let made = app::create_operator(world.settings(), email.clone(), role, KeyTerms::default()).await;
+    (email, made.unwrap()["password"].as_str().unwrap().to_owned())
+}
+
+fn between(seen: &Seen, start: &str, end: &str) -> String {
+    let (_, rest) = seen.html.split_once(start).unwrap();
+    rest.split_once(end).unwrap().0.to_owned()
+}
+
+/// The code of an authenticator app, in the present step or some steps later.
+fn code(secret: &str, steps: i64) -> String {
+    let at = SystemClock.now().as_second() + 30 * steps;
+    let secret = Secret::try_from_base32(secret).unwrap();
+    Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
+}
+
+/// Goes the whole way of an operator: password, set-up of the second factor, sign-out, password, code, pages.
+async fn walk_as_operator(world: &World) {
+    let (email, password) = new_operator(world).await;
+    let visitor = Visitor::on_operators_listener(world);
+    visitor.get("/sign-in").await.expect(200);
+    visitor.sign_in(&email, &password).await.leads_to("/console");
+    let shown = visitor.submit("/account/second-factor", &[]).await.expect(200);
+    let secret = between(&shown, "<code class=\"secret\">", "</code>");
+    visitor.submit("/account/second-factor/confirm", &[("code", &code(&secret, 0))]).await.expect(200);
+    for page in ["/console", "/account/password", "/account/second-factor"] {
+        visitor.get(page).await.expect(200);
+    }
+    visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
+    visitor.sign_in(&email, &password).await.leads_to("/sign-in/code?next=%2Fconsole");
+    let csrf = visitor.get("/sign-in/code").await.expect(200).csrf();
+    visitor.send("/sign-in/code", &[("csrf", &csrf), ("code", &code(&secret, 1))]).await.leads_to("/console");
+    visitor.get("/console").await.expect(200);
+}
+
+async fn walk_as_integrator(world: &World) {
+    let (_, email, password) = world.new_integrator_person().await;
+    let visitor = Visitor::new(world);
+    visitor.sign_in(&email, &password).await.leads_to("/dashboard/taxpayers");
+    for page in ["/dashboard/taxpayers", "/account/password"] {
+        visitor.get(page).await.expect(200);
+    }
+    visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
+}
+
+#[each_database(&TOGETHER)]
+async fn on_one_listener_everybody_signs_in(world: &World) {
+    walk_as_operator(world).await;
+    walk_as_integrator(world).await;
+}
+
+#[each_database(&APART)]
+async fn on_two_listeners_each_signs_in_on_its_own(world: &World) {
+    walk_as_operator(world).await;
+    walk_as_integrator(world).await;
+}
+
+#[each_database(&APART)]
+async fn the_other_listener_takes_no_password(world: &World) {
+    let (email, password) = new_operator(world).await;
+    Visitor::new(world).sign_in(&email, &password).await.expect(401).shows(REFUSED);
+    let (_, email, password) = world.new_integrator_person().await;
+    let there = Visitor::on_operators_listener(world);
+    there.sign_in(&email, &password).await.expect(401).shows(REFUSED);
+    there.get("/dashboard/taxpayers").await.expect(404);
+}
+
+#[each_database(&APART)]
+async fn a_session_opens_nothing_on_the_other_listener(world: &World) {
+    let (email, password) = new_operator(world).await;
+    let operator = Visitor::on_operators_listener(world);
+    operator.sign_in(&email, &password).await.leads_to("/console");
+    let elsewhere = operator.at(world.root());
+    elsewhere.get("/console").await.expect(404);
+    for page in ["/account/password", "/account/second-factor", "/sign-in/code"] {
+        elsewhere.get(page).await.expect(303);
+        assert!(elsewhere.get(page).await.location.starts_with("/sign-in"), "{page}");
+    }
+}
