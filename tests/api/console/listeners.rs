@@ -11,9 +11,8 @@ use totp_rs::{Builder, Secret};
 use crate::support::visitor::{Seen, Visitor};
 use crate::support::world::World;
 
-const APART: [(&str, &str); 2] =
-    [("HTTP__OPS_BIND", "127.0.0.1:0"), ("CONSOLE__OPERATORS_NEED_TOTP", "always")];
-const TOGETHER: [(&str, &str); 1] = [("CONSOLE__OPERATORS_NEED_TOTP", "always")];
+const APART: [(&str, &str); 2] = [("HTTP__OPS_BIND", "127.0.0.1:0"), ("CONSOLE__SECOND_FACTOR", "always")];
+const TOGETHER: [(&str, &str); 1] = [("CONSOLE__SECOND_FACTOR", "always")];
 const REFUSED: &str = "This email and password do not belong together.";
 
 async fn new_operator(world: &World) -> (String, String) {
@@ -35,33 +34,33 @@ fn code(secret: &str, steps: i64) -> String {
     Builder::new().with_secret(secret).build().unwrap().generate(at.try_into().unwrap()).to_string()
 }
 
-/// Goes the whole way of an operator: password, set-up of the second factor, sign-out, password, code, pages.
-async fn walk_as_operator(world: &World) {
-    let (email, password) = new_operator(world).await;
-    let visitor = Visitor::on_operators_listener(world);
+/// Goes the whole way of a person: password, set-up of the second factor, sign-out, password, code, pages.
+async fn walk(visitor: &Visitor, email: &str, password: &str, home: &str) {
     visitor.get("/sign-in").await.expect(200);
-    visitor.sign_in(&email, &password).await.leads_to("/console");
+    visitor.sign_in(email, password).await.leads_to(home);
     let shown = visitor.submit("/account/second-factor", &[]).await.expect(200);
     let secret = between(&shown, "<code class=\"secret\">", "</code>");
     visitor.submit("/account/second-factor/confirm", &[("code", &code(&secret, 0))]).await.expect(200);
-    for page in ["/console", "/account/password", "/account/second-factor"] {
+    for page in [home, "/account/password", "/account/second-factor", "/account/sessions"] {
         visitor.get(page).await.expect(200);
     }
     visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
-    visitor.sign_in(&email, &password).await.leads_to("/sign-in/code?next=%2Fconsole");
+    let next: String = url::form_urlencoded::byte_serialize(home.as_bytes()).collect();
+    visitor.sign_in(email, password).await.leads_to(&format!("/sign-in/code?next={next}"));
     let csrf = visitor.get("/sign-in/code").await.expect(200).csrf();
-    visitor.send("/sign-in/code", &[("csrf", &csrf), ("code", &code(&secret, 1))]).await.leads_to("/console");
-    visitor.get("/console").await.expect(200);
+    let fields = [("csrf", csrf.as_str()), ("code", &code(&secret, 1)), ("next", home)];
+    visitor.send("/sign-in/code", &fields).await.leads_to(home);
+    visitor.get(home).await.expect(200);
+}
+
+async fn walk_as_operator(world: &World) {
+    let (email, password) = new_operator(world).await;
+    walk(&Visitor::on_operators_listener(world), &email, &password, "/console").await;
 }
 
 async fn walk_as_integrator(world: &World) {
     let (_, email, password) = world.new_integrator_person().await;
-    let visitor = Visitor::new(world);
-    visitor.sign_in(&email, &password).await.leads_to("/dashboard/taxpayers");
-    for page in ["/dashboard/taxpayers", "/account/password"] {
-        visitor.get(page).await.expect(200);
-    }
-    visitor.submit("/sign-out", &[]).await.leads_to("/sign-in");
+    walk(&Visitor::new(world), &email, &password, "/dashboard/taxpayers").await;
 }
 
 #[each_database(&TOGETHER)]
