@@ -266,7 +266,7 @@ impl KeyArguments {
     /// Returns the terms of the new key. `overlap_s` is how long the old key stays valid, in seconds.
     pub fn into_terms(self, overlap_s: u64) -> KeyTerms {
         let Self { scope, expires_at } = self;
-        KeyTerms { scope, expires_at, overlap: Duration::from_secs(overlap_s) }
+        KeyTerms { scope, expires_at, overlap: Duration::from_secs(overlap_s), keeps_others: false }
     }
 }
 

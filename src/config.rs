@@ -284,6 +284,7 @@ pub struct AccountsSettings {
     pub verification: VerificationPolicy,
     /// 0 means no limit.
     pub taxpayers_per_integrator_max: u64,
+    pub keys_per_taxpayer_max: usize,
 }
 
 #[derive(Debug, Clone, Deserialize, Serialize)]

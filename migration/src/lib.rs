@@ -40,6 +40,7 @@ const MIGRATIONS: [Script; 16] = [
         sqlite: include_str!("../sql/m0013_access.sqlite.sql"),
         ..Script::new("m0013_access", include_str!("../sql/m0013_access.sql"))
     },
+    Script::new("m0014_key_names", include_str!("../sql/m0014_key_names.sql")),
     Script::new("m0015_crash_lifts", include_str!("../sql/m0015_crash_lifts.sql")),
     Script::new("m0017_look_alikes", include_str!("../sql/m0017_look_alikes.sql")),
     Script::new("m0019_second_factors", include_str!("../sql/m0019_second_factors.sql")),

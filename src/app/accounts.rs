@@ -61,7 +61,7 @@ pub async fn create_integrator(
         name: name.clone(),
         email: email.clone(),
         password_hash: Some(hash(&store, &email, &password).await?),
-        key: NewKey { text: key.clone(), terms },
+        key: NewKey::new(key.clone(), terms),
     };
     let added = accounts::add_integrator(&store, &new, SystemClock.now()).await;
     store.close().await;
@@ -84,7 +84,7 @@ pub async fn create_operator(
     let hash = hash(&store, &email, &password).await?;
     let key = new_key(KeyKind::Operator, clock::chance().random());
     let now = SystemClock.now();
-    let key_of = NewKey { text: key.clone(), terms };
+    let key_of = NewKey::new(key.clone(), terms);
     let new = NewOperator { email: email.clone(), password_hash: hash, role, key: key_of };
     let added = accounts::add_operator(&store, &new, now).await;
     store.close().await;

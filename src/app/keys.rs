@@ -45,7 +45,7 @@ pub async fn rotate_key(settings: Settings, owner: KeyOwner, terms: KeyTerms) ->
     let change = change(owner, &terms)?;
     let store = open_beside_service(&settings).await?;
     let text = new_key(owner.kind, clock::chance().random());
-    let rotated = accounts::rotate_key(&store, change, &NewKey { text: text.clone(), terms }).await;
+    let rotated = accounts::rotate_key(&store, change, &NewKey::new(text.clone(), terms)).await;
     store.close().await;
     match rotated? {
         RotationOutcome::Done => {}

@@ -101,6 +101,7 @@ fn state(app: &App, settings: &Settings) -> http::state::ApiState {
             utc_offset: settings.authority.utc_offset,
             verification: settings.accounts.verification,
             taxpayers_per_integrator_max: settings.accounts.taxpayers_per_integrator_max,
+            keys_per_taxpayer_max: settings.accounts.keys_per_taxpayer_max,
             erp_systems: settings.options.erp_systems.clone(),
             notification_token: settings.authority.notification_token.clone(),
             metrics_public: settings.metrics.public,

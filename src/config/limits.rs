@@ -137,6 +137,8 @@ pub(super) const TABLE: &[(&str, Allowed)] = &[
     ("checkpoints.key_file", Allowed::Text(is_file, FILE)),
     ("accounts.verification", Allowed::Word(&["warn", "require"])),
     ("accounts.taxpayers_per_integrator_max", Allowed::Number(0..=COUNT_MAX)),
+    // At most `VALID_KEYS_MAX`.
+    ("accounts.keys_per_taxpayer_max", Allowed::Number(1..=20)),
     ("taxpayers.commands_per_taxpayer_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.commands_max", Allowed::Number(1..=COUNT_MAX)),
     ("taxpayers.active_max", Allowed::Number(1..=COUNT_MAX)),

@@ -27,6 +27,12 @@ pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<S
     Ok(Safe(format!("<time datetime=\"{exact}\">{shown}</time>")))
 }
 
+/// Writes a time in UTC as plain text, for places that take no markup.
+#[askama::filter_fn]
+pub(crate) fn utc(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<String> {
+    Ok(at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
 /// Writes an amount with a comma between thousands and all its digits.
 #[askama::filter_fn]
 pub(crate) fn money(amount: impl Display, _: &dyn askama::Values) -> askama::Result<String> {

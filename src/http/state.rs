@@ -87,6 +87,8 @@ pub struct ApiSettings {
     pub verification: VerificationPolicy,
     /// 0 means no limit.
     pub taxpayers_per_integrator_max: u64,
+    /// How many valid keys a taxpayer may have when its people make another (setting `accounts.keys_per_taxpayer_max`).
+    pub keys_per_taxpayer_max: usize,
     /// The ERP systems that an integration may name (setting `options.erp_systems`).
     pub erp_systems: Vec<String>,
     /// The token that authorizes notices of the authority (setting `authority.notification_token`).

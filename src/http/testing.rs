@@ -94,6 +94,7 @@ fn settings() -> ApiSettings {
         utc_offset: Offset::constant(1),
         verification: VerificationPolicy::Warn,
         taxpayers_per_integrator_max: 0,
+        keys_per_taxpayer_max: 5,
         notification_token: NOTIFICATION_TOKEN.into(),
         erp_systems: vec!["sap".into(), "custom".into()],
         metrics_public: false,

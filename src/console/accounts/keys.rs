@@ -15,13 +15,14 @@ use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};
 use crate::console::session::Confirmed;
 use crate::console::session::accounts::{AccountSession, Owner};
-use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, NewKey};
+use crate::domain::access::api_key::{ApiKey, KeyOwner, KeyScope, KeyTerms, NewKey};
 use crate::domain::access::caller::KeyKind;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::{key_terms, report};
 use crate::http::key_generation;
 use crate::http::limits::{self, SensitiveOp};
+use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::keys;
@@ -29,7 +30,7 @@ use crate::store::db::error::StoreError;
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
-        path("/dashboard/{taxpayer}/keys").page(show_keys),
+        path("/dashboard/{taxpayer}/keys").page(show_keys).form(create),
         path("/dashboard/{taxpayer}/keys/rotate").form(rotate),
         path("/dashboard/{taxpayer}/keys/{key}/revoke").form(revoke),
     ]
@@ -43,12 +44,15 @@ struct KeysPage {
     frame: Frame,
     base: String,
     keys: Vec<KeyLine>,
-    /// True if a new key replaces one that is in use.
-    replaces: bool,
+    /// The valid key that was used last, and when; `None` if there is no valid key.
+    in_use: Option<(String, Option<Timestamp>)>,
+    may_create: bool,
+    keys_max: usize,
 }
 
 struct KeyLine {
     key: ApiKey,
+    label: String,
     scope: &'static str,
     badge: Badge,
     is_valid: bool,
@@ -65,8 +69,8 @@ impl KeyLine {
             Some(end) if end > now => ("wait", "Valid until its end"),
             Some(_) => ("idle", "Ended"),
         };
-        let is_valid = key.expires_at.is_none_or(|end| end > now);
-        Self { key, scope, badge: Badge { class, text }, is_valid }
+        let is_valid = key.is_valid(now);
+        Self { label: key.label(), key, scope, badge: Badge { class, text }, is_valid }
     }
 }
 
@@ -84,9 +88,16 @@ struct NewKeyPage {
 async fn show_keys(state: web::Data<ApiState>, Owner(session): Owner) -> Answer {
     let now = state.now();
     let keys = keys_of(&state, session.taxpayer).await?;
-    let keys: Vec<_> = keys.into_iter().map(|key| KeyLine::new(key, now)).collect();
-    let replaces = keys.iter().any(|line| line.is_valid);
-    show(&KeysPage { frame: Frame::account(&session, "API keys"), base: base(&session), keys, replaces })
+    let valid = keys.iter().filter(|key| key.is_valid(now));
+    let keys_max = state.settings.keys_per_taxpayer_max;
+    show(&KeysPage {
+        frame: Frame::account(&session, "API keys"),
+        base: base(&session),
+        in_use: valid.clone().max_by_key(|key| key.last_used_at).map(|key| (key.label(), key.last_used_at)),
+        may_create: valid.count() < keys_max,
+        keys_max,
+        keys: keys.into_iter().map(|key| KeyLine::new(key, now)).collect(),
+    })
 }
 
 /// Returns the keys of a taxpayer, newest first.
@@ -95,23 +106,50 @@ pub(super) async fn keys_of(state: &ApiState, taxpayer: TaxpayerId) -> Result<Ve
     Ok(found.remove(&taxpayer.0).unwrap_or_default())
 }
 
-/// POST of the form for a new key: creates it, as Rotate Taxpayer API Key does, and shows it.
+/// POST of the form for a new key beside the others: creates it and shows it.
+async fn create(
+    state: web::Data<ApiState>,
+    request: HttpRequest,
+    Owner(session): Owner,
+    form: Form<FormValues>,
+) -> Answer {
+    let now = state.now();
+    let keys = keys_of(&state, session.taxpayer).await?;
+    let keys_max = state.settings.keys_per_taxpayer_max;
+    if keys.iter().filter(|key| key.is_valid(now)).count() >= keys_max {
+        let message = format!("An account has at most {keys_max} valid keys. Revoke one first.");
+        return Err(ApiError::new(ErrorCode::InvalidTransition, message));
+    }
+    make_key(&state, &request, &session, &form.0, true).await
+}
+
+/// POST of the form for a key that replaces the others, as Rotate Taxpayer API Key does.
 async fn rotate(
     state: web::Data<ApiState>,
     request: HttpRequest,
     Confirmed(Owner(session)): Confirmed<Owner>,
     form: Form<FormValues>,
 ) -> Answer {
+    make_key(&state, &request, &session, &form.0, false).await
+}
+
+async fn make_key(
+    state: &ApiState,
+    request: &HttpRequest,
+    session: &AccountSession,
+    form: &FormValues,
+    keeps_others: bool,
+) -> Answer {
     let (now, taxpayer) = (state.now(), session.taxpayer);
-    let asked = report::read(&terms(&form.0, now), &state.catalog.get(), key_terms::read)?;
-    let terms = asked.value.terms;
+    let asked = report::read(&terms(form, now), &state.catalog.get(), key_terms::read)?.value;
+    let terms = KeyTerms { keeps_others, ..asked.terms };
     key_terms::check_end(&terms, now)?;
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 };
     state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::refused)?;
     let text = key_generation::key(KeyKind::Taxpayer)?;
-    let new = NewKey { text: text.clone(), terms };
-    session.taxpayers(&state).rotate_key(taxpayer, new, session.by).await?;
-    show(&new_key_page(&session, root(&state, &request), &text))
+    let new = NewKey::new(text.clone(), terms).named(asked.name);
+    session.taxpayers(state).rotate_key(taxpayer, new, session.by).await?;
+    show(&new_key_page(session, root(state, request), &text))
 }
 
 /// Returns scheme and host of the service for a command that the person can run.
@@ -132,7 +170,7 @@ fn new_key_page(session: &AccountSession, root: String, key: &SecretString) -> N
 
 /// Returns the body of a rotation: the form counts the life of the new key in days, the API names its end.
 fn terms(values: &FormValues, now: Timestamp) -> Map<String, Value> {
-    let mut body = values.object(&["scope"]);
+    let mut body = values.object(&["name", "scope"]);
     let number = |name: &str| match values.text(name).parse::<i64>() {
         Ok(number) => Some(Value::from(number)),
         Err(_) => Some(values.text(name)).filter(|text| !text.is_empty()).map(Value::from),

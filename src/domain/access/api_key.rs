@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::OperatorRole;
@@ -12,8 +12,11 @@ use crate::domain::kernel::codes::words;
 
 /// The longest time for which a key can stay valid after a new key has replaced it.
 pub const OVERLAP_MAX: Duration = Duration::from_hours(7 * 24);
-/// The maximum number of valid keys of one account: the newest key, and replaced keys whose overlap has not ended.
-pub const VALID_KEYS_MAX: usize = 5;
+/// The maximum number of valid keys of one account, also of replaced keys whose overlap has not ended. The setting
+/// `accounts.keys_per_taxpayer_max` cannot be higher.
+pub const VALID_KEYS_MAX: usize = 20;
+/// The number of characters of a key that lists show.
+const SHOWN_CHARS: usize = 4;
 
 words! {
     /// The permissions of a key.
@@ -43,13 +46,51 @@ pub struct KeyTerms {
     pub expires_at: Option<Timestamp>,
     /// How long the replaced keys stay valid after the new key was created.
     pub overlap: Duration,
+    /// True if the new key replaces no other one.
+    pub keeps_others: bool,
 }
 
 /// A key that is not stored yet, with the text that a caller authenticates with.
 #[derive(Debug, Clone)]
 pub struct NewKey {
     pub text: SecretString,
+    /// What people call the key.
+    pub name: Option<String>,
     pub terms: KeyTerms,
+}
+
+impl NewKey {
+    pub fn new(text: SecretString, terms: KeyTerms) -> Self {
+        Self { text, name: None, terms }
+    }
+
+    #[must_use]
+    pub fn named(self, name: Option<String>) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Returns the end of the key's text, by which people recognise the key.
+    pub fn last_four(&self) -> String {
+        let text = self.text.expose_secret();
+        let skipped = text.chars().count().saturating_sub(SHOWN_CHARS);
+        text.chars().skip(skipped).collect()
+    }
+}
+
+impl ApiKey {
+    /// Returns what a list calls the key: its name and the end of its text, or its id.
+    pub fn label(&self) -> String {
+        match (&self.name, &self.last_four) {
+            (Some(name), Some(last)) => format!("{name} (…{last})"),
+            (Some(name), None) => name.clone(),
+            (None, Some(last)) => format!("…{last}"),
+            (None, None) => self.id.clone(),
+        }
+    }
+
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.expires_at.is_none_or(|end| end > now)
+    }
 }
 
 /// A stored key of an account, without the text of the key.
@@ -57,6 +98,10 @@ pub struct NewKey {
 pub struct ApiKey {
     /// The id of the key within its account. A caller cannot authenticate with the id.
     pub id: String,
+    /// What people call the key; `None` if nobody named it.
+    pub name: Option<String>,
+    /// The last characters of the key's text; `None` for a key from before they were stored.
+    pub last_four: Option<String>,
     pub scope: KeyScope,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
@@ -82,17 +127,18 @@ pub struct KeyHolder {
 impl From<SecretString> for NewKey {
     /// Creates a key without expiry that replaces all other keys of the account at once.
     fn from(text: SecretString) -> Self {
-        Self { text, terms: KeyTerms::default() }
+        Self::new(text, KeyTerms::default())
     }
 }
 
 impl KeyTerms {
     /// Returns the chosen terms as text for the audit, such as `scope full`; `None` if all are defaults.
     pub fn noted(&self) -> Option<String> {
+        let others = self.keeps_others.then(|| "keeps the other keys".to_owned());
         let overlap = (!self.overlap.is_zero()).then(|| format!("overlap_s {}", self.overlap.as_secs()));
         let scope = self.scope.map(|scope| format!("scope {scope}"));
         let end = self.expires_at.map(|end| format!("expires_at {end}"));
-        let parts: Vec<_> = [overlap, scope, end].into_iter().flatten().collect();
+        let parts: Vec<_> = [others, overlap, scope, end].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 

@@ -16,6 +16,7 @@ use crate::http::forms::reader::Reader;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeyRotation {
     pub(crate) terms: KeyTerms,
+    pub(crate) name: Option<String>,
     pub(crate) reason: Option<String>,
 }
 
@@ -27,6 +28,9 @@ pub(crate) struct KeyRevocation {
     pub(crate) reason: Option<String>,
 }
 
+/// The longest name of a key.
+const NAME_MAX: usize = 60;
+
 fn overlap_s_max() -> u32 {
     u32::try_from(OVERLAP_MAX.as_secs()).unwrap_or(u32::MAX)
 }
@@ -36,9 +40,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
     let scope = reader.optional("scope").word(KeyScope::parse, KeyScope::allowed);
     let expires_at = reader.optional("expires_at").moment();
+    let name = reader.optional("name").text(NAME_MAX);
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
     let overlap = Duration::from_secs(u64::from(overlap_s.unwrap_or_default()));
-    Some(KeyRotation { terms: KeyTerms { scope, expires_at, overlap }, reason })
+    Some(KeyRotation { terms: KeyTerms { scope, expires_at, overlap, keeps_others: false }, name, reason })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "forms are read alike, and this one requires nothing")]
@@ -73,7 +78,18 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
         return Err(faults.into_iter().collect());
     }
     let overlap = Duration::from_secs(overlap_s.unsigned_abs());
-    Ok(KeyTerms { scope, expires_at, overlap })
+    Ok(KeyTerms { scope, expires_at, overlap, keeps_others: false })
+}
+
+/// Reads the name of a new key from query parameters.
+pub(crate) fn name_of_query(query: &Query) -> Result<Option<String>, Fault> {
+    let name = query.phrase("name");
+    match &name {
+        Some(text) if text.chars().count() > NAME_MAX || text.chars().any(char::is_control) => {
+            Err(Fault::field("name", FieldRule::must_be("max", "a text of at most 60 characters")))
+        }
+        _ => Ok(name),
+    }
 }
 
 /// Returns a fault if the key would expire now or in the past.
@@ -106,6 +122,8 @@ mod tests {
             ("/expires_at", None, ""),
             ("/expires_at", Some(json!("tomorrow")), "expires_at: date_time"),
             ("/expires_at", Some(json!(7)), "expires_at: type"),
+            ("/name", Some(json!("x".repeat(60))), ""),
+            ("/name", Some(json!("x".repeat(61))), "name: max"),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
         ];
         let body = json!({
@@ -128,6 +146,7 @@ mod tests {
             scope: Some(KeyScope::ReadOnly),
             expires_at: Some(Timestamp::UNIX_EPOCH),
             overlap: Duration::from_mins(1),
+            keeps_others: false,
         };
         assert_eq!(read("overlap_s=60&scope=read_only&expires_at=1970-01-01T00:00:00Z"), Ok(all));
         for odd in ["overlap_s=604801", "overlap_s=x", "scope=all", "expires_at=soon"] {

@@ -33,6 +33,10 @@ pub(crate) struct AccountView<'a> {
 struct ApiKeyView<'a> {
     /// Names the key in lists. This id is not secret: it cannot authenticate a request.
     id: &'a str,
+    /// What people call the key; null if nobody named it.
+    name: Option<&'a str>,
+    /// The last four characters of the key; null for keys made before they were stored.
+    last_four: Option<&'a str>,
     scope: KeyScope,
     created_at: String,
     expires_at: Option<String>,
@@ -103,11 +107,13 @@ impl<'a> ApiKeyView<'a> {
     fn new(key: &'a ApiKey, now: Timestamp) -> Self {
         Self {
             id: &key.id,
+            name: key.name.as_deref(),
+            last_four: key.last_four.as_deref(),
             scope: key.scope,
             created_at: precise(key.created_at),
             expires_at: key.expires_at.map(precise),
             last_used_at: key.last_used_at.map(precise),
-            is_valid: key.expires_at.is_none_or(|end| end > now),
+            is_valid: key.is_valid(now),
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Model {
     pub scope: String,
     pub expires_at: Option<i64>,
     pub last_used_at: Option<i64>,
+    pub name: Option<String>,
+    pub last_four: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -39,6 +41,8 @@ impl TryFrom<Model> for ApiKey {
             created_at: at.moment(row.created_at)?,
             expires_at: moment(row.expires_at)?,
             last_used_at: moment(row.last_used_at)?,
+            name: row.name,
+            last_four: row.last_four,
             id,
         })
     }

@@ -179,7 +179,7 @@ mod tests {
     async fn rotate(store: &Store, text: &str, overlap: Duration) {
         let terms = KeyTerms { overlap, ..KeyTerms::default() };
         let tx = store.begin().await.unwrap();
-        keys::rotate(&tx, OWNER, &NewKey { text: text.to_owned().into(), terms }, NOW).await.unwrap();
+        keys::rotate(&tx, OWNER, &NewKey::new(text.to_owned().into(), terms), NOW).await.unwrap();
         tx.commit().await.unwrap();
         settle(store).await;
     }

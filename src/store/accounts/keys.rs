@@ -139,7 +139,7 @@ pub async fn of_accounts(
     Ok(keys)
 }
 
-/// Adds a key to an account. The existing keys expire at once, or after the overlap of the new key. The caller must
+/// Adds a key to an account. The existing keys stay, or expire at once, or after the overlap of the new key. The caller must
 /// have locked the account, so that concurrent rotations see each other's key. After the commit it must call
 /// `key_leases::settle`.
 pub async fn rotate(
@@ -153,9 +153,10 @@ pub async fn rotate(
     if !rows.is_empty() {
         key_leases::raise(tx).await?;
     }
-    let replaced_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
+    let present_scope = rows.first().map(|row| at.parse(&row.scope)).transpose()?;
     let mut kept = 0;
-    for row in rows {
+    let replaced = if new.terms.keeps_others { Vec::new() } else { rows };
+    for row in replaced {
         let had = row.expires_at.map(|end| at.moment(end)).transpose()?;
         let end = new.terms.end_of_replaced(now, had);
         if end <= now || kept + 1 >= VALID_KEYS_MAX {
@@ -174,9 +175,11 @@ pub async fn rotate(
         kind: owner.kind.to_string(),
         owner_id: owner.id,
         created_at: now.as_microsecond(),
-        scope: new.terms.scope.or(replaced_scope).unwrap_or(KeyScope::Full).to_string(),
+        scope: new.terms.scope.or(present_scope).unwrap_or(KeyScope::Full).to_string(),
         expires_at: new.terms.expires_at.map(Timestamp::as_microsecond),
         last_used_at: None,
+        name: new.name.clone(),
+        last_four: Some(new.last_four()),
     };
     Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
     Ok(())
@@ -257,7 +260,7 @@ mod tests {
     const HOUR: Duration = Duration::from_hours(1);
 
     fn key(text: &str, overlap: Duration) -> NewKey {
-        NewKey { text: text.to_owned().into(), terms: KeyTerms { overlap, ..KeyTerms::default() } }
+        NewKey::new(text.to_owned().into(), KeyTerms { overlap, ..KeyTerms::default() })
     }
 
     async fn rotated(store: &Store, new: NewKey, now: Timestamp) {
@@ -299,14 +302,33 @@ mod tests {
     async fn an_account_has_so_many_valid_keys_and_no_more() {
         for test in stores().await {
             let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
-            let texts: Vec<_> = (0..8).map(|number| format!("sik_{number}")).collect();
+            let count = VALID_KEYS_MAX + 3;
+            let texts: Vec<_> = (0..count).map(|number| format!("sik_{number}")).collect();
             for (second, text) in texts.iter().enumerate() {
                 let now = start + Duration::from_secs(second as u64);
                 rotated(store, key(text, HOUR), now).await;
             }
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();
-            let now = start + Duration::from_secs(8);
-            assert_eq!(valid_of(store, &texts, now).await, texts[8 - VALID_KEYS_MAX..]);
+            let now = start + Duration::from_secs(count as u64);
+            assert_eq!(valid_of(store, &texts, now).await, texts[count - VALID_KEYS_MAX..]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_that_keeps_the_others_ends_none_and_is_known_by_its_end() {
+        for test in stores().await {
+            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            rotated(store, key("sik_first", Duration::ZERO), start).await;
+            let terms = KeyTerms { keeps_others: true, ..KeyTerms::default() };
+            let second = NewKey::new("sik_other".to_owned().into(), terms).named(Some("Night run".into()));
+            rotated(store, second, start + HOUR).await;
+            assert_eq!(
+                valid_of(store, &["sik_first", "sik_other"], start + HOUR).await,
+                ["sik_first", "sik_other"]
+            );
+            let keys = of_accounts(store, OWNER.kind, &[OWNER.id]).await.unwrap().remove(&OWNER.id).unwrap();
+            let labels: Vec<_> = keys.iter().map(ApiKey::label).collect();
+            assert_eq!(labels, ["Night run (…ther)", "…irst"]);
         }
     }
 
@@ -319,7 +341,7 @@ mod tests {
                 expires_at: Some(start + HOUR),
                 ..KeyTerms::default()
             };
-            rotated(store, NewKey { text: "sik_a".to_owned().into(), terms }, start).await;
+            rotated(store, NewKey::new("sik_a".to_owned().into(), terms), start).await;
             let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
             assert_eq!((found.account.owner, found.scope), (OWNER, KeyScope::ReadOnly));
             assert_eq!(found.account.integrator, Some(IntegratorId(OWNER.id)));

@@ -40,7 +40,7 @@ fn a_newcomer_completes_the_profile_and_makes_a_key_that_works() {
             visitor.press("Save").await;
             visitor.sees("The profile is complete: invoices can be created.").await;
             visitor.follow("API keys").await;
-            visitor.press("Make the key").await;
+            visitor.press("Create the key").await;
             visitor.sees("Copy it now; it is not shown again.").await;
             let key = visitor.read("secret").await;
             let id = made.data()["id"].as_i64().unwrap();

@@ -73,6 +73,7 @@ pub(crate) fn endpoints() -> Vec<Path> {
         path(rotate).sensitive(SensitiveOp::Rotation).on(rotates, rotate_api_key, || {
             doc("rotate_api_key", "Rotate Taxpayer API Key")
                 .noted("The old key is refused at once, or after `overlap_s`; a key that is replaced again keeps its end.")
+                .query("name", "what people call the new key, 60 characters at most")
                 .query("overlap_s", "how long the old key stays valid, in seconds: 604800 at most, 0 by default")
                 .query("scope", "full or read_only; by default that of the old key")
                 .query("expires_at", "when the new key ends, as RFC 3339 writes it; never by default")
@@ -236,11 +237,11 @@ async fn rotate_api_key(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let terms = key_terms::of_query(&query)?;
+    let (terms, name) = (key_terms::of_query(&query)?, key_terms::name_of_query(&query)?);
     key_terms::check_end(&terms, state.now())?;
     let key = key_generation::key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);
-    let new = NewKey { text: key.clone(), terms };
+    let new = NewKey::new(key.clone(), terms).named(name);
     idempotent.unshown(&state.taxpayers).rotate_key(taxpayer.id, new, by).await?;
     let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
     Ok(ApiResponse::ok("API key rotated successfully", data).unstored())

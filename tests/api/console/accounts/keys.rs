@@ -30,6 +30,38 @@ async fn a_new_key_is_shown_once_and_the_old_one_ends_when_it_was_said(world: &W
 }
 
 #[each_database]
+async fn several_keys_are_valid_at_a_time_up_to_the_setting(world: &World) {
+    let account = Account::new(world).await;
+    for number in 2..=5 {
+        let name = format!("Branch {number}");
+        let made = account.post("/keys", &[("name", &name), ("scope", "full")]).await.expect(200).html;
+        let key = secret(&made);
+        let curl =
+            format!("curl -H &#34;x-api-key: {key}&#34; &#34;{}/v1/tax-payers/invoices&#34;", world.root());
+        let curl = curl.replace("&#34;", "\"");
+        assert_shows(&made, &[&curl, "Copy the command"]);
+        account.taxpayer.with_key(&key).get("/v1/tax-payers/invoices").await.expect_status(200);
+        let last = &key[key.len() - 4..];
+        assert_shows(&account.page("/keys").await, &[&name, &format!("…{last}")]);
+    }
+    account.taxpayer.list_invoices("").await.expect_status(200);
+    let full = account.post("/keys", &[("name", "one too many")]).await.expect(409);
+    full.shows("An account has at most 5 valid keys. Revoke one first.");
+    assert_shows(&account.page("/keys").await, &["No further key can be created before one is revoked."]);
+    account.post("/keys/rotate", &[("name", &"x".repeat(61))]).await.expect(422);
+}
+
+#[each_database]
+async fn the_form_that_replaces_keys_ends_them_after_a_day_unless_asked(world: &World) {
+    let account = Account::new(world).await;
+    account.taxpayer.list_invoices("").await.expect_status(200);
+    let page = account.page("/keys").await;
+    let first = page.split(r#"name="overlap_s"><option value=""#).nth(1).unwrap();
+    assert!(first.starts_with("86400\" selected"), "{first}");
+    assert_shows(&page, &["Used last:", "Replace all keys?"]);
+}
+
+#[each_database]
 async fn a_revoked_key_is_refused_at_once_and_the_others_stay(world: &World) {
     let account = Account::new(world).await;
     let kept = [("overlap_s", "3600"), ("scope", ""), ("expires_in_days", "")];
