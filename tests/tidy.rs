@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["actors::dispatch", "actors::incidents", "actors::durations", "actors::on_behalf"],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
+    &["actors::taxpayer::acting"],
     &["actors::taxpayer::command", "actors::taxpayer::panic_orders"],
     &["actors::taxpayer::handle"],
     &[

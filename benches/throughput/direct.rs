@@ -110,7 +110,8 @@ fn line(item_no: &str) -> Line {
 
 fn created(invoice: &Invoice) -> NewEvent {
     let data = serde_json::json!({ "irn": invoice.irn.as_str(), "invoice": InvoiceObject::from(invoice) });
-    NewEvent { kind: EventKind::InvoiceCreated, irn: Some(invoice.irn.to_string()), data: data.to_string() }
+    let irn = Some(invoice.irn.to_string());
+    NewEvent { kind: EventKind::InvoiceCreated, irn, data: data.to_string(), actor: None }
 }
 
 fn seal(taxpayer_id: TaxpayerId) -> EventStamp {

@@ -353,6 +353,7 @@ mod tests {
             kind: EventKind::InvoiceCreated,
             irn: None,
             data: json!({ "unit_price": 500 }).to_string(),
+            actor: None,
         };
         let new: Vec<_> = (0..count).map(|_| head.append(occurrence(), seal())).collect();
         let tx = store.begin().await.unwrap();
@@ -373,7 +374,7 @@ mod tests {
         };
         let change = |event: &crate::domain::events::event::Event| {
             let data = json!({ "unit_price": 5 }).to_string();
-            head.append(NewEvent { kind: event.kind, irn: event.irn.clone(), data }, seal(event))
+            head.append(NewEvent { kind: event.kind, irn: event.irn.clone(), data, actor: None }, seal(event))
         };
         let forged: Vec<_> = all.iter().map(change).collect();
         let tx = store.begin().await.unwrap();

@@ -3,7 +3,7 @@
 use crate::console::accounts;
 use crate::console::assets::{ADDRESSES, Addresses};
 use crate::console::operators;
-use crate::console::session::accounts::AccountSession;
+use crate::console::session::accounts::{AccountLabel, AccountSession};
 use crate::console::session::operators::OperatorSession;
 use crate::domain::access::session::{ContactRole, OperatorRole, Person};
 
@@ -11,14 +11,6 @@ use crate::domain::access::session::{ContactRole, OperatorRole, Person};
 #[derive(Debug)]
 pub(crate) struct NavigationEntry {
     pub(crate) label: &'static str,
-    pub(crate) path: String,
-}
-
-/// The account that is open, as the top bar and the title name it.
-#[derive(Debug, Clone)]
-pub(crate) struct AccountLabel {
-    pub(crate) name: String,
-    pub(crate) tin: String,
     pub(crate) path: String,
 }
 

@@ -17,10 +17,12 @@
 //! | `frame` | what surrounds each page: title, navigation, notice |
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
+//! | `actor_name` | who acted, in words |
 //! | `filters`, `words` | how templates write times and amounts, and the sentences of all pages |
 //! | `assets` | style, script and icon |
 
 mod accounts;
+mod actor_name;
 mod assets;
 mod badges;
 mod chart;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
 use crate::domain::kernel::fault::Fault;
 use crate::domain::kernel::refusal::Refusal;
@@ -79,6 +80,8 @@ pub struct LedgerEntry {
     pub posting: Posting,
     pub reference: Option<String>,
     pub remark: Option<String>,
+    /// Who recorded the payment; `None` for postings from before it was recorded.
+    pub actor: Option<NamedActor>,
 }
 
 impl Payment {

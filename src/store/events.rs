@@ -16,9 +16,10 @@ use crate::domain::events::checkpoint::ChainHead;
 use crate::domain::events::event::{Event, EventKind, LogHead};
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::json;
-use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::connections::{Store, Transaction, portions};
 use crate::store::db::error::StoreError;
 use crate::store::db::insert::Insert;
 use crate::store::db::sql::{Aliased, Join, dialect};
@@ -87,6 +88,30 @@ static INSERT: Insert<Entity> = Insert::new();
 pub async fn append<E: Borrow<Event>>(tx: &Transaction, events: &[E]) -> Result<(), StoreError> {
     INSERT.execute(tx, events.iter().map(|event| Model::from(event.borrow()))).await?;
     Ok(())
+}
+
+/// Loads the actors of these events, by sequence. Events from before actors were recorded are left out.
+pub async fn actors_of(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    sequences: &[i64],
+) -> Result<HashMap<i64, NamedActor>, StoreError> {
+    let mut actors = HashMap::new();
+    for portion in portions(sequences) {
+        let rows: Vec<(i64, Option<String>)> = Entity::find()
+            .select_only()
+            .columns([Column::Sequence, Column::Actor])
+            .filter(Column::TaxpayerId.eq(taxpayer.0))
+            .filter(Column::Sequence.is_in(portion.iter().copied()))
+            .into_tuple()
+            .all(store.reader())
+            .await?;
+        let named = |(sequence, actor): (i64, Option<String>)| {
+            NamedActor::parse(actor.as_deref()?).map(|actor| (sequence, actor))
+        };
+        actors.extend(rows.into_iter().filter_map(named));
+    }
+    Ok(actors)
 }
 
 /// Loads the newest events about an IRN, the oldest of them first.

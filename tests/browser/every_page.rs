@@ -35,8 +35,12 @@ const NO_PAGES: [&str; 6] = [
 ];
 
 /// Pages that the accountant and the reader of an account may not see.
-const OF_OWNERS: [&str; 3] =
-    ["/dashboard/{taxpayer}/contacts", "/dashboard/{taxpayer}/integration", "/dashboard/{taxpayer}/keys"];
+const OF_OWNERS: [&str; 4] = [
+    "/dashboard/{taxpayer}/activity",
+    "/dashboard/{taxpayer}/contacts",
+    "/dashboard/{taxpayer}/integration",
+    "/dashboard/{taxpayer}/keys",
+];
 
 /// Returns what is seriously wrong with the page that is open, by these rules of axe-core or by all.
 const CHECK: &str = "

@@ -12,6 +12,9 @@ use crate::support::account::{Account, link_path};
 use crate::support::supplies;
 use crate::support::world::World;
 
+/// A name as long as names are, which every page of the account shows at the top.
+const NAME: &str = "Adebayo-Oluwaseun & Daughters International Commodities Ltd.";
+
 pub(crate) struct Showcase {
     pub(crate) account: Account,
     /// Email and password of the integrator that onboarded it.
@@ -25,7 +28,7 @@ impl Showcase {
         let (integrator, email, password) = world.new_integrator_person().await;
         let account = Account::newcomer(world, &integrator).await;
         let (taxpayer, id) = (&account.taxpayer, account.taxpayer.id);
-        let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
+        let profile = json!({ "name": NAME, "city": "Lagos", "state": "Lagos", "country": "NG" });
         integrator.change_profile(id, &profile).await.expect_status(200);
         let receiver = Receiver::start();
         let events = ["invoice.created", "invoice.signed"];
@@ -132,6 +135,7 @@ impl Facts {
             "/console/supervision",
             "/console/taxpayers",
             "/dashboard/taxpayers",
+            "/dashboard/taxpayers/activity",
         ];
         let of_operators = [
             ("/console/reconciliations/{id}", format!("/console/reconciliations/{reconciliation}")),
@@ -149,6 +153,7 @@ impl Facts {
         ];
         let of_account = [
             ("/dashboard/{taxpayer}", String::new()),
+            ("/dashboard/{taxpayer}/activity", "/activity".to_owned()),
             ("/dashboard/{taxpayer}/batches", "/batches".to_owned()),
             ("/dashboard/{taxpayer}/batches/{batch_no}", format!("/batches/{batch}")),
             ("/dashboard/{taxpayer}/contacts", "/contacts".to_owned()),

@@ -68,6 +68,7 @@ pub(super) fn test_event(endpoint: &Endpoint, sequence: i64, timestamp: Timestam
         timestamp,
         irn: None,
         data: data.to_string(),
+        actor: None,
         hash: String::new(),
         command_id: clock::new_id(),
     }

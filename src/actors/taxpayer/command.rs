@@ -19,7 +19,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::revision::Revision;
 use crate::domain::invoice::{Draft, Invoice};
-use crate::domain::kernel::audit::{self, Actor};
+use crate::domain::kernel::audit::{self, Acting, Actor};
 use crate::domain::kernel::codes::{SettableStatus, Subscription};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, RunId};
@@ -104,6 +104,27 @@ impl TaxpayerCommand {
         }
     }
 
+    /// Returns who acts if no request names an actor.
+    pub(crate) fn own_actor(&self) -> Actor {
+        match self {
+            Self::ChangeProfile(_, by)
+            | Self::SetSubscription(_, by)
+            | Self::RotateSecret { by, .. }
+            | Self::RotateKey { by, .. }
+            | Self::RevokeKey { by, .. } => *by,
+            Self::SetWebhook(change) => change.by,
+            Self::SetIntegration(change) => change.by,
+            Self::ApplyOperatorAction(action) => Actor::Operator(action.by.operator_id),
+            Self::RecordVerification(result) => result.by.unwrap_or(Actor::Authority),
+            Self::RecordSteps(_)
+            | Self::RecordReceipt { .. }
+            | Self::RecordTransit { .. }
+            | Self::ReceiveSupplierInvoice(_)
+            | Self::NotifyOutage(_) => Actor::Authority,
+            _ => Actor::Service,
+        }
+    }
+
     /// Returns the drafts of all invoices that this command would create.
     pub(crate) fn drafts(&self) -> impl Iterator<Item = &Draft> {
         let (one, many) = match self {
@@ -121,14 +142,16 @@ pub struct CommandEnvelope {
     pub command: TaxpayerCommand,
     /// `None` if the request has no idempotency key.
     pub idempotency: Option<Idempotency>,
+    /// Who sent the command.
+    pub acting: Acting,
     /// About how many lines the command reads and writes.
     pub(super) weight: usize,
 }
 
 impl CommandEnvelope {
-    pub(super) fn new(command: TaxpayerCommand, idempotency: Option<Idempotency>) -> Self {
+    pub(super) fn new(command: TaxpayerCommand, idempotency: Option<Idempotency>, acting: Acting) -> Self {
         let weight = command.weight();
-        Self { command, idempotency, weight }
+        Self { command, idempotency, acting, weight }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::actors::supervision::{Registry, SendError};
+use crate::actors::taxpayer::acting;
 use crate::actors::taxpayer::command::{
     CommandEnvelope, CommandError, CommandReply, Created, Idempotency, IntegrationChange, NewReplay,
     Onboarding, OperatorActionRequest, RenewedToken, Revised, RunProgress, RunRecheck, TaxpayerCommand,
@@ -335,7 +336,8 @@ impl TaxpayerHandle {
     }
 
     async fn send(&self, id: TaxpayerId, command: TaxpayerCommand) -> Result<CommandReply, TaxpayerError> {
-        let envelope = CommandEnvelope::new(command, self.idempotency.clone());
+        let acting = acting::current_actor().unwrap_or_else(|| command.own_actor().into());
+        let envelope = CommandEnvelope::new(command, self.idempotency.clone(), acting);
         match self.registry.send(&id, envelope).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(CommandError::Refused(refusal))) => Err(TaxpayerError::Refused(refusal)),

@@ -5,6 +5,7 @@
 //! | Concept | File |
 //! |---|---|
 //! | the commands and their replies; how callers send them | `command`, `handle` |
+//! | who acts in a request | `acting` |
 //! | the actor, and the group commit of several actors' batches | `actor`, `committer` |
 //! | one transaction | `transaction` |
 //! | how heavy a command is; turns of the large ones; the wait for lanes that others have locked | `weight`, `large_turns`, `held_lanes` |
@@ -12,6 +13,7 @@
 //! | quarantined commands and their replay; panics ordered in development | `quarantined`, `panic_orders` |
 //! | the decision of each command | `commands` |
 
+pub mod acting;
 mod actor;
 pub mod command;
 mod commands;

@@ -20,6 +20,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::Item;
 use crate::domain::invoice::revision::RevisedLine;
 use crate::domain::invoice::{Invoice, Line};
+use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::codes::SettableStatus;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
@@ -264,6 +265,7 @@ pub(crate) async fn load(
             sent_outages: rare.sent_outages,
             conflicts: rare.conflicts,
             ids: start.ids,
+            acting: Actor::Service.into(),
             cached: start.cached,
             writes: WriteSet::default(),
         });

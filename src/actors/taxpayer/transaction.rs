@@ -379,6 +379,7 @@ fn decide(
 /// Executes a command unless its idempotency key is used, and stores the key with the answer. The answer to a refusal
 /// is stored by the HTTP layer instead.
 fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &[String]) -> CommandResult {
+    unit.acting = task.acting.clone();
     let Some(idempotency) = &task.idempotency else {
         return execute(unit, task.id, task).map_err(CommandError::Refused);
     };

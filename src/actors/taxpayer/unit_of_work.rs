@@ -17,6 +17,7 @@ use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::invoice_view::InvoiceObject;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::item::{Item, Items};
+use crate::domain::kernel::audit::{Acting, NamedActor};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::fault::Faults;
@@ -51,6 +52,8 @@ pub(crate) struct UnitOfWork {
     pub(crate) ids: ReservedIds,
     /// For each command that sets unique values: a fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,
+    /// Who sent the command that is executed now.
+    pub(crate) acting: Acting,
     pub(crate) writes: WriteSet,
 }
 
@@ -181,7 +184,8 @@ impl UnitOfWork {
     ) -> i64 {
         // Texts, numbers and maps with text keys always serialise.
         let data = serde_json::to_string(data).unwrap_or_default();
-        let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data };
+        let actor = Some(NamedActor::from(&self.acting));
+        let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data, actor };
         let seal = EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
         let event = self.cached.head.append(occurrence, seal);
         if self.cached.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {

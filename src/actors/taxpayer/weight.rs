@@ -71,6 +71,7 @@ mod tests {
     use crate::actors::taxpayer::tests::draft;
     use crate::domain::invoice::Draft;
     use crate::domain::invoice::batch::Candidate;
+    use crate::domain::kernel::audit::Actor;
 
     fn draft_of(lines: usize, extra_bytes: usize) -> Box<Draft> {
         let mut draft = draft("A", 10);
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_command_weighs_its_lines_and_the_bytes_that_callers_may_add() {
-        let envelope = |command: TaxpayerCommand| CommandEnvelope::new(command, None);
+        let envelope = |command: TaxpayerCommand| CommandEnvelope::new(command, None, Actor::Service.into());
         for (lines, bytes, weight, is_large) in [
             (1, 0, 2, false),
             (3, 0, 4, false),

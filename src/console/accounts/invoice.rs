@@ -11,6 +11,7 @@ use url::form_urlencoded::Serializer;
 use crate::console::accounts::base;
 use crate::console::accounts::correction::{self, RefusedRun};
 use crate::console::accounts::timeline::{Happening, operation_name};
+use crate::console::actor_name::actor_name;
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -82,6 +83,8 @@ struct InvoicePageOfOne {
 
 struct Payment {
     entry: LedgerEntry,
+    /// Who recorded it; empty for a payment from before that was kept.
+    by: String,
     badge: Badge,
 }
 
@@ -309,7 +312,8 @@ fn refused(error: ApiError, values: FormValues) -> Result<FormState, ApiError> {
 
 impl From<LedgerEntry> for Payment {
     fn from(entry: LedgerEntry) -> Self {
-        Self { badge: entry.posting.status.into(), entry }
+        let by = entry.actor.as_ref().map(actor_name).unwrap_or_default();
+        Self { badge: entry.posting.status.into(), by, entry }
     }
 }
 

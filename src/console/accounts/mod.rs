@@ -8,8 +8,9 @@
 //! | batches, and the inbox of suppliers' invoices | `batches`, `inbox` |
 //! | the webhook, what its owner does with it, and its deliveries | `webhooks`, `webhook_actions`, `deliveries` |
 //! | business profile, API keys, ERP integration | `profile`, `keys`, `integration` |
-//! | the people of the account | `contacts` |
+//! | the people of the account, and what everybody did | `contacts`, `activity` |
 
+mod activity;
 mod batches;
 mod contacts;
 mod correction;
@@ -45,6 +46,7 @@ const PAGES: &[(&str, &str)] = &[
     ("API keys", "/keys"),
     ("Integration", "/integration"),
     ("People", "/contacts"),
+    ("Activity", "/activity"),
 ];
 
 pub(super) fn endpoints() -> Vec<Path> {
@@ -52,11 +54,11 @@ pub(super) fn endpoints() -> Vec<Path> {
         [overview::endpoints(), profile::endpoints(), keys::endpoints(), integration::endpoints()];
     let of_invoices = [invoices::endpoints(), invoice::endpoints(), batches::endpoints(), inbox::endpoints()];
     let of_webhook = [webhooks::endpoints(), webhook_actions::endpoints(), deliveries::endpoints()];
-    let all = of_account
-        .into_iter()
-        .chain(of_invoices)
-        .chain(of_webhook)
-        .chain([contacts::endpoints(), taxpayers::endpoints()]);
+    let all = of_account.into_iter().chain(of_invoices).chain(of_webhook).chain([
+        contacts::endpoints(),
+        taxpayers::endpoints(),
+        activity::endpoints(),
+    ]);
     all.flatten().collect()
 }
 

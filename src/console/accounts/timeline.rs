@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::console::actor_name::actor_name;
 use crate::domain::invoice::timeline::{EntryKind, TimelineEntry};
 use crate::domain::pipeline::{Operation, Step};
 
@@ -41,7 +42,8 @@ fn of_event(entry: &TimelineEntry) -> Happening {
         "payment.status-updated" => ("", payment(&detail("amount"))),
         other => ("", other.to_owned()),
     };
-    let notes = [detail("remark"), detail("reference")];
+    let by = entry.actor.as_ref().map(|actor| format!("by {}", actor_name(actor))).unwrap_or_default();
+    let notes = [by, detail("remark"), detail("reference")];
     Happening { at: entry.at, class, title, note: joined(&notes) }
 }
 
@@ -143,6 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::domain::kernel::audit::{Acting, Actor, NamedActor};
 
     fn told(kind: EntryKind, name: &str, outcome: Option<&str>, detail: &Value) -> (&'static str, String) {
         let entry = TimelineEntry {
@@ -152,6 +155,7 @@ mod tests {
             outcome: outcome.map(str::to_owned),
             attempt: Some(2),
             duration_ms: Some(53),
+            actor: Some(NamedActor::from(&Acting { actor: Actor::CommandLine, name: None })),
             detail: detail.as_object().cloned().unwrap_or_default(),
         };
         let happening = Happening::from(&entry);
@@ -175,8 +179,8 @@ mod tests {
             format!("{class}: {text}")
         });
         insta::assert_snapshot!(lines.join("\n"), @r"
-        : The status went from draft to approved (fine)
-        : A payment of 10.5 was recorded (R1)
+        : The status went from draft to approved (by an operator at the command line · fine)
+        : A payment of 10.5 was recorded (by an operator at the command line · R1)
         ok: Signature: done (attempt 2 · 53 ms)
         bad: Check of the data: refused by the authority (attempt 2 · 53 ms · tin is odd)
         info: Transmission to the customer: under way (attempt 2 · 53 ms)

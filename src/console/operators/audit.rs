@@ -84,7 +84,10 @@ fn actor(actor: Actor, operators: &HashMap<i64, String>) -> String {
         Actor::Operator(id) => operators.get(&id).cloned().unwrap_or_else(|| format!("operator {id}")),
         Actor::Integrator(id) => format!("integrator {id}"),
         Actor::Contact(id) => format!("contact person {id}"),
+        Actor::TaxpayerKey(id) => format!("API key {id}"),
         Actor::CommandLine => "command line".to_owned(),
+        Actor::Authority => "tax authority".to_owned(),
+        Actor::Service => "this service".to_owned(),
     }
 }
 

@@ -6,18 +6,26 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 
+use crate::actors::taxpayer::acting::name_actor;
 use crate::actors::taxpayer::command::Idempotency;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
-use crate::console::frame::AccountLabel;
 use crate::console::session::{Refusal, SignedIn, admitted, notice, state};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
-use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::audit::{Acting, Actor};
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId, parse_number};
 use crate::http::extract::role::NeedsRole;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
+
+/// The account that is open, as the top bar and the title name it.
+#[derive(Debug, Clone)]
+pub(crate) struct AccountLabel {
+    pub(crate) name: String,
+    pub(crate) tin: String,
+    pub(crate) path: String,
+}
 
 #[derive(Debug)]
 pub(crate) struct AccountSession {
@@ -87,6 +95,8 @@ async fn account(request: &HttpRequest, least: ContactRole) -> Result<AccountSes
     }
     let claim = request.extensions().get::<IdempotencyClaim>().cloned();
     let by = person.owner.actor();
+    let name = person.name.as_deref().unwrap_or(&person.email);
+    name_actor(Acting { actor: by, name: Some(name.into()) });
     Ok(AccountSession { taxpayer, account, by, person, role, csrf, notice: notice(request), claim })
 }
 

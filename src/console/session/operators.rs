@@ -6,8 +6,10 @@ use actix_web::{FromRequest, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 use secrecy::SecretString;
 
+use crate::actors::taxpayer::acting::name_actor;
 use crate::console::session::{Refusal, admitted, notice};
 use crate::domain::access::session::{OperatorRole, Rights, SessionOwner};
+use crate::domain::kernel::audit::Actor;
 use crate::http::extract::role::{self, NeedsRole};
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -41,6 +43,8 @@ async fn operator(request: &HttpRequest, least: OperatorRole) -> Result<Operator
     if role < least {
         return Err(Refusal::NotAllowed(role::refusal(least)));
     }
+    // Taxpayers read who acted, so an operator has no name there.
+    name_actor(Actor::Operator(id).into());
     Ok(OperatorSession { id, email: person.email, role, csrf: signed_in.csrf, notice: notice(request) })
 }
 

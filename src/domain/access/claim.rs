@@ -28,7 +28,7 @@ impl IdempotencyClaim {
     /// Creates the claim of a form on a page: `session` is the token of the person's session, `once` the form's own
     /// token, `request` lists what defines the form, such as path and fields. The same form with other fields is another
     /// wish, so the fields are a part of the id.
-    pub fn of_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
+    pub fn for_form(session: &str, once: &str, request: &[&[u8]], expires_at: Timestamp) -> Self {
         let fingerprint = digest(request);
         let parts = ["form", session, once, &fingerprint].map(str::as_bytes);
         Self { id: digest(&parts), fingerprint, expires_at }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::codes::words;
 use crate::domain::kernel::ids::{CommandId, EventId, TaxpayerId};
 
@@ -42,6 +43,8 @@ pub struct NewEvent {
     pub irn: Option<String>,
     /// The JSON text.
     pub data: String,
+    /// Who caused the event.
+    pub actor: Option<NamedActor>,
 }
 
 /// An event in a taxpayer's log.
@@ -55,6 +58,8 @@ pub struct Event {
     pub irn: Option<String>,
     /// The JSON text exactly as it was hashed.
     pub data: String,
+    /// The JSON text of a `NamedActor` exactly as it was hashed; `None` for events from before actors were recorded.
+    pub actor: Option<String>,
     pub hash: String,
     /// The id of the command that caused the event.
     pub command_id: CommandId,
@@ -93,6 +98,8 @@ impl LogHead {
             timestamp: seal.now,
             irn: occurrence.irn,
             data: occurrence.data,
+            // Words and texts always serialise.
+            actor: occurrence.actor.map(|actor| serde_json::to_string(&actor).unwrap_or_default()),
             hash: String::new(),
             command_id: seal.command_id,
         };
@@ -112,10 +119,12 @@ impl LogHead {
 }
 
 impl Event {
-    /// Returns the SHA-256 in hexadecimal over the previous hash and the event's fields, one on each line.
+    /// Returns the SHA-256 in hexadecimal over the previous hash and the event's fields, one on each line. The line of
+    /// the actor is there only if the event has one. JSON text has no line breaks, so no other event has the same lines.
     fn hash_after(&self, previous: &str) -> String {
+        let actor = self.actor.as_ref().map(|actor| format!("\n{actor}")).unwrap_or_default();
         let text = format!(
-            "{previous}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{previous}\n{}\n{}\n{}\n{}\n{}\n{}\n{}{actor}",
             self.taxpayer_id,
             self.sequence,
             self.id,
@@ -131,9 +140,10 @@ impl Event {
     pub fn notification(&self) -> String {
         // The event of a test notification is not in a log and has no hash.
         let hash = if self.hash.is_empty() { String::new() } else { format!(r#""hash":"{}","#, self.hash) };
-        // `data` is inserted exactly as it was hashed. The other values need no JSON escaping.
+        let actor = self.actor.as_ref().map(|actor| format!(r#""actor":{actor},"#)).unwrap_or_default();
+        // `actor` and `data` are inserted exactly as they were hashed. The other values need no JSON escaping.
         format!(
-            r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}"data":{}}}"#,
+            r#"{{"id":"{}","type":"{}","timestamp":"{}","sequence":{},"taxpayer_id":{},{hash}{actor}"data":{}}}"#,
             self.id,
             self.kind,
             precise(self.timestamp),
@@ -150,6 +160,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::domain::kernel::audit::{Acting, Actor};
 
     fn log(count: u128) -> Vec<Event> {
         let mut head = LogHead::default();
@@ -159,6 +170,8 @@ mod tests {
                     kind: EventKind::InvoiceCreated,
                     irn: Some(format!("I{n}")),
                     data: json!({ "n": n.to_string() }).to_string(),
+                    // The first event is one from before actors were recorded.
+                    actor: (n > 1).then(|| NamedActor::from(&Acting::from(Actor::Operator(7)))),
                 };
                 let id = Uuid::from_u128(n);
                 head.append(
@@ -183,7 +196,7 @@ mod tests {
 
     #[test]
     fn any_change_to_an_event_breaks_the_chain_there() {
-        for change in 0..5 {
+        for change in 0..7 {
             let mut events = log(4);
             let event = &mut events[2];
             match change {
@@ -191,6 +204,8 @@ mod tests {
                 1 => event.kind = EventKind::InvoiceUpdated,
                 2 => event.irn = None,
                 3 => event.timestamp = Timestamp::MAX,
+                4 => event.actor = None,
+                5 => event.actor = event.actor.as_ref().map(|actor| actor.replace('7', "8")),
                 _ => event.taxpayer_id = TaxpayerId(8),
             }
             assert_eq!(verified(&events), 2, "change {change}");
@@ -206,5 +221,7 @@ mod tests {
         let fields: Vec<_> = body.as_object().unwrap().keys().cloned().collect();
         assert_eq!(fields, ["data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
         assert_eq!(body["data"], json!({ "n": "1" }));
+        let body: Value = strict_json::from_trusted(&log(2)[1].notification()).unwrap();
+        assert_eq!(body["actor"], json!({ "kind": "operator", "id": "7", "name": null }));
     }
 }

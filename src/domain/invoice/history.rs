@@ -134,6 +134,7 @@ mod tests {
             timestamp: Timestamp::UNIX_EPOCH,
             irn: None,
             data: data.to_string(),
+            actor: None,
             hash: String::new(),
             command_id: Uuid::nil(),
         }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::codes::words;
 
 /// The maximum number of entries in a timeline. If there are more, the newest entries are kept.
@@ -23,6 +24,8 @@ pub struct TimelineEntry {
     pub outcome: Option<String>,
     pub attempt: Option<u32>,
     pub duration_ms: Option<i64>,
+    /// Who caused an event; the service for steps and deliveries. `None` for events from before it was recorded.
+    pub actor: Option<NamedActor>,
     pub detail: Map<String, Value>,
 }
 
@@ -56,6 +59,7 @@ mod tests {
             outcome: None,
             attempt: None,
             duration_ms: None,
+            actor: None,
             detail: Map::new(),
         }
     }

@@ -1,12 +1,14 @@
 //! Security changes and operator actions. An entry is written in the change's transaction and never modified.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::words;
-use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, KeyId, TaxpayerId};
 
 words! {
     /// An action that the audit records.
@@ -26,6 +28,9 @@ words! {
         RotateTaxpayerKey = "taxpayer.rotate-key",
         RevokeTaxpayerKey = "taxpayer.revoke-key",
         UpdateWebhook = "webhook.update",
+        EnableWebhook = "webhook.enable",
+        ReplayEvents = "webhook.replay",
+        CancelReplay = "webhook.cancel-replay",
         RotateWebhookSecret = "webhook.rotate-secret",
         CreateIntegrator = "integrator.create",
         CreateOperator = "operator.create",
@@ -71,19 +76,63 @@ words! {
         Operator = "operator",
         Integrator = "integrator",
         Contact = "contact",
+        TaxpayerKey = "taxpayer-key",
         CommandLine = "command-line",
+        Authority = "authority",
+        Service = "service",
     }
 }
 
-/// The actor behind an audited action.
+/// The actor behind an event or an audited action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     Operator(i64),
     Integrator(IntegratorId),
     /// A contact person of a taxpayer, signed in to the dashboard.
     Contact(ContactId),
+    /// An API key of the taxpayer itself.
+    TaxpayerKey(KeyId),
     /// A person who runs the program on the command line, with access to the database.
     CommandLine,
+    /// The tax authority, whose answer or notice caused the event.
+    Authority,
+    /// This service, on its own account.
+    Service,
+}
+
+/// An actor with the name by which people know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acting {
+    pub actor: Actor,
+    pub name: Option<Arc<str>>,
+}
+
+/// An actor as an event stores it and as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedActor {
+    pub kind: ActorKind,
+    pub id: Option<String>,
+    pub name: Option<String>,
+}
+
+impl From<Actor> for Acting {
+    fn from(actor: Actor) -> Self {
+        Self { actor, name: None }
+    }
+}
+
+impl From<&Acting> for NamedActor {
+    fn from(acting: &Acting) -> Self {
+        let name = acting.name.as_deref().map(str::to_owned);
+        Self { kind: acting.actor.kind(), id: acting.actor.id(), name }
+    }
+}
+
+impl NamedActor {
+    /// Parses the text that an event stores; `None` if it names nobody.
+    pub fn parse(text: &str) -> Option<Self> {
+        strict_json::from_trusted(text).ok()
+    }
 }
 
 impl Actor {
@@ -92,8 +141,26 @@ impl Actor {
             Self::Operator(_) => ActorKind::Operator,
             Self::Integrator(_) => ActorKind::Integrator,
             Self::Contact(_) => ActorKind::Contact,
+            Self::TaxpayerKey(_) => ActorKind::TaxpayerKey,
             Self::CommandLine => ActorKind::CommandLine,
+            Self::Authority => ActorKind::Authority,
+            Self::Service => ActorKind::Service,
         }
+    }
+
+    /// Returns the id of the actor within its kind.
+    pub fn id(self) -> Option<String> {
+        match self {
+            Self::Operator(id) => Some(id.to_string()),
+            Self::Integrator(id) => Some(id.to_string()),
+            Self::Contact(id) => Some(id.to_string()),
+            Self::TaxpayerKey(id) => Some(id.to_string()),
+            Self::CommandLine | Self::Authority | Self::Service => None,
+        }
+    }
+
+    pub fn key_id(self) -> Option<KeyId> {
+        if let Self::TaxpayerKey(id) = self { Some(id) } else { None }
     }
 
     pub fn operator_id(self) -> Option<i64> {

@@ -35,6 +35,34 @@ number_id! {
     ItemId,
 }
 
+/// The id of an API key within its account: the beginning of the SHA-256 of its text. It authenticates nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyId([u8; 6]);
+
+impl KeyId {
+    pub fn from_digest(digest: &[u8; 32]) -> Self {
+        let mut id = [0; 6];
+        id.copy_from_slice(&digest[..6]);
+        Self(id)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl std::str::FromStr for KeyId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut id = [0; 6];
+        hex::decode_to_slice(text, &mut id).map_err(|error| error.to_string())?;
+        Ok(Self(id))
+    }
+}
+
 /// The id of a command and of its repetitions. Events carry it, so that the command's outcome can be looked up.
 pub type CommandId = Uuid;
 pub type RunId = Uuid;

@@ -5,20 +5,22 @@ use actix_web::http::header::HeaderMap;
 use actix_web::{FromRequest, HttpMessage, HttpRequest, web};
 use futures_util::future::LocalBoxFuture;
 
+use crate::actors::taxpayer::acting::name_actor;
 use crate::domain::access::api_key::{KeyOwner, KeyScope};
 use crate::domain::access::caller::{
     Caller, IntegratorCaller, KeyKind, OpsAdmin, OpsOperator, OpsViewer, TaxpayerCaller,
 };
 use crate::domain::access::payer::PayingAccount;
 use crate::domain::access::session::OperatorRole;
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::kernel::audit::{Acting, Actor};
+use crate::domain::kernel::ids::{IntegratorId, KeyId, TaxpayerId};
 use crate::http::extract::role::{self, NeedsRole};
 use crate::http::limits;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::keys;
+use crate::store::accounts::keys::{self, ValidKey};
 
 const API_KEY: &str = "x-api-key";
 
@@ -114,12 +116,23 @@ async fn resolved(request: &HttpRequest) -> Result<Option<Recognised>, ApiError>
             if let Some(key) = &found {
                 state.key_usage.note(key);
                 request.extensions_mut().insert(key.account);
+                name_actor(acting(key));
             }
             found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
         }
     };
     request.extensions_mut().insert(ResolvedKey(account));
     Ok(account)
+}
+
+/// Returns the actor that a key stands for.
+fn acting(key: &ValidKey) -> Acting {
+    let actor = match key.account.owner.kind {
+        KeyKind::Taxpayer => Actor::TaxpayerKey(KeyId::from_digest(&key.digest)),
+        KeyKind::Integrator => Actor::Integrator(IntegratorId(key.account.owner.id)),
+        KeyKind::Operator => Actor::Operator(key.account.owner.id),
+    };
+    Acting { actor, name: key.name.clone() }
 }
 
 fn state(request: &HttpRequest) -> Result<&web::Data<ApiState>, ApiError> {

@@ -14,6 +14,7 @@
 //! | Create Taxpayer, its profile, its webhook | `taxpayer`, `profile`, `webhook` |
 //! | the IRN of a supplier invoice; a notice of the authority | `supplier_irn`, `notice` |
 //! | the terms of a new API key | `key_terms` |
+//! | the activity of an account | `activity` |
 //! | replay and enable a webhook; an operator's reason | `replay`, `reason` |
 //! | another role for an operator or a contact person | `roles` |
 //! | the settings for notifying a taxpayer's ERP | `integration` |
@@ -26,6 +27,7 @@
 //! | parts of the authority's document: parties, lines, taxes, references | `document`, `taxes`, `references` |
 //! | the document as it is sent or stored | `normalized`, `authority_document` |
 
+pub(crate) mod activity;
 pub(crate) mod authority_document;
 pub(crate) mod batch;
 pub(crate) mod bounds;

@@ -140,7 +140,7 @@ fn claim(state: &ApiState, session: &str, path: &str, body: &[u8]) -> Option<Ide
     let parts = wanted.flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
     let request: Vec<_> = std::iter::once(path.as_bytes()).chain(parts).collect();
     let expires_at = state.now().saturating_add(state.settings.idempotency_keep).unwrap_or(Timestamp::MAX);
-    Some(IdempotencyClaim::of_form(session, once, &request, expires_at))
+    Some(IdempotencyClaim::for_form(session, once, &request, expires_at))
 }
 
 fn token_missing() -> ApiError {

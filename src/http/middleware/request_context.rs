@@ -15,6 +15,7 @@ use actix_web::{Error, HttpMessage, HttpResponse, ResponseError, web};
 use futures_util::FutureExt;
 use tracing::Instrument;
 
+use crate::actors::taxpayer::acting::run_request;
 use crate::domain::kernel::clock;
 use crate::http::limits::Connection;
 use crate::http::middleware::access_log::{AccessRecord, RequestTimer};
@@ -52,7 +53,7 @@ where
     let stream = RequestStream::of(&mut request, sender);
     let span = tracing::info_span!("request", request_id = prefs.request_id);
     let answer = async {
-        let outcome = AssertUnwindSafe(async { next.call(request).await }).catch_unwind().await;
+        let outcome = AssertUnwindSafe(run_request(async { next.call(request).await })).catch_unwind().await;
         let failure = match outcome {
             Ok(Ok(response)) => {
                 let mut response = written(response.map_into_boxed_body(), &prefs);

@@ -6,7 +6,9 @@ use utoipa::ToSchema;
 
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::invoice::invoice_view::precise;
+use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::ids::EventId;
+use crate::http::views::actor::ActorView;
 use crate::store::db::error::StoreError;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,6 +29,8 @@ struct EventView {
     sequence: i64,
     timestamp: String,
     irn: Option<String>,
+    /// Who caused the event; null for events from before it was recorded.
+    actor: Option<ActorView>,
     data: Value,
     hash: String,
 }
@@ -55,6 +59,7 @@ impl TryFrom<Event> for EventView {
             sequence: event.sequence,
             timestamp: precise(event.timestamp),
             irn: event.irn,
+            actor: event.actor.as_deref().and_then(NamedActor::parse).map(ActorView::from),
             data,
             hash: event.hash,
         })
@@ -83,6 +88,7 @@ mod tests {
             kind: EventKind::InvoiceCreated,
             irn: None,
             data: json!({ "a": 1.50 }).to_string(),
+            actor: None,
         };
         (1..=count).map(|n| head.append(occurrence(), seal(n))).collect()
     }

@@ -10,6 +10,7 @@ use crate::domain::kernel::codes::PaymentStatus;
 use crate::domain::kernel::ids::ItemId;
 use crate::domain::money::Amount;
 use crate::domain::payment::LedgerEntry;
+use crate::http::views::actor::ActorView;
 
 /// The parts of an invoice that the `include` parameter of a request names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,6 +122,8 @@ struct EntryView {
     amount: Amount,
     reference: Option<String>,
     remark: Option<String>,
+    /// Who recorded the payment; null for payments from before it was recorded.
+    actor: Option<ActorView>,
 }
 
 impl From<LedgerEntry> for EntryView {
@@ -131,6 +134,7 @@ impl From<LedgerEntry> for EntryView {
             amount: entry.posting.amount,
             reference: entry.reference,
             remark: entry.remark,
+            actor: entry.actor.map(ActorView::from),
         }
     }
 }

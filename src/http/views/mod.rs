@@ -25,6 +25,8 @@
 //! | integrators and operators with their keys; contact persons with their roles | `account`, `contact_access` |
 
 pub(crate) mod account;
+pub(crate) mod activity;
+pub(crate) mod actor;
 pub(crate) mod audit;
 pub(crate) mod batch;
 pub(crate) mod breaker;

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::domain::invoice::invoice_view::precise;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{EntryKind, Timeline, TimelineEntry};
+use crate::http::views::actor::ActorView;
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Timeline)]
@@ -24,6 +25,8 @@ struct EntryView<'a> {
     outcome: Option<&'a str>,
     attempt: Option<u32>,
     duration_ms: Option<i64>,
+    /// Who caused an event; `service` for steps and deliveries. Null for events from before it was recorded.
+    actor: Option<ActorView>,
     /// Further facts about the entry. The kind of the entry determines which fields there are.
     detail: &'a Map<String, Value>,
 }
@@ -43,6 +46,7 @@ impl<'a> From<&'a TimelineEntry> for EntryView<'a> {
             outcome: entry.outcome.as_deref(),
             attempt: entry.attempt,
             duration_ms: entry.duration_ms,
+            actor: entry.actor.clone().map(ActorView::from),
             detail: &entry.detail,
         }
     }

@@ -1,6 +1,7 @@
 //! API keys as SHA-256. A request reads its key or takes it from the cache, which `key_leases` keeps exact.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub struct ValidKey {
     /// The present role of the key's operator; `None` for keys of others.
     pub role: Option<OperatorRole>,
     pub digest: KeyDigest,
+    /// What people call the key.
+    pub name: Option<Arc<str>>,
     /// True if the caller has to record this use of the key (`note_used`).
     pub is_use_due: bool,
 }
@@ -81,8 +84,14 @@ fn valid_now(key: &CachedKey, kind: KeyKind, digest: KeyDigest, now: Timestamp) 
     if is_use_due {
         key.last_used.store(now.as_microsecond(), Ordering::Relaxed);
     }
-    let account = PayingAccount { integrator: key.payer, owner: key.owner };
-    Some(ValidKey { account, scope: key.scope, role: key.role, digest, is_use_due })
+    Some(ValidKey {
+        account: PayingAccount { integrator: key.payer, owner: key.owner },
+        scope: key.scope,
+        role: key.role,
+        digest,
+        name: key.name.clone(),
+        is_use_due,
+    })
 }
 
 /// Returns the role of an operator; `None` if the operator is disabled or no longer exists.
@@ -105,6 +114,7 @@ async fn cached(store: &Store, row: &Model, generation: i64) -> Result<CachedKey
         payer,
         scope: at.parse(&row.scope)?,
         role: None,
+        name: row.name.as_deref().map(Arc::from),
         expires_at: row.expires_at.map(|end| at.moment(end)).transpose()?,
         last_used: AtomicI64::new(row.last_used_at.unwrap_or(NEVER)),
         generation,

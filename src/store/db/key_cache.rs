@@ -32,6 +32,7 @@ pub(crate) struct CachedKey {
     pub(crate) scope: KeyScope,
     /// The role of the key's operator; `None` for keys of others.
     pub(crate) role: Option<OperatorRole>,
+    pub(crate) name: Option<Arc<str>>,
     pub(crate) expires_at: Option<Timestamp>,
     /// The last use of the key that was recorded, in microseconds since 1970.
     pub(crate) last_used: AtomicI64,
@@ -145,6 +146,7 @@ mod tests {
             payer: None,
             scope: KeyScope::Full,
             role: None,
+            name: None,
             expires_at: None,
             last_used: AtomicI64::new(0),
             generation,

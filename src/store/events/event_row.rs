@@ -21,6 +21,7 @@ pub struct Model {
     pub data: String,
     pub hash: String,
     pub command_id: String,
+    pub actor: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -42,6 +43,7 @@ impl TryFrom<Model> for Event {
             command_id: at.parse(&row.command_id)?,
             irn: row.irn,
             data: row.data,
+            actor: row.actor,
             hash: row.hash,
         })
     }
@@ -59,6 +61,7 @@ impl From<&Event> for Model {
             data: event.data.clone(),
             hash: event.hash.clone(),
             command_id: event.command_id.to_string(),
+            actor: event.actor.clone(),
         }
     }
 }

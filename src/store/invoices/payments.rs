@@ -12,6 +12,7 @@ use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::insert::Insert;
+use crate::store::events;
 
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "payment_entries")]
@@ -43,6 +44,7 @@ impl TryFrom<Model> for LedgerEntry {
             posting: Posting { status: at.parse(&row.status)?, amount: at.parse(&row.amount)? },
             reference: row.reference,
             remark: row.remark,
+            actor: None,
         })
     }
 }
@@ -63,7 +65,7 @@ impl Model {
     }
 }
 
-/// Loads the ledger entries of an invoice, oldest first.
+/// Loads the ledger entries of an invoice, oldest first. The actor of an entry is the one of its event.
 pub async fn owned_by_of_invoice(
     store: &Store,
     taxpayer: TaxpayerId,
@@ -75,7 +77,13 @@ pub async fn owned_by_of_invoice(
         .order_by_asc(Column::Sequence)
         .all(store.reader())
         .await?;
-    rows.into_iter().map(LedgerEntry::try_from).collect()
+    let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
+    let mut actors = events::actors_of(store, taxpayer, &sequences).await?;
+    let entry = |row: Model| {
+        let actor = actors.remove(&row.sequence);
+        LedgerEntry::try_from(row).map(|entry| LedgerEntry { actor, ..entry })
+    };
+    rows.into_iter().map(entry).collect()
 }
 
 static INSERT: Insert<Entity> = Insert::new();

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, TimelineEntry};
+use crate::domain::kernel::audit::{Acting, Actor, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::pipeline::Operation;
 use crate::store::db::column::RowRef;
@@ -47,6 +48,7 @@ struct EventRow {
     remark: Option<String>,
     reference: Option<String>,
     amount: Option<String>,
+    actor: Option<String>,
 }
 
 async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<TimelineEntry>, StoreError> {
@@ -57,7 +59,7 @@ async fn events(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Ti
 
 fn newest_events(backend: DbBackend, taxpayer: TaxpayerId, irn: &Irn) -> Select<event_row::Entity> {
     use event_row::Column;
-    let columns = [Column::Sequence, Column::Id, Column::Kind, Column::At];
+    let columns = [Column::Sequence, Column::Id, Column::Kind, Column::At, Column::Actor];
     let mut newest = event_row::Entity::find().select_only().columns(columns);
     for name in ["previous_status", "status", "remark", "reference", "amount"] {
         newest = newest.expr_as(field_of_data(backend, name), name);
@@ -93,6 +95,7 @@ fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<TimelineEntry, 
         outcome: None,
         attempt: None,
         duration_ms: None,
+        actor: row.actor.as_deref().and_then(NamedActor::parse),
         detail: known(detail),
     })
 }
@@ -119,6 +122,7 @@ fn entry_of_step(operation: Option<Operation>, row: step_row::Model) -> Result<T
         at: at.moment(row.started_at)?,
         kind: EntryKind::Step,
         attempt: Some(at.count(row.attempt)?),
+        actor: Some(NamedActor::from(&Acting::from(Actor::Service))),
         detail: known([("operation", operation), ("error", row.error.map(Value::from))]),
         name: row.step,
         outcome: row.outcome,
@@ -166,6 +170,7 @@ fn entry_of_attempt(
         outcome: Some(outcome.to_owned()),
         attempt: Some(at.count(made.attempt)?),
         duration_ms: Some(made.duration_ms),
+        actor: Some(NamedActor::from(&Acting::from(Actor::Service))),
         detail: known(detail),
     })
 }

@@ -3,7 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::audit::{Actor, ActorKind, AuditEntry};
-use crate::domain::kernel::ids::{ContactId, IntegratorId, TaxpayerId};
+use crate::domain::kernel::ids::{ContactId, IntegratorId, KeyId, TaxpayerId};
 use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 
@@ -24,6 +24,7 @@ pub struct Model {
     pub to_state: Option<String>,
     pub reason: Option<String>,
     pub address: Option<String>,
+    pub key_id: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -41,7 +42,10 @@ impl TryFrom<Model> for AuditEntry {
             (ActorKind::Operator, Some(id), _, None) => Actor::Operator(id),
             (ActorKind::Integrator, None, Some(id), None) => Actor::Integrator(id),
             (ActorKind::Contact, None, _, Some(id)) => Actor::Contact(ContactId(id)),
+            (ActorKind::TaxpayerKey, None, _, None) => Actor::TaxpayerKey(key_id(&row, &at)?),
             (ActorKind::CommandLine, None, _, None) => Actor::CommandLine,
+            (ActorKind::Authority, None, _, None) => Actor::Authority,
+            (ActorKind::Service, None, _, None) => Actor::Service,
             _ => return Err(at.corrupt("its actor is not the one it names")),
         };
         Ok(Self {
@@ -60,6 +64,10 @@ impl TryFrom<Model> for AuditEntry {
     }
 }
 
+fn key_id(row: &Model, at: &RowRef<String>) -> Result<KeyId, StoreError> {
+    at.parse(row.key_id.as_deref().unwrap_or_default())
+}
+
 impl From<&AuditEntry> for Model {
     fn from(entry: &AuditEntry) -> Self {
         Self {
@@ -76,6 +84,7 @@ impl From<&AuditEntry> for Model {
             to_state: entry.to_state.clone(),
             reason: entry.reason.clone(),
             address: entry.address.map(|address| address.to_string()),
+            key_id: entry.actor.key_id().map(|id| id.to_string()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Data of the deployment as a whole.
 
+pub mod activity;
 pub mod audit;
 pub mod audit_row;
 pub mod ledger_days;

@@ -144,7 +144,8 @@ mod tests {
         let (mut head, now) = (LogHead::default(), second(0));
         let event = |irn: &&str| {
             let kind = EventKind::InvoiceCreated;
-            let occurrence = NewEvent { kind, irn: Some((*irn).to_owned()), data: "{}".to_owned() };
+            let occurrence =
+                NewEvent { kind, irn: Some((*irn).to_owned()), data: "{}".to_owned(), actor: None };
             let id = clock::new_id();
             head.append(occurrence, EventStamp { id, taxpayer_id, command_id: id, now })
         };

@@ -28,12 +28,18 @@ async fn a_new_invoice_has_its_creation_to_show(world: &World) {
     let answer = taxpayer.timeline(&invoice["id"]).await.expect_status(200);
     assert_eq!(answer.message(), "Timeline retrieved successfully");
     assert_eq!(answer.data()["irn"], invoice["irn"]);
-    let unsteady = ["/data/irn", "/data/entries/0/at", "/data/entries/0/detail/event_id"];
+    let first = ["at", "actor/id", "detail/event_id"].map(|name| format!("/data/entries/0/{name}"));
+    let unsteady = ["/data/irn", &first[0], &first[1], &first[2]];
     insta::assert_snapshot!(stable(&answer.body, &unsteady), @r#"
             {
               "data": {
                 "entries": [
                   {
+                    "actor": {
+                      "id": "…",
+                      "kind": "taxpayer-key",
+                      "name": null
+                    },
                     "at": "…",
                     "attempt": null,
                     "detail": {

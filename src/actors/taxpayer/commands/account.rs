@@ -127,7 +127,9 @@ pub(super) fn revoke_key(uow: &mut UnitOfWork, id: &str, by: Actor) -> Result<Co
 pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
     let entry = AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id);
     match (by, &uow.cached.taxpayer) {
-        (Actor::Contact(_), Some(taxpayer)) => entry.of_integrator(taxpayer.integrator_id),
+        (Actor::Contact(_) | Actor::TaxpayerKey(_), Some(taxpayer)) => {
+            entry.of_integrator(taxpayer.integrator_id)
+        }
         _ => entry,
     }
 }

@@ -122,6 +122,9 @@ pub(super) fn enable(uow: &mut UnitOfWork, scope: Option<ReplayScope>) -> Result
     });
     let replay = range.map(|range| start(uow, range)).transpose()?;
     put_endpoint(uow, enabled.clone());
+    let scope = scope.map(|scope| format!("replay {scope}"));
+    let entry = audit_entry(uow, uow.acting.actor, AuditAction::EnableWebhook).between(None, scope);
+    uow.writes.audit.push(entry);
     Ok(CommandReply::Enabled(Box::new(enabled), replay))
 }
 
@@ -131,15 +134,19 @@ pub(super) fn replay(uow: &mut UnitOfWork, request: &NewReplay) -> Result<Comman
         return Err(Refusal::WebhookDisabled);
     }
     let replay = start(uow, request.range)?;
-    if let Some((by, delivery)) = &request.by {
+    let entry = if let Some((by, delivery)) = &request.by {
         let (action, subject) = match delivery {
             Some(delivery) => (AuditAction::ReplayDelivery, delivery),
             None => (AuditAction::ReplayDeadLetters, &replay.id),
         };
         let (dead, pending) = (DeliveryState::Dead.to_string(), DeliveryState::Pending.to_string());
-        let entry = AuditEntry::ordered(by, action, subject, uow.now);
-        uow.writes.audit.push(entry.of_taxpayer(uow.id).between(Some(dead), Some(pending)));
-    }
+        let entry = AuditEntry::ordered(by, action, subject, uow.now).of_taxpayer(uow.id);
+        entry.between(Some(dead), Some(pending))
+    } else {
+        let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);
+        AuditEntry { subject: replay.id.to_string(), ..entry }
+    };
+    uow.writes.audit.push(entry);
     Ok(CommandReply::Replay(Box::new(replay)))
 }
 
@@ -152,6 +159,8 @@ pub(super) fn cancel_replay(uow: &mut UnitOfWork, id: uuid::Uuid) -> Result<Comm
     *replay = replay.clone().cancelled(now);
     let replay = replay.clone();
     uow.writes.cancelled_replays.push(id);
+    let entry = audit_entry(uow, uow.acting.actor, AuditAction::CancelReplay);
+    uow.writes.audit.push(AuditEntry { subject: id.to_string(), ..entry });
     Ok(CommandReply::Replay(Box::new(replay)))
 }
 

@@ -1,5 +1,6 @@
 //! `/v1/tax-payers`: a taxpayer's own invoices, supplier invoices and events.
 
+mod activity;
 mod events;
 mod invoices;
 mod supplier_invoices;
@@ -7,7 +8,7 @@ mod supplier_invoices;
 use crate::http::endpoint::Path;
 
 pub(crate) fn endpoints() -> Vec<Path> {
-    [invoices::endpoints(), supplier_invoices::endpoints(), events::endpoints()]
+    [invoices::endpoints(), supplier_invoices::endpoints(), events::endpoints(), activity::endpoints()]
         .into_iter()
         .flatten()
         .collect()

@@ -1,5 +1,6 @@
 //! The pages of accounts. The files mirror the pages.
 
+mod activity;
 mod batches;
 mod contacts;
 mod inbox;

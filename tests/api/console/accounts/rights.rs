@@ -18,7 +18,7 @@ fn pages(invoice: i64, irn: &str, batch: &str) -> Vec<String> {
     fixed.map(str::to_owned).into_iter().chain(own).collect()
 }
 
-const OWNERS_PAGES: [&str; 3] = ["/keys", "/integration", "/contacts"];
+const OWNERS_PAGES: [&str; 4] = ["/keys", "/integration", "/contacts", "/activity"];
 
 /// The forms of owners, and those of accountants.
 fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {

@@ -1,0 +1,45 @@
+//! Who acts in a request. The part of the request that recognises a key or a session names the actor, and every command
+//! that the request sends carries it, so that no handler can forget it. Work that no request began has no such actor.
+
+use std::cell::RefCell;
+use std::future::Future;
+
+use crate::domain::kernel::audit::Acting;
+
+tokio::task_local! {
+    static ACTING: RefCell<Option<Acting>>;
+}
+
+/// Runs a request, in which `name_actor` has an effect.
+pub async fn run_request<F: Future>(request: F) -> F::Output {
+    ACTING.scope(RefCell::new(None), request).await
+}
+
+/// Says who acts in this request.
+pub fn name_actor(acting: Acting) {
+    // Outside a request nobody is named: there commands know their actor themselves.
+    let _ = ACTING.try_with(|named| named.replace(Some(acting)));
+}
+
+/// Returns who acts in this request; `None` if nobody was recognised, or outside a request.
+pub(super) fn current_actor() -> Option<Acting> {
+    ACTING.try_with(|named| named.borrow().clone()).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::audit::Actor;
+
+    #[tokio::test]
+    async fn an_actor_is_named_for_its_own_request_only() {
+        let named = |id| async move {
+            name_actor(Acting { actor: Actor::Operator(id), name: None });
+            tokio::task::yield_now().await;
+            current_actor().map(|acting| acting.actor)
+        };
+        let (one, other) = tokio::join!(run_request(named(1)), run_request(named(2)));
+        assert_eq!((one, other), (Some(Actor::Operator(1)), Some(Actor::Operator(2))));
+        assert_eq!(named(3).await, None);
+    }
+}

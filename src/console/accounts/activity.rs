@@ -1,0 +1,148 @@
+//! Who did what: for the owners of an account, and for an integrator over all its accounts.
+
+use actix_web::web;
+use askama::Template;
+use url::form_urlencoded::Serializer;
+
+use crate::console::accounts::base;
+use crate::console::actor_name::actor_name;
+use crate::console::filters;
+use crate::console::form_values::{FormState, FormValues};
+use crate::console::frame::Frame;
+use crate::console::page::{Answer, Pages, show};
+use crate::console::session::accounts::{Owner, SignedInIntegrator};
+use crate::domain::kernel::audit::{Acting, ActorKind, AuditEntry, NamedActor};
+use crate::http::endpoint::{Path, path};
+use crate::http::forms::activity::wanted;
+use crate::http::forms::query::Query;
+use crate::http::state::ApiState;
+use crate::store::operations::activity::{self, ActivityEntry};
+use crate::store::operations::audit::{self, AuditFilter};
+
+pub(crate) fn endpoints() -> Vec<Path> {
+    vec![
+        path("/dashboard/{taxpayer}/activity").page(show_activity),
+        path("/dashboard/taxpayers/activity").page(show_integrators_activity),
+    ]
+}
+
+const PER_PAGE: u64 = 25;
+/// The kinds of actors that an account's activity can have.
+const ACTORS: [(ActorKind, &str); 5] = [
+    (ActorKind::Contact, "People of the account"),
+    (ActorKind::TaxpayerKey, "API keys"),
+    (ActorKind::Integrator, "The integrator"),
+    (ActorKind::Operator, "Operators of this service"),
+    (ActorKind::CommandLine, "The command line"),
+];
+
+#[derive(Template)]
+#[template(path = "accounts/activity.html")]
+struct ActivityPage {
+    frame: Frame,
+    base: String,
+    filter: FormState,
+    actors: &'static [(ActorKind, &'static str)],
+    lines: Vec<ActivityLine>,
+    /// The address of the older lines; `None` on the last page.
+    older: Option<String>,
+}
+
+struct ActivityLine {
+    entry: ActivityEntry,
+    who: String,
+    what: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/integrator_activity.html")]
+struct IntegratorActivityPage {
+    frame: Frame,
+    lines: Vec<AuditLine>,
+    pages: Pages,
+}
+
+struct AuditLine {
+    entry: AuditEntry,
+    who: String,
+    what: String,
+}
+
+async fn show_activity(state: web::Data<ApiState>, Owner(session): Owner, query: Query) -> Answer {
+    let (filter, limit) = wanted(&query)?;
+    let (entries, next) = activity::owned_by(&state.store, session.taxpayer, filter, limit).await?;
+    let base = base(&session);
+    let older = next.map(|next| {
+        let mut pairs = Serializer::new(String::new());
+        if let Some(kind) = filter.actor {
+            pairs.append_pair("actor", kind.as_str());
+        }
+        format!("{base}/activity?{}", pairs.append_pair("cursor", &next.to_string()).finish())
+    });
+    show(&ActivityPage {
+        frame: Frame::account(&session, "Activity"),
+        base,
+        filter: FormState::new(FormValues::from(&query)),
+        actors: &ACTORS,
+        lines: entries.into_iter().map(ActivityLine::from).collect(),
+        older,
+    })
+}
+
+/// GET /dashboard/taxpayers/activity: the audit entries that an integrator may read, newest first.
+async fn show_integrators_activity(
+    state: web::Data<ApiState>,
+    integrator: SignedInIntegrator,
+    query: Query,
+) -> Answer {
+    let page = query.page(PER_PAGE);
+    let filter = AuditFilter { taxpayer_id: query.taxpayer_id("taxpayer_id"), ..AuditFilter::default() };
+    let here = filter.taxpayer_id.map(|id| format!("?taxpayer_id={id}")).unwrap_or_default();
+    let (found, total) = audit::page_owned_by(&state.store, integrator.id, filter, page).await?;
+    let line = |entry: AuditEntry| AuditLine {
+        who: actor_name(&NamedActor::from(&Acting::from(entry.actor))),
+        what: words(entry.action.as_str()),
+        entry,
+    };
+    show(&IntegratorActivityPage {
+        frame: Frame::person(&integrator.person, &integrator.csrf, "Activity"),
+        lines: found.into_iter().map(line).collect(),
+        pages: Pages::new(page.number, total, page.per_page, format!("/dashboard/taxpayers/activity{here}")),
+    })
+}
+
+impl From<ActivityEntry> for ActivityLine {
+    fn from(entry: ActivityEntry) -> Self {
+        Self { who: actor_name(&entry.actor), what: words(&entry.action), entry }
+    }
+}
+
+/// Returns an action in words. An action without words of its own shows its name, without its punctuation.
+fn words(action: &str) -> String {
+    let known = match action {
+        "invoice.created" => "Created an invoice",
+        "invoice.updated" => "Changed an invoice",
+        "invoice.status-updated" => "Changed the status of an invoice",
+        "invoice.batch-completed" => "Created a batch of invoices",
+        "payment.status-updated" => "Recorded a payment",
+        "supplier-invoice.acknowledged" => "Acknowledged a supplier's invoice",
+        "taxpayer.rotate-key" => "Created an API key",
+        "taxpayer.revoke-key" => "Revoked an API key",
+        "taxpayer.update-profile" => "Changed the profile",
+        "taxpayer.set-integration" => "Changed the integration",
+        "webhook.update" => "Changed the webhook",
+        "webhook.enable" => "Enabled the webhook",
+        "webhook.rotate-secret" => "Created a signing secret",
+        "webhook.replay" => "Sent events again",
+        "webhook.cancel-replay" => "Cancelled a replay",
+        "contact.add" => "Added a person",
+        "contact.change-role" => "Changed a person's role",
+        "contact.remove" => "Removed a person",
+        "session.sign-in" => "Signed in",
+        "session.sign-out" => "Signed out",
+        "session.refuse" => "Entered a wrong password",
+        "password.change" => "Changed the password",
+        other => return other.replace(['.', '-'], " "),
+    };
+    known.to_owned()
+}

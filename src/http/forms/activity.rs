@@ -1,0 +1,25 @@
+//! The query of an account's activity: of whom, from where on, and how many lines.
+
+use crate::domain::kernel::audit::ActorKind;
+use crate::domain::kernel::fault::{Fault, Faults};
+use crate::domain::kernel::field_rule::FieldRule;
+use crate::http::forms::query::Query;
+use crate::store::operations::activity::ActivityFilter;
+
+const LIMIT_DEFAULT: usize = 50;
+const LIMIT_MAX: usize = 100;
+
+/// Reads the filter and the size of the page.
+pub(crate) fn wanted(query: &Query) -> Result<(ActivityFilter, usize), Faults> {
+    let actor = query.word("actor", ActorKind::parse, ActorKind::allowed);
+    let limit = query.whole("limit", 1);
+    let after = query.equal("cursor").map(|text| text.parse()).transpose();
+    let after = after.map_err(|()| Fault::field("cursor", FieldRule::must_be("cursor", "a cursor")));
+    match (actor, after, limit) {
+        (Ok(actor), Ok(after), Ok(limit)) => {
+            let limit = limit.map_or(LIMIT_DEFAULT, |limit| usize::try_from(limit).unwrap_or(LIMIT_MAX));
+            Ok((ActivityFilter { actor, after }, limit.min(LIMIT_MAX)))
+        }
+        (actor, after, limit) => Err([actor.err(), after.err(), limit.err()].into_iter().flatten().collect()),
+    }
+}

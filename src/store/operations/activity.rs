@@ -1,0 +1,281 @@
+//! The activity of an account: what people and keys did, newest first. It merges two logs, the audit and the events of
+//! invoices, and continues each after its own last line, so that no line is left out or shown twice.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use sea_orm::sea_query::{Condition, Expr, ExprTrait};
+use sea_orm::{ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use crate::domain::access::caller::KeyKind;
+use crate::domain::events::event::EventKind;
+use crate::domain::kernel::audit::{Acting, ActorKind, AuditEntry, NamedActor};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::accounts::{contacts, keys};
+use crate::store::db::column::RowRef;
+use crate::store::db::connections::Store;
+use crate::store::db::error::StoreError;
+use crate::store::db::sql::dialect;
+use crate::store::events::event_row;
+use crate::store::operations::audit_row;
+
+/// One line of the activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityEntry {
+    pub at: Timestamp,
+    pub actor: NamedActor,
+    /// An action of the audit, or the kind of an event.
+    pub action: String,
+    /// The IRN of an event, or what an action of the audit is about.
+    pub subject: Option<String>,
+    pub from: Option<String>,
+    pub to: Option<String>,
+}
+
+/// The place in both logs after which a page goes on: the sequence of an event and the id of an audit entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActivityCursor {
+    sequence: i64,
+    audit: Uuid,
+}
+
+impl ActivityCursor {
+    const NEWEST: Self = Self { sequence: i64::MAX, audit: Uuid::max() };
+}
+
+impl fmt::Display for ActivityCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.sequence, self.audit)
+    }
+}
+
+impl FromStr for ActivityCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (sequence, audit) = text.split_once('.').ok_or(())?;
+        Ok(Self { sequence: sequence.parse().map_err(drop)?, audit: audit.parse().map_err(drop)? })
+    }
+}
+
+/// Which lines to load: those of one kind of actor, or those of all people and keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ActivityFilter {
+    pub actor: Option<ActorKind>,
+    pub after: Option<ActivityCursor>,
+}
+
+/// Loads a page of a taxpayer's activity, and the place after it if there is more.
+pub async fn owned_by(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    filter: ActivityFilter,
+    limit: usize,
+) -> Result<(Vec<ActivityEntry>, Option<ActivityCursor>), StoreError> {
+    let after = filter.after.unwrap_or(ActivityCursor::NEWEST);
+    let count = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let events = events(store, taxpayer, filter.actor, after.sequence, count).await?;
+    let audit = audit(store, taxpayer, filter.actor, after.audit, count).await?;
+    Ok(merge(events, audit, after, limit))
+}
+
+/// Takes the newest lines of both logs.
+fn merge(
+    events: Vec<(i64, ActivityEntry)>,
+    audit: Vec<(Uuid, ActivityEntry)>,
+    mut place: ActivityCursor,
+    limit: usize,
+) -> (Vec<ActivityEntry>, Option<ActivityCursor>) {
+    let mut events = events.into_iter().peekable();
+    let mut audit = audit.into_iter().peekable();
+    let mut merged = Vec::new();
+    while merged.len() < limit {
+        let is_event_newer = match (events.peek(), audit.peek()) {
+            (None, None) => break,
+            (Some((_, event)), Some((_, entry))) => event.at >= entry.at,
+            (event, _) => event.is_some(),
+        };
+        if is_event_newer && let Some((sequence, entry)) = events.next() {
+            place.sequence = sequence;
+            merged.push(entry);
+        } else if let Some((id, entry)) = audit.next() {
+            place.audit = id;
+            merged.push(entry);
+        }
+    }
+    let has_more = events.peek().is_some() || audit.peek().is_some();
+    (merged, has_more.then_some(place))
+}
+
+#[derive(FromQueryResult)]
+struct EventRow {
+    sequence: i64,
+    kind: String,
+    at: i64,
+    irn: Option<String>,
+    actor: Option<String>,
+    previous_status: Option<String>,
+    status: Option<String>,
+    amount: Option<String>,
+}
+
+async fn events(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    actor: Option<ActorKind>,
+    before: i64,
+    count: u64,
+) -> Result<Vec<(i64, ActivityEntry)>, StoreError> {
+    use event_row::Column;
+    let is_about_invoices = Condition::any()
+        .add(Column::Irn.is_not_null())
+        .add(Column::Kind.eq(EventKind::InvoiceBatchCompleted.as_str()));
+    let columns = [Column::Sequence, Column::Kind, Column::At, Column::Irn, Column::Actor];
+    let mut found = event_row::Entity::find().select_only().columns(columns);
+    for name in ["previous_status", "status", "amount"] {
+        found = found.expr_as(Expr::cust(dialect(store.backend()).json_member("data", name)), name);
+    }
+    let rows = found
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Sequence.lt(before))
+        .filter(is_about_invoices)
+        .filter(names_actor(actor))
+        .order_by_desc(Column::Sequence)
+        .limit(count)
+        .into_model::<EventRow>()
+        .all(store.reader())
+        .await?;
+    let line = |row: EventRow| entry_of_event(taxpayer, row).transpose();
+    rows.into_iter().filter_map(line).collect()
+}
+
+/// The text of an actor begins with its kind. What only the authority or the service did is no activity.
+fn names_actor(actor: Option<ActorKind>) -> Condition {
+    let starts = |kind: ActorKind| event_row::Column::Actor.starts_with(format!(r#"{{"kind":"{kind}""#));
+    match actor {
+        Some(kind) => Condition::all().add(starts(kind)),
+        None => [ActorKind::Authority, ActorKind::Service]
+            .into_iter()
+            .fold(Condition::all(), |others, kind| others.add(starts(kind).not()))
+            .add(event_row::Column::Actor.is_not_null()),
+    }
+}
+
+fn entry_of_event(taxpayer: TaxpayerId, row: EventRow) -> Result<Option<(i64, ActivityEntry)>, StoreError> {
+    let at = RowRef { table: "events", id: format!("{taxpayer}/{}", row.sequence) };
+    let Some(actor) = row.actor.as_deref().and_then(NamedActor::parse) else { return Ok(None) };
+    let word = |text: Option<String>| {
+        text.map(|text| text.trim_matches('"').to_owned()).filter(|text| !text.is_empty() && text != "null")
+    };
+    let entry = ActivityEntry {
+        at: at.moment(row.at)?,
+        actor,
+        action: row.kind,
+        subject: row.irn,
+        from: word(row.previous_status),
+        to: word(row.amount).or_else(|| word(row.status)),
+    };
+    Ok(Some((row.sequence, entry)))
+}
+
+async fn audit(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    actor: Option<ActorKind>,
+    before: Uuid,
+    count: u64,
+) -> Result<Vec<(Uuid, ActivityEntry)>, StoreError> {
+    use audit_row::Column;
+    let mut found = audit_row::Entity::find()
+        .filter(Column::TaxpayerId.eq(taxpayer.0))
+        .filter(Column::Id.lt(before.to_string()))
+        .order_by_desc(Column::Id)
+        .limit(count);
+    if let Some(kind) = actor {
+        found = found.filter(Column::Actor.eq(kind.as_str()));
+    }
+    let rows = found.all(store.reader()).await?;
+    let names = Names::load(store, taxpayer).await?;
+    let line = |row: audit_row::Model| AuditEntry::try_from(row).map(|entry| (entry.id, names.entry(entry)));
+    rows.into_iter().map(line).collect()
+}
+
+/// The names of the people and keys of an account.
+struct Names {
+    contacts: HashMap<i64, String>,
+    keys: HashMap<String, String>,
+}
+
+impl Names {
+    async fn load(store: &Store, taxpayer: TaxpayerId) -> Result<Self, StoreError> {
+        let people = contacts::owned_by(store, taxpayer).await?;
+        let name = |person: contacts::ContactAccess| {
+            let contact = person.contact;
+            (contact.id, format!("{} {}", contact.first_name, contact.last_name))
+        };
+        let mut keys = keys::of_accounts(store, KeyKind::Taxpayer, &[taxpayer.0]).await?;
+        let keys = keys.remove(&taxpayer.0).unwrap_or_default();
+        Ok(Self {
+            contacts: people.into_iter().map(name).collect(),
+            keys: keys.into_iter().map(|key| (key.id.clone(), key.label())).collect(),
+        })
+    }
+
+    /// The reason is left out, because operators write it for the operator's audit.
+    fn entry(&self, entry: AuditEntry) -> ActivityEntry {
+        let contact = entry.actor.contact_id().and_then(|id| self.contacts.get(&id.0));
+        let key = entry.actor.key_id().and_then(|id| self.keys.get(&id.to_string()));
+        let actor = NamedActor::from(&Acting::from(entry.actor));
+        ActivityEntry {
+            at: entry.at,
+            actor: NamedActor { name: contact.or(key).cloned(), ..actor },
+            action: entry.action.to_string(),
+            subject: Some(entry.subject),
+            from: entry.from_state,
+            to: entry.to_state,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::kernel::audit::Actor;
+
+    fn entry(second: i64) -> ActivityEntry {
+        ActivityEntry {
+            at: Timestamp::from_second(second).unwrap(),
+            actor: NamedActor::from(&Acting::from(Actor::CommandLine)),
+            action: second.to_string(),
+            subject: None,
+            from: None,
+            to: None,
+        }
+    }
+
+    #[test]
+    fn pages_of_both_logs_leave_nothing_out_and_show_nothing_twice() {
+        let events: Vec<_> =
+            [9, 7, 7, 1].iter().zip([40, 30, 20, 10]).map(|(at, n)| (n, entry(*at))).collect();
+        let audit: Vec<_> =
+            [8, 7, 2].iter().zip([3, 2, 1]).map(|(at, n)| (Uuid::from_u128(n), entry(*at))).collect();
+        let (mut place, mut seen) = (ActivityCursor::NEWEST, Vec::new());
+        loop {
+            let left_events = events.iter().filter(|(n, _)| *n < place.sequence).cloned().collect();
+            let left_audit = audit.iter().filter(|(id, _)| *id < place.audit).cloned().collect();
+            let (page, next) = merge(left_events, left_audit, place, 2);
+            seen.extend(page.into_iter().map(|entry| entry.action));
+            match next {
+                Some(next) => place = next.to_string().parse().unwrap(),
+                None => break,
+            }
+        }
+        assert_eq!(seen, ["9", "8", "7", "7", "7", "2", "1"]);
+        for odd in ["", "7", "7.x", "x.00000000-0000-0000-0000-000000000000"] {
+            assert!(odd.parse::<ActivityCursor>().is_err(), "{odd}");
+        }
+    }
+}
