@@ -13,7 +13,7 @@ use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, redirect, show, show_with};
 use crate::console::session::{self, AwaitsCode, Confirmed, SignedIn};
-use crate::console::sign_in::{home, is_ours, new_token, open, start, with_session};
+use crate::console::sign_in::{Proof, home, is_ours, new_token, open, start, with_session};
 use crate::domain::access::second_factor::{RecoveryCode, TotpSecret};
 use crate::domain::access::session::SessionOwner;
 use crate::domain::invoice::qr_picture::QrPicture;
@@ -25,7 +25,7 @@ use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::store::accounts::second_factors::{self, Confirmation, Removal};
-use crate::store::accounts::sessions::{self, NewSession};
+use crate::store::accounts::sessions;
 
 const REFUSED: &str = "This code is not right, or it was used before. Wait for the next code of the app.";
 /// Refuses that somebody resets its own second factor: a session alone must not remove it.
@@ -43,12 +43,14 @@ pub(super) fn endpoints() -> Vec<Path> {
 }
 
 /// Leads a person whose password was right to the page that asks for the code.
-pub(super) async fn ask(state: &ApiState, request: &HttpRequest, owner: SessionOwner, next: &str) -> Answer {
+pub(super) async fn ask(state: &ApiState, request: &HttpRequest, proof: &Proof, next: &str) -> Answer {
     let token = new_token();
     let place = session::place(request);
     let replaces = session::token(request);
-    let new = NewSession { token: &token, owner, place: &place, replaces: replaces.as_ref() };
-    sessions::await_code(&state.store, new, state.now()).await?;
+    let new = proof.session(&token, &place, replaces.as_ref());
+    if sessions::await_code(&state.store, new, state.now()).await?.is_none() {
+        return Ok(redirect("/sign-in"));
+    }
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     with_session(state, redirect(&format!("/sign-in/code?next={next}")), &token)
 }
@@ -93,13 +95,16 @@ async fn enter_code(
     form: Form<CodeForm>,
 ) -> Answer {
     let CodeForm { code, next } = form.0;
-    if !is_accepted(&state, &request, waiting.person.owner, &code).await? {
+    let owner = waiting.person.owner;
+    let Some(proof) = Proof::of_session(&state, &request, owner).await? else {
+        return Ok(redirect("/sign-in"));
+    };
+    if !is_accepted(&state, &request, owner, &code).await? {
         let page = CodePage { frame: code_frame(&waiting), next, refusal: Some(REFUSED) };
         return show_with(StatusCode::UNAUTHORIZED, &page);
     }
-    let owner = waiting.person.owner;
     let path = if is_ours(&next) { next } else { home(owner) };
-    start(&state, &request, owner, &path).await
+    start(&state, &request, &proof, &path).await
 }
 
 /// Returns true for a code of the app or a recovery code that was not used before, and uses it up.
@@ -217,6 +222,9 @@ async fn confirm(
     let person = &signed_in.session.person;
     let owner = person.owner;
     let now = state.now();
+    let Some(proof) = Proof::of_session(&state, &request, owner).await? else {
+        return Ok(redirect("/sign-in"));
+    };
     let attempt = begin_attempt(&state, &request, owner).await?;
     let begun = second_factors::find(&state.store, owner, now).await?.filter(|factor| !factor.is_confirmed);
     let Some(begun) = begun else { return Ok(redirect(PATH)) };
@@ -231,9 +239,11 @@ async fn confirm(
         return Ok(redirect(PATH));
     }
     let token = new_token();
-    open(&state, &request, owner, &token).await?;
+    let opened = open(&state, &request, &proof, &token).await?;
     let frame = Frame::person(person, &session::csrf_token(&token), "Your recovery codes");
-    with_session(&state, show(&RecoveryCodesPage { frame, codes, home: home(owner) })?, &token)
+    let answer = show(&RecoveryCodesPage { frame, codes, home: home(owner) })?;
+    // The codes are in force and shown only here, also to somebody who has to sign in again.
+    if opened.is_some() { with_session(&state, answer, &token) } else { Ok(answer) }
 }
 
 /// POST /account/second-factor/off: removes the second factor, where none is required, for a right code beside a
@@ -249,6 +259,9 @@ async fn switch_off(
         let refusal = "Operators and integrators of this service need a second factor.";
         return state_answer(&state, &signed_in, Some(refusal));
     }
+    let Some(proof) = Proof::of_session(&state, &request, owner).await? else {
+        return Ok(redirect("/sign-in"));
+    };
     if !is_accepted(&state, &request, owner, &form.0.code).await? {
         return state_answer(&state, &signed_in, Some(REFUSED));
     }
@@ -260,7 +273,7 @@ async fn switch_off(
         now: state.now(),
     };
     second_factors::remove(&state.store, removal).await?;
-    let mut answer = start(&state, &request, owner, PATH).await?;
+    let mut answer = start(&state, &request, &proof, PATH).await?;
     for cookie in go_to(PATH, "Your second factor is off. You are signed out everywhere else.").cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;
     }

@@ -16,7 +16,7 @@ use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show
 use crate::console::second_factor;
 use crate::console::session::{self, Refusal, SignedIn};
 use crate::domain::access::password;
-use crate::domain::access::session::{Person, SessionOwner};
+use crate::domain::access::session::{Person, SessionOwner, SignInPlace};
 use crate::domain::kernel::clock;
 use crate::http::endpoint::{Path, path};
 use crate::http::limits::{Attempt, Tried};
@@ -24,7 +24,7 @@ use crate::http::listener::Listener;
 use crate::http::middleware::client_address::client_address;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
-use crate::store::accounts::people::{self, PasswordChange};
+use crate::store::accounts::people::{self, PasswordChange, SignIn};
 use crate::store::accounts::sessions::{self, NewSession};
 
 const REFUSED: &str = "This email and password do not belong together.";
@@ -83,42 +83,74 @@ async fn sign_in_page(
 /// POST /sign-in: opens a session, always a new one.
 async fn sign_in(state: web::Data<ApiState>, request: HttpRequest, form: PublicForm<SignInForm>) -> Answer {
     let SignInForm { email, password, next } = form.0;
-    let Some(person) = recognise(&state, &request, &email, password).await? else {
+    let Some(account) = recognise(&state, &request, &email, password).await? else {
         let page = SignInPage { frame: Frame::bare("Sign in"), next, email, refusal: Some(REFUSED) };
         return show_with(StatusCode::UNAUTHORIZED, &page);
     };
+    let person = account.person;
+    let proof = Proof { owner: person.owner, password_hash: account.password_hash };
     let path = if is_ours(&next) { next } else { home(person.owner) };
     if person.has_second_factor {
-        return second_factor::ask(&state, &request, person.owner, &path).await;
+        return second_factor::ask(&state, &request, &proof, &path).await;
     }
-    start(&state, &request, person.owner, &path).await
+    start(&state, &request, &proof, &path).await
 }
 
-/// Opens a session and leads to a page.
-pub(super) async fn start(
-    state: &ApiState,
-    request: &HttpRequest,
-    owner: SessionOwner,
-    path: &str,
-) -> Answer {
+/// A person, and the hash of the password that it has shown. Once the account has another password, no session begins.
+pub(super) struct Proof {
+    pub(super) owner: SessionOwner,
+    pub(super) password_hash: String,
+}
+
+impl Proof {
+    /// Returns the proof on which the session of this request rests; `None` if that session has ended.
+    pub(super) async fn of_session(
+        state: &ApiState,
+        request: &HttpRequest,
+        owner: SessionOwner,
+    ) -> Result<Option<Self>, ApiError> {
+        let password_hash = people::password_of(&state.store, owner).await?;
+        // The session is looked up after the password: a change of the password has ended it.
+        let Some(token) = session::token(request) else { return Ok(None) };
+        let limits = state.settings.sessions.limits;
+        let session = sessions::peek(&state.store, &token, limits, state.now()).await?;
+        let is_open = session.is_some_and(|session| session.person.owner == owner);
+        Ok(password_hash.filter(|_| is_open).map(|password_hash| Self { owner, password_hash }))
+    }
+
+    pub(super) fn session<'a>(
+        &'a self,
+        token: &'a SecretString,
+        place: &'a SignInPlace,
+        replaces: Option<&'a SecretString>,
+    ) -> NewSession<'a> {
+        NewSession { token, owner: self.owner, password_hash: &self.password_hash, place, replaces }
+    }
+}
+
+/// Opens a session and leads to a page; to the sign-in if the proof does not count any more.
+pub(super) async fn start(state: &ApiState, request: &HttpRequest, proof: &Proof, path: &str) -> Answer {
     let token = new_token();
-    open(state, request, owner, &token).await?;
+    if open(state, request, proof, &token).await?.is_none() {
+        return Ok(redirect("/sign-in"));
+    }
     let mut answer = with_session(state, redirect(path), &token)?;
-    session::remember_device(state, owner, &mut answer)?;
+    session::remember_device(state, proof.owner, &mut answer)?;
     Ok(answer)
 }
 
-/// Opens a session with this token. It ends the session that the browser had.
+/// Opens a session with this token. It ends the session that the browser had. `None` if the proof does not count any
+/// more.
 pub(super) async fn open(
     state: &ApiState,
     request: &HttpRequest,
-    owner: SessionOwner,
+    proof: &Proof,
     token: &SecretString,
-) -> Result<(), ApiError> {
+) -> Result<Option<()>, ApiError> {
     let place = session::place(request);
     let replaces = session::token(request);
-    let new = NewSession { token, owner, place: &place, replaces: replaces.as_ref() };
     let limits = state.settings.sessions.limits;
+    let new = proof.session(token, &place, replaces.as_ref());
     Ok(sessions::open(&state.store, new, limits, state.now()).await?)
 }
 
@@ -134,13 +166,13 @@ pub(super) fn with_session(state: &ApiState, mut answer: HttpResponse, token: &S
     Ok(answer)
 }
 
-/// Returns the person with this email and password. An email costs one hash, however many accounts have it.
+/// Returns the account with this email and password. An email costs one hash, however many accounts have it.
 async fn recognise(
     state: &web::Data<ApiState>,
     request: &HttpRequest,
     email: &str,
     password: SecretString,
-) -> Result<Option<Person>, ApiError> {
+) -> Result<Option<SignIn>, ApiError> {
     let now = state.now();
     let listener = Listener::of_request(request);
     let mut found = people::with_email(&state.store, email).await?;
@@ -156,7 +188,7 @@ async fn recognise(
         && found.get(position).is_some_and(|account| !account.is_disabled)
     {
         state.sign_ins.succeed(attempt, now);
-        return Ok(Some(found.swap_remove(position).person));
+        return Ok(Some(found.swap_remove(position)));
     }
     note_refused(state, request, found.into_iter().map(|account| account.person.owner).collect());
     Ok(None)
@@ -291,7 +323,8 @@ async fn change_password(
     let hash = state.passwords.hash(new.clone(), salt).await?;
     let change = PasswordChange { owner: person.owner, hash: &hash, by: person.owner.actor() };
     people::set_password(&state.store, change, state.now()).await?;
-    let mut answer = start(&state, &request, person.owner, &home(person.owner)).await?;
+    let proof = Proof { owner: person.owner, password_hash: hash };
+    let mut answer = start(&state, &request, &proof, &home(person.owner)).await?;
     let noticed = go_to(&home(person.owner), "Your password is changed. You are signed out everywhere else.");
     for cookie in noticed.cookies() {
         answer.add_cookie(&cookie).map_err(ApiError::internal)?;

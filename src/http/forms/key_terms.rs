@@ -40,7 +40,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<KeyRotation> {
     let overlap_s = reader.optional("overlap_s").whole_number(overlap_s_max());
     let scope = reader.optional("scope").word(KeyScope::parse, KeyScope::allowed);
     let expires_at = reader.optional("expires_at").moment();
-    let name = reader.optional("name").text(NAME_MAX);
+    let name = reader.optional("name").identifier(NAME_MAX);
     let reason = reader.optional("reason").long_text(0, LONG_TEXT_MAX);
     let overlap = Duration::from_secs(u64::from(overlap_s.unwrap_or_default()));
     Some(KeyRotation { terms: KeyTerms { scope, expires_at, overlap, keeps_others: false }, name, reason })

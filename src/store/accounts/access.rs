@@ -237,15 +237,20 @@ mod tests {
             let tokens = ["open", "waiting", "late"].map(SecretString::from);
             let is_found = async |token| sessions::find(store, token, limits, NOW).await.unwrap().is_some();
             let place = SignInPlace::default();
-            let [open, waiting, late] =
-                tokens.each_ref().map(|token| NewSession { token, owner, place: &place, replaces: None });
-            sessions::open(store, open, limits, NOW).await.unwrap();
-            sessions::await_code(store, waiting, NOW).await.unwrap();
+            let [open, waiting, late] = tokens.each_ref().map(|token| NewSession {
+                token,
+                owner,
+                password_hash: "hash",
+                place: &place,
+                replaces: None,
+            });
+            sessions::open(store, open, limits, NOW).await.unwrap().unwrap();
+            sessions::await_code(store, waiting, NOW).await.unwrap().unwrap();
             assert!(is_found(&tokens[0]).await && is_found(&tokens[1]).await);
             let ended = Revocation { revoked: 1, sessions: 2, ..Revocation::default() };
             assert_eq!(disable(store, change(bola), false).await.unwrap(), AccessOutcome::Done(ended));
             // The password of this sign-in was looked at before the account was disabled.
-            sessions::open(store, late, limits, NOW).await.unwrap();
+            assert_eq!(sessions::open(store, late, limits, NOW).await.unwrap(), None);
             for token in &tokens {
                 assert!(!is_found(token).await);
             }

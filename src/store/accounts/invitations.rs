@@ -30,7 +30,7 @@ pub async fn add(store: &Store, new: NewInvitation<'_>) -> Result<Option<Timesta
     let NewInvitation { owner, token, by, reason, now } = new;
     let expires_at = now.saturating_add(INVITATION_LASTS).unwrap_or(Timestamp::MAX);
     let tx = store.begin().await?;
-    if !people::lock(&tx, owner).await? {
+    if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     delete_of(&tx, owner).await?;
@@ -75,7 +75,7 @@ pub async fn accept(
     let Some(row) = Entity::find_by_id(token.hash()).one(&tx).await? else { return Ok(None) };
     let owner = row.owner()?;
     // The person's row is locked before the link is taken, in the order of `add`.
-    if !people::lock(&tx, owner).await? {
+    if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let used = Entity::delete_by_id(token.hash()).filter(Column::ExpiresAt.gt(now.as_microsecond()));

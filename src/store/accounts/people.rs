@@ -135,17 +135,38 @@ pub async fn set_password(
     tx.commit().await.map(Some)
 }
 
-/// Locks the account of a person for the rest of the transaction. Returns false if the account does not exist.
-pub(super) async fn lock(tx: &Transaction, owner: SessionOwner) -> Result<bool, StoreError> {
+/// A person's account, which nobody else changes until the end of the transaction.
+#[derive(Debug)]
+pub(super) struct LockedAccount {
+    password_hash: Option<String>,
+    is_disabled: bool,
+}
+
+impl LockedAccount {
+    fn new(password_hash: Option<String>, disabled_at: Option<i64>) -> Self {
+        Self { password_hash, is_disabled: disabled_at.is_some() }
+    }
+
+    /// True if a password with this hash opens the account now.
+    pub(super) fn opens_with(&self, password_hash: &str) -> bool {
+        !self.is_disabled && self.password_hash.as_deref() == Some(password_hash)
+    }
+}
+
+/// Locks the account of a person for the rest of the transaction. `None` if the account does not exist.
+pub(super) async fn lock(tx: &Transaction, owner: SessionOwner) -> Result<Option<LockedAccount>, StoreError> {
     Ok(match owner {
         SessionOwner::Operator(id) => {
-            operator_row::Entity::find_by_id(id).lock_exclusive().one(tx).await?.is_some()
+            let found = operator_row::Entity::find_by_id(id).lock_exclusive().one(tx).await?;
+            found.map(|row| LockedAccount::new(Some(row.password_hash), row.disabled_at))
         }
         SessionOwner::Contact { taxpayer, id } => {
-            contact_row::Entity::find_by_id((taxpayer.0, id.0)).lock_exclusive().one(tx).await?.is_some()
+            let found = contact_row::Entity::find_by_id((taxpayer.0, id.0)).lock_exclusive().one(tx).await?;
+            found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
         }
         SessionOwner::Integrator(id) => {
-            integrator_row::Entity::find_by_id(id.0).lock_exclusive().one(tx).await?.is_some()
+            let found = integrator_row::Entity::find_by_id(id.0).lock_exclusive().one(tx).await?;
+            found.map(|row| LockedAccount::new(row.password_hash, row.disabled_at))
         }
     })
 }

@@ -108,7 +108,7 @@ pub async fn begin(
     let name = name(owner);
     let sealed = store.vault().seal(&name, &secret.text())?;
     let tx = store.begin().await?;
-    if !people::lock(&tx, owner).await? {
+    if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     Entity::delete_many()
@@ -234,7 +234,7 @@ pub struct Removal {
 pub async fn remove(store: &Store, removal: Removal) -> Result<Option<bool>, StoreError> {
     let Removal { owner, by, action, reason, now } = removal;
     let tx = store.begin().await?;
-    if !people::lock(&tx, owner).await? {
+    if people::lock(&tx, owner).await?.is_none() {
         return Ok(None);
     }
     let row = Entity::find_by_id(name(owner)).one(&tx).await?;

@@ -14,6 +14,8 @@ use crate::store::db::error::StoreError;
 pub struct NewSession<'a> {
     pub token: &'a SecretString,
     pub owner: SessionOwner,
+    /// The hash of the password that the person gave. No session begins once the account has another one.
+    pub password_hash: &'a str,
     pub place: &'a SignInPlace,
     /// The token that the browser had before, whose session ends.
     pub replaces: Option<&'a SecretString>,

@@ -19,34 +19,42 @@ use crate::store::db::error::StoreError;
 use crate::store::operations::audit;
 
 /// Opens a session for a person who has just shown password and code, and deletes the sessions that have expired.
+/// `None` if that password no longer opens the account.
 pub async fn open(
     store: &Store,
     new: NewSession<'_>,
     limits: SessionLimits,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<Option<()>, StoreError> {
     let tx = store.begin().await?;
-    insert(&tx, &new, limits, false, now).await?;
+    if insert(&tx, &new, limits, false, now).await?.is_none() {
+        return Ok(None);
+    }
     let address = new.place.address;
     let entry = AuditEntry { address, ..entry(new.owner, AuditAction::SignIn, now) };
     audit::append(&tx, &[entry]).await?;
-    tx.commit().await
+    tx.commit().await.map(Some)
 }
 
+/// Inserts a session. The account is locked, so that a change of its password or its rights either comes before and is
+/// seen here, or ends this session.
 async fn insert(
     tx: &Transaction,
     new: &NewSession<'_>,
     limits: SessionLimits,
     awaits_code: bool,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<Option<()>, StoreError> {
+    if !people::lock(tx, new.owner).await?.is_some_and(|account| account.opens_with(new.password_hash)) {
+        return Ok(None);
+    }
     Entity::delete_many().filter(Column::ExpiresAt.lte(now.as_microsecond())).exec(tx).await?;
     if let Some(replaced) = new.replaces {
         Entity::delete_by_id(hash(replaced)).exec(tx).await?;
     }
     let row = Model::new(hash(new.token), new, &limits.begin(now), awaits_code);
     Entity::insert(row.into_active_model()).exec_without_returning(tx).await?;
-    Ok(())
+    Ok(Some(()))
 }
 
 /// The length of the hash prefix that names a session within the list of a person's sessions.
@@ -56,11 +64,18 @@ const ID_CHARS: usize = 16;
 const CODE_LIMITS: SessionLimits =
     SessionLimits { idle: Duration::from_mins(5), longest: Duration::from_mins(5) };
 
-/// Opens the session of a person whose password was right, and who has yet to enter a code.
-pub async fn await_code(store: &Store, new: NewSession<'_>, now: Timestamp) -> Result<(), StoreError> {
+/// Opens the session of a person whose password was right, and who has yet to enter a code. `None` if that password no
+/// longer opens the account.
+pub async fn await_code(
+    store: &Store,
+    new: NewSession<'_>,
+    now: Timestamp,
+) -> Result<Option<()>, StoreError> {
     let tx = store.begin().await?;
-    insert(&tx, &new, CODE_LIMITS, true, now).await?;
-    tx.commit().await
+    if insert(&tx, &new, CODE_LIMITS, true, now).await?.is_none() {
+        return Ok(None);
+    }
+    tx.commit().await.map(Some)
 }
 
 /// Finds the session of a token, if it is in force, and records its use. `None` if nobody is signed in with the token.
@@ -224,8 +239,9 @@ mod tests {
     }
 
     async fn open_one(store: &Store, token: &SecretString, owner: SessionOwner, now: Timestamp) {
-        let new = NewSession { token, owner, place: &SignInPlace::default(), replaces: None };
-        open(store, new, LIMITS, now).await.unwrap();
+        let place = SignInPlace::default();
+        let new = NewSession { token, owner, password_hash: "hash", place: &place, replaces: None };
+        open(store, new, LIMITS, now).await.unwrap().unwrap();
     }
 
     /// Adds an operator and opens a session for it.
@@ -279,14 +295,15 @@ mod tests {
             let address = Some("192.0.2.7".parse().unwrap());
             let place = SignInPlace { address, browser: Some("Firefox".into()) };
             for token in &tokens[..2] {
-                let new = NewSession { token, owner, place: &place, replaces: None };
-                open(store, new, LIMITS, now).await.unwrap();
+                let new = NewSession { token, owner, password_hash: "hash", place: &place, replaces: None };
+                open(store, new, LIMITS, now).await.unwrap().unwrap();
             }
             // A new sign-in in the browser of the second session ends that session.
-            let new = NewSession { token: &tokens[2], owner, place: &place, replaces: Some(&tokens[0]) };
-            open(store, new, LIMITS, now).await.unwrap();
+            let replaces = Some(&tokens[0]);
+            let new = NewSession { token: &tokens[2], owner, password_hash: "hash", place: &place, replaces };
+            open(store, new, LIMITS, now).await.unwrap().unwrap();
             assert_eq!(find(store, &tokens[0], LIMITS, now).await.unwrap(), None);
-            await_code(store, NewSession { token: &tokens[0], ..new }, now).await.unwrap();
+            await_code(store, NewSession { token: &tokens[0], ..new }, now).await.unwrap().unwrap();
             let listed = of_person(store, owner, &tokens[1], LIMITS, now).await.unwrap();
             assert_eq!(listed.len(), 3, "those that wait for a code are none: {listed:?}");
             assert_eq!(listed.iter().filter(|one| one.place == place).count(), 2);
@@ -315,6 +332,25 @@ mod tests {
             assert!(is_confirmed(4).await && !is_confirmed(5).await);
             confirm(&test.store, &token(), now + Duration::from_mins(10)).await.unwrap();
             assert!(is_confirmed(14).await && !is_confirmed(15).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn no_session_begins_with_a_password_that_was_changed_since_it_was_looked_at() {
+        for test in stores().await {
+            let (store, now) = (&test.store, Timestamp::from_second(1_800_000_000).unwrap());
+            let owner = signed_in(&test, now).await;
+            let (token, place) = (token(), SignInPlace::default());
+            let new =
+                NewSession { token: &token, owner, password_hash: "hash", place: &place, replaces: None };
+            let change = people::PasswordChange { owner, hash: "another hash", by: owner.actor() };
+            people::set_password(store, change, now).await.unwrap().unwrap();
+            assert_eq!(open(store, new, LIMITS, now).await.unwrap(), None);
+            assert_eq!(await_code(store, new, now).await.unwrap(), None);
+            assert_eq!(find(store, &token, LIMITS, now).await.unwrap(), None);
+            let new = NewSession { password_hash: "another hash", ..new };
+            open(store, new, LIMITS, now).await.unwrap().unwrap();
+            assert!(find(store, &token, LIMITS, now).await.unwrap().is_some());
         }
     }
 
