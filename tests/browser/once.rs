@@ -19,9 +19,9 @@ use crate::support::world::World;
 const DONE: &str = "This was done already.";
 const SIGHT: Duration = Duration::from_secs(30);
 
-/// Fills the first form whose address has this pattern and sends it, past the script that would send it once. A second
-/// click is a request beside the navigation, because a browser that navigates anew drops the request before. Returns
-/// false if the page does not offer the form.
+/// Fills the last form whose address has this pattern, which is that of the newest row, and sends it, past the script
+/// that would send it once. A second click is a request beside the navigation, because a browser that navigates anew
+/// drops the request before. Returns the form's address; null if the page does not offer the form.
 const SEND: &str = "
     const [pattern, fields, clicks] = arguments;
     const wanted = [...new URLSearchParams(fields)];
@@ -30,9 +30,10 @@ const SEND: &str = "
         .map((button) => button.getAttribute('formaction'))];
     const isOurs = (form) => form.method === 'post' && addresses(form).some(isWanted) && wanted.every(
         ([name, value]) => form.elements[name]?.type !== 'hidden' || form.elements[name].value === value);
-    const form = [...document.querySelectorAll('form')].find(isOurs);
-    if (!form) return false;
-    form.action = addresses(form).find(isWanted);
+    const form = [...document.querySelectorAll('form')].findLast(isOurs);
+    if (!form) return null;
+    const address = addresses(form).find(isWanted);
+    form.action = address;
     // What a form lacks is the value of the button that is pressed.
     const valueOf = (name) => form.elements[name] instanceof HTMLButtonElement || !form.elements[name];
     wanted.forEach(([name, value]) => {
@@ -46,7 +47,7 @@ const SEND: &str = "
     const body = () => new URLSearchParams(new FormData(form));
     if (clicks === '2') fetch(form.action, { method: 'POST', body: body(), redirect: 'manual' });
     HTMLFormElement.prototype.submit.call(form);
-    return true;";
+    return address;";
 
 /// A form: the patterns of its page and of itself, its fields, and a query that counts its effects.
 struct Case {
@@ -74,7 +75,7 @@ fn cases_of_owner(webhook_url: &str) -> Vec<Case> {
     let contacts = "/dashboard/{taxpayer}/contacts";
     let keys = "/dashboard/{taxpayer}/keys";
     let webhooks = "/dashboard/{taxpayer}/webhooks";
-    let receiver = format!("url={}", url_encoded(webhook_url));
+    let receiver = format!("webhook_url={}", url_encoded(webhook_url));
     vec![
         case(
             invoice,
@@ -115,12 +116,17 @@ fn cases_of_owner(webhook_url: &str) -> Vec<Case> {
         ),
         case(webhooks, webhooks, &receiver, audit("webhook.update")),
         case(webhooks, "/dashboard/{taxpayer}/webhooks/secret", "", audit("webhook.rotate-secret")),
-        case(webhooks, "/dashboard/{taxpayer}/webhooks/replay", "since=1", audit("webhook.replay")),
+        case(
+            webhooks,
+            "/dashboard/{taxpayer}/webhooks/replay",
+            "since=2026-01-15&only=missing",
+            audit("webhook.replay"),
+        ),
         case(
             "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}",
             "/dashboard/{taxpayer}/webhooks/deliveries/{delivery}/resend",
             "",
-            audit("delivery.replay"),
+            audit("webhook.replay"),
         ),
         case(
             "/dashboard/{taxpayer}/inbox/{irn}",
@@ -216,27 +222,28 @@ async fn arrives(visitor: &Visitor) {
     }
 }
 
-/// Sends a form, if the page offers it, and waits for the next page.
-async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> bool {
-    let is_offered = visitor.session.script(SEND, &[form, fields, clicks]).await == json!(true);
-    if is_offered {
-        arrives(visitor).await;
-    }
-    is_offered
+/// Sends a form, if the page offers it, and waits for the next page. Returns the form's address.
+async fn send(visitor: &Visitor, form: &str, fields: &str, clicks: &str) -> Option<String> {
+    let address = visitor.session.script(SEND, &[form, fields, clicks]).await;
+    let address = address.as_str()?.to_owned();
+    arrives(visitor).await;
+    Some(address)
 }
 
 async fn has_one_effect(world: &World, visitor: &Visitor, page: &str, case: &Case) {
     let Case { form, fields, effects, .. } = case;
     visitor.open(page).await;
     let before = world.number(effects).await;
-    assert!(send(visitor, form, fields, "2").await, "{page} does not offer {form}");
-    assert_eq!(world.number(effects).await, before + 1, "{form} by a double click");
+    let sent = send(visitor, form, fields, "2").await;
+    let address = sent.unwrap_or_else(|| panic!("{page} does not offer {form}"));
+    let shown = visitor.text().await;
+    assert_eq!(world.number(effects).await, before + 1, "{form} by a double click: {shown}");
     visitor.session.attempt("/refresh", &json!({})).await;
     arrives(visitor).await;
     assert_eq!(world.number(effects).await, before + 1, "{form} by a reload");
     visitor.session.post("/back", &json!({})).await;
     arrives(visitor).await;
-    send(visitor, form, fields, "1").await;
+    send(visitor, &address, fields, "1").await;
     assert_eq!(world.number(effects).await, before + 1, "{form} by Back and the button again");
 }
 
@@ -271,9 +278,9 @@ fn a_form_that_is_sent_again_has_one_effect() {
             let showcase = Showcase::new(world).await;
             let pages: HashMap<_, _> = showcase.pages().into_iter().collect();
             let receiver = Receiver::start();
-            world.new_operator().await;
             let owner = Visitor::signed_in(world, &showcase.account.email, PASSWORD).await;
             let admin = Visitor::operator(world, OperatorRole::Admin).await;
+            world.new_operator().await;
             let (of_owner, of_admin) =
                 (cases_of_owner(&receiver.url()), cases_of_admin(showcase.account.taxpayer.id));
             for case in &of_owner {
@@ -313,7 +320,7 @@ fn a_second_click_finds_a_quiet_button_and_back_leads_to_the_result() {
             assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 1);
             owner.session.post("/back", &json!({})).await;
             arrives(&owner).await;
-            assert!(send(&owner, &format!("{page}/payment"), fields, "1").await);
+            assert!(send(&owner, &format!("{page}/payment"), fields, "1").await.is_some());
             owner.sees(DONE).await;
             assert_eq!(account.taxpayer.count_of("payment.status-updated").await, 1);
         })

@@ -70,7 +70,7 @@ impl Visitor {
     }
 
     /// Returns the text of the page; nothing while it gives way to the next one.
-    async fn text(&self) -> String {
+    pub(crate) async fn text(&self) -> String {
         let script = "return document.body.innerText.replace(/\\s+/g, ' ')";
         let text = self.session.attempt("/execute/sync", &json!({ "script": script, "args": [] })).await;
         text.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default()
