@@ -68,6 +68,7 @@ const STORY: &[(&str, u16)] = &[
     ("get_run", 200),
     ("get_invoice_as_of", 200),
     ("get_timeline", 200),
+    ("list_activity", 200),
     ("list_events", 200),
     ("list_supplier_invoices", 200),
     ("get_supplier_invoice", 200),

@@ -41,7 +41,7 @@ async fn a_notification_is_signed_and_carries_the_event(world: &World) {
     assert!(one.timestamp.parse::<i64>().unwrap() > 1_700_000_000);
     let body = one.body();
     let fields: Vec<_> = body.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
+    assert_eq!(fields, ["actor", "data", "hash", "id", "sequence", "taxpayer_id", "timestamp", "type"]);
     let event = taxpayer.events().await.into_iter().find(|event| event["type"] == CREATED).unwrap();
     for name in ["id", "type", "timestamp", "sequence", "data", "hash"] {
         assert_eq!(body[name], event[name], "{name}");

@@ -127,6 +127,8 @@ async fn link_by(world: &World, way: &str, account: &Account, id: i64) -> String
         "owner" => link_path(&account.post(&form, &[]).await.expect(200).html),
         "integrator's page" => {
             let (integrator, email, password) = world.new_integrator_person().await;
+            // What the authority answers later would write the taxpayer as its actor knows it.
+            world.settled(&json!(taxpayer)).await;
             let moved = format!(
                 "UPDATE taxpayers SET integrator_id = (SELECT id FROM integrators WHERE email = '{email}') \
                  WHERE id = {taxpayer}"

@@ -2,6 +2,7 @@
 //! first test that needs it and shared by all of them. A test onboards the taxpayers it works with.
 
 use std::net::SocketAddr;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::thread::JoinHandle;
@@ -69,11 +70,15 @@ pub(crate) fn run_case(backend: Backend, _: &str, case: Case) {
     run(world, case);
 }
 
-/// Runs a case on an application of its own, with these settings.
+/// Runs a case on an application of its own, with these settings. The application also ends after a case that fails:
+/// those that went on would slow down the tests that follow, until these fail too.
 pub(crate) fn run_case_with(backend: Backend, name: &str, settings: &[(&str, &str)], case: Case) {
     let world = World::start(backend, &name.replace("::", "-"), settings);
-    run(&world, case);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| run(&world, case)));
     world.stop();
+    if let Err(failure) = outcome {
+        panic::resume_unwind(failure);
+    }
 }
 
 /// Both tests of a case make the same inline snapshots.
