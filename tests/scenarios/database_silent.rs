@@ -28,8 +28,6 @@ const FEW_WRITERS: [(&str, &str); 1] = [("EINVOICE__DATABASE__WRITER_CONNECTIONS
 const TAXPAYERS: usize = 18;
 /// Beyond the lock timeout, and short of the deadline on our side: the database gives up, its connection is good.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(8);
-/// A create beside a lane that is held: far below the lock timeout.
-const NEIGHBOUR_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How long they write before and at least after that.
 const LOAD: Duration = Duration::from_secs(2);
 
@@ -139,7 +137,7 @@ async fn a_silent_session_that_holds_an_endpoint_delays_its_taxpayer_only(backen
         "an endpoint's lane held: its taxpayer's create 503 after {:?}, the slowest of the others {slowest:?}",
         delayed.1
     );
-    assert!(slowest < NEIGHBOUR_WAIT_MAX, "{slowest:?}");
+    assert!(slowest < delayed.1 / 2, "nobody else waits for the lane: {slowest:?}");
     silent.execute_unprepared("ROLLBACK").await.unwrap();
     assert_eq!(post(&held.client, "HELD").await.status, 201, "a refused create left nothing");
     deployment.intact_events().await;

@@ -1,6 +1,6 @@
 //! Two processes on one PostgreSQL: whichever is asked, there is one writer, one run and one log.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -11,7 +11,6 @@ use serde_json::json;
 use testkit::documents::{Registration, invoice_numbered, invoice_over, submission};
 use testkit::patience::eventually;
 use testkit::{Backend, on_postgresql};
-use tokio::time::sleep;
 
 use crate::support::client::{Client, Created, assert_gapless, kinds};
 use crate::support::deployment::Deployment;
@@ -23,9 +22,9 @@ const RUNS: usize = 10;
 /// As many calls of a kind as a process makes at once for one taxpayer before it knows how many the authority bears:
 /// of four places one is for the others.
 const HELD_UP: usize = 3;
-/// Rotations while requests go on, and how long requests go on before each.
+/// Rotations while requests go on, and how many requests are accepted before each.
 const ROTATIONS: usize = 3;
-const ASKED_FOR: Duration = Duration::from_millis(200);
+const ACCEPTED_MIN: usize = 10;
 /// Longer than it takes to have all runs under way.
 const LATE: Duration = Duration::from_secs(6);
 
@@ -157,16 +156,15 @@ async fn the_runs_of_a_dead_process_are_finished(
 async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &Service) {
     for _ in 0..ROTATIONS {
         let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
-        let stopped = AtomicBool::new(false);
-        let (accepted, new) = tokio::join!(keep_asking(&old, &stopped), async {
-            sleep(ASKED_FOR).await;
+        let requests = Requests::default();
+        let ((), new) = tokio::join!(requests.go_on(&old), async {
+            requests.are_accepted().await;
             let new = rotated_key(deployment).await;
             let answers = join_all(old.iter().map(may_read)).await;
-            stopped.store(true, Ordering::SeqCst);
+            requests.stop();
             assert_eq!(answers, [false, false], "the old key, here and elsewhere");
             new
         });
-        assert!(accepted > ROTATIONS, "requests went on: {accepted}");
         deployment.taxpayer = Client::new(deployment.service.url(), &new);
         assert!(may_read(&deployment.taxpayer.at(second.url())).await, "the new key elsewhere");
     }
@@ -175,12 +173,13 @@ async fn a_rotated_key_is_refused_at_once(deployment: &mut Deployment, second: &
 /// A process that cannot answer delays the rotation until it has lost its lease.
 async fn a_stopped_process_does_not_keep_a_rotated_key(deployment: &mut Deployment, second: &Service) {
     let old = [deployment.taxpayer.clone(), deployment.taxpayer.at(second.url())];
-    let (stopped, begun) = (AtomicBool::new(false), Instant::now());
-    tokio::join!(keep_asking(&old, &stopped), async {
-        sleep(ASKED_FOR).await;
-        stopped.store(true, Ordering::SeqCst);
+    let requests = Requests::default();
+    tokio::join!(requests.go_on(&old), async {
+        requests.are_accepted().await;
+        requests.stop();
     });
     second.signal("STOP");
+    let begun = Instant::now();
     let new = rotated_key(deployment).await;
     println!("two processes: a rotation beside a stopped process took {:?}", begun.elapsed());
     second.signal("CONT");
@@ -202,13 +201,29 @@ async fn may_read(client: &Client) -> bool {
     status == 200
 }
 
-/// Asks both processes in turn, so that both have the key in memory. Returns how many requests were accepted.
-async fn keep_asking(both: &[Client; 2], stopped: &AtomicBool) -> usize {
-    let mut accepted = 0;
-    while !stopped.load(Ordering::SeqCst) {
-        for client in both {
-            accepted += usize::from(may_read(client).await);
+/// Requests that go on beside what a test does.
+#[derive(Default)]
+struct Requests {
+    accepted: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+impl Requests {
+    /// Asks both processes in turn, so that both have the key in memory.
+    async fn go_on(&self, both: &[Client; 2]) {
+        while !self.is_over.load(Ordering::SeqCst) {
+            for client in both {
+                self.accepted.fetch_add(usize::from(may_read(client).await), Ordering::SeqCst);
+            }
         }
     }
-    accepted
+
+    async fn are_accepted(&self) {
+        let look = async || (self.accepted.load(Ordering::SeqCst) >= ACCEPTED_MIN).then_some(());
+        eventually("accepted requests", look).await;
+    }
+
+    fn stop(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
 }

@@ -101,7 +101,7 @@ impl WriterPool {
         let mut held = timeout(WAIT, Arc::clone(slot).lock_owned()).await.map_err(|_| busy())?;
         if held.as_ref().is_some_and(|shared| !shared.is_open_to(sharing)) {
             let sizes = self.metrics.group_sizes.clone();
-            let ended = tokio::spawn(async move { end(held, &sizes).await });
+            let ended = self.pool.runtime().spawn(async move { end(held, &sizes).await });
             held = ended.await.map_err(|_| StoreError::Unsettled)?;
         }
         if held.is_none() {
@@ -109,7 +109,7 @@ impl WriterPool {
             // Transactions that already wait for the lock get it before this task and can still join the group.
             let last = Arc::clone(slot).lock_owned();
             let sizes = self.metrics.group_sizes.clone();
-            tokio::spawn(async move { drop(end(last.await, &sizes).await) });
+            self.pool.runtime().spawn(async move { drop(end(last.await, &sizes).await) });
         }
         let mut group = OwnedMutexGuard::try_map(held, Option::as_mut).map_err(|_| busy())?;
         group.next().await?;
@@ -207,7 +207,8 @@ impl CommitGroup {
     }
 }
 
-/// Commits the group. Run this in a task of its own, so that dropping a member does not cancel it.
+/// Commits the group. Run this in a task of its own, so that dropping a member does not cancel it, and in the pool's
+/// runtime: that of an actor's thread may end while members of other threads wait for the commit.
 async fn end(
     mut held: OwnedMutexGuard<Option<CommitGroup>>,
     sizes: &Histogram,
@@ -405,6 +406,20 @@ mod tests {
             let refused = results.into_iter().find_map(Result::err).unwrap();
             assert!(matches!(refused, StoreError::Duplicate(_)), "{refused}");
             assert_eq!(names(store).await, ["a", "b", "c"]);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_group_of_a_thread_that_has_ended_is_committed_for_the_others() {
+        for test in stores().await {
+            let store = test.store.clone();
+            let begin = move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                runtime.block_on(async { drop(store.begin().await.unwrap()) });
+            };
+            std::thread::spawn(begin).join().unwrap();
+            timeout(PATIENCE, write(&test.store, "late")).await.unwrap().unwrap();
+            assert_eq!(names(&test.store).await, ["late"]);
         }
     }
 

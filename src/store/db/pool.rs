@@ -104,6 +104,11 @@ impl CallGuard {
 }
 
 impl Pool {
+    /// The runtime in which the pool was opened. It lasts as long as the pool.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
     /// Opens the pool for writes and the pools for reads.
     pub(crate) async fn open(
         url: &str,

@@ -152,6 +152,15 @@ impl Service {
         self.memory("VmHWM:")
     }
 
+    /// The number of its open connections and listeners.
+    pub(crate) fn sockets(&self) -> usize {
+        let id = self.child.as_ref().expect("a running process").id();
+        let files = fs::read_dir(format!("/proc/{id}/fd")).unwrap();
+        // A file that was closed meanwhile has no link.
+        let links = files.filter_map(|file| fs::read_link(file.unwrap().path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+    }
+
     fn memory(&self, name: &str) -> u64 {
         let id = self.child.as_ref().expect("a running process").id();
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
