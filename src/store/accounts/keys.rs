@@ -330,15 +330,15 @@ mod tests {
             let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
             rotated(store, key("sik_first", Duration::ZERO), start).await;
             let terms = KeyTerms { keeps_others: true, ..KeyTerms::default() };
-            let second = NewKey::new("sik_other".to_owned().into(), terms).named(Some("Night run".into()));
+            let second = NewKey::new("sik_night".to_owned().into(), terms).named(Some("Night run".into()));
             rotated(store, second, start + HOUR).await;
             assert_eq!(
-                valid_of(store, &["sik_first", "sik_other"], start + HOUR).await,
-                ["sik_first", "sik_other"]
+                valid_of(store, &["sik_first", "sik_night"], start + HOUR).await,
+                ["sik_first", "sik_night"]
             );
             let keys = of_accounts(store, OWNER.kind, &[OWNER.id]).await.unwrap().remove(&OWNER.id).unwrap();
             let labels: Vec<_> = keys.iter().map(ApiKey::label).collect();
-            assert_eq!(labels, ["Night run (…ther)", "…irst"]);
+            assert_eq!(labels, ["Night run (…ight)", "…irst"]);
         }
     }
 
