@@ -19,11 +19,11 @@ use actix_web::rt::net::TcpStream;
 use crate::config::HttpSettings;
 use crate::http::{ConnectionLimits, GuardedStream, Listener, OpenConnections, TrustedProxies};
 
-/// How many seconds open requests may take after the stop signal. The next start continues the run of a longer one.
+/// The seconds that open requests may take after the stop signal. The next start continues the run of a longer one.
 const SHUTDOWN_S: u64 = 10;
-/// How long a connection may be idle between two requests.
+/// The time that a connection may be idle between two requests.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// How long the head of a request may take to arrive.
+/// The time that the head of a request may take to arrive.
 const HEAD_WAIT: Duration = Duration::from_secs(5);
 /// The limit of open files that the process asks the operating system for.
 const OPEN_FILES: u64 = 65_536;
@@ -41,7 +41,7 @@ pub(super) struct Door {
 #[derive(Clone)]
 pub(super) struct DoorRules {
     pub(super) proxies: TrustedProxies,
-    /// How long a client may take nothing of an answer.
+    /// The time after which a client that takes nothing of an answer is cut off.
     pub(super) stalled_after: Duration,
 }
 
@@ -101,7 +101,8 @@ where
         let name = format!("{listener:?}");
         let open = OpenConnections::new(limits);
         let stop = server.graceful_shutdown_signal();
-        let (rules, application) = (rules.clone(), application.clone());
+        let rules = rules.clone();
+        let application = application.clone();
         server = server.listen(name, socket, move || {
             let stop = stop.clone();
             let application =
@@ -119,12 +120,15 @@ where
                     data.insert(stream.connection().clone());
                 })
                 .finish(map_config(application, |()| AppConfig::default()));
-            let (rules, open) = (rules.clone(), open.clone());
+            let rules = rules.clone();
+            let open = open.clone();
             fn_service(move |stream: TcpStream| {
                 let peer = stream.peer_addr().ok();
                 let admitted = open.admit(rules.proxies.client_of_connection(peer)).ok_or_else(full);
-                let guard = |connection| GuardedStream::new(stream, connection, rules.stalled_after);
-                ready(admitted.map(|connection| (guard(connection), Protocol::Http1, peer)))
+                ready(admitted.map(|connection| {
+                    let guarded = GuardedStream::new(stream, connection, rules.stalled_after);
+                    (guarded, Protocol::Http1, peer)
+                }))
             })
             .and_then(service)
         })?;

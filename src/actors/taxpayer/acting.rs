@@ -1,4 +1,4 @@
-//! Who acts in a request. The part of the request that recognises a key or a session names the actor, and every command
+//! The actor of a request. The part of the request that recognises a key or a session names the actor, and every command
 //! that the request sends carries it, so that no handler can forget it. Work that no request began has no such actor.
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ pub async fn run_request<F: Future>(request: F) -> F::Output {
     ACTING.scope(RefCell::new(None), request).await
 }
 
-/// Says who acts in this request.
+/// Names the actor of this request.
 pub fn name_actor(acting: Acting) {
     // Outside a request nobody is named: there commands know their actor themselves.
     let _ = ACTING.try_with(|named| named.replace(Some(acting)));

@@ -142,7 +142,7 @@ pub struct CommandEnvelope {
     pub command: TaxpayerCommand,
     /// `None` if the request has no idempotency key.
     pub idempotency: Option<Idempotency>,
-    /// Who sent the command.
+    /// The sender of the command.
     pub acting: Acting,
     /// About how many lines the command reads and writes.
     pub(super) weight: usize,

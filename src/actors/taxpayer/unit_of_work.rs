@@ -52,7 +52,7 @@ pub(crate) struct UnitOfWork {
     pub(crate) ids: ReservedIds,
     /// For each command that sets unique values: a fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,
-    /// Who sent the command that is executed now.
+    /// The sender of the command that is executed now.
     pub(crate) acting: Acting,
     pub(crate) writes: WriteSet,
 }

@@ -1,4 +1,4 @@
-//! Who did what: for the owners of an account, and for an integrator over all its accounts.
+//! The pages that show who did what: to the owners of an account, and to an integrator over all its accounts.
 
 use actix_web::web;
 use askama::Template;

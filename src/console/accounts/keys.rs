@@ -147,7 +147,7 @@ async fn make_key(
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id: taxpayer.0 };
     state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::refused)?;
     let text = key_generation::key(KeyKind::Taxpayer)?;
-    let new = NewKey::new(text.clone(), terms).named(asked.name);
+    let new = NewKey::new(text.clone(), terms).with_name(asked.name);
     session.taxpayers(state).rotate_key(taxpayer, new, session.by).await?;
     show(&new_key_page(session, root(state, request), &text))
 }

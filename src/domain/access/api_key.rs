@@ -65,7 +65,7 @@ impl NewKey {
     }
 
     #[must_use]
-    pub fn named(self, name: Option<String>) -> Self {
+    pub fn with_name(self, name: Option<String>) -> Self {
         Self { name, ..self }
     }
 

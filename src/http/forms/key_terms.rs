@@ -11,6 +11,7 @@ use crate::domain::kernel::field_rule::FieldRule;
 use crate::http::forms::field::LONG_TEXT_MAX;
 use crate::http::forms::query::Query;
 use crate::http::forms::reader::Reader;
+use crate::http::forms::text_checks;
 
 /// An operator's request to replace a key by a new one. The audit log stores the reason.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,13 +84,8 @@ pub(crate) fn of_query(query: &Query) -> Result<KeyTerms, Faults> {
 
 /// Reads the name of a new key from query parameters.
 pub(crate) fn name_of_query(query: &Query) -> Result<Option<String>, Fault> {
-    let name = query.phrase("name");
-    match &name {
-        Some(text) if text.chars().count() > NAME_MAX || text.chars().any(char::is_control) => {
-            Err(Fault::field("name", FieldRule::must_be("max", "a text of at most 60 characters")))
-        }
-        _ => Ok(name),
-    }
+    let name = query.phrase("name").map(|text| text_checks::identifier(&text, NAME_MAX));
+    name.transpose().map_err(|rule| Fault::field("name", rule))
 }
 
 /// Returns a fault if the key would expire now or in the past.
@@ -124,6 +120,8 @@ mod tests {
             ("/expires_at", Some(json!(7)), "expires_at: type"),
             ("/name", Some(json!("x".repeat(60))), ""),
             ("/name", Some(json!("x".repeat(61))), "name: max"),
+            ("/name", Some(json!("till\u{7}")), "name: control_characters"),
+            ("/name", Some(json!("ti\u{200b}ll")), "name: invisible_characters"),
             ("/reason", Some(json!("x".repeat(1_001))), "reason: max"),
         ];
         let body = json!({
@@ -151,6 +149,12 @@ mod tests {
         assert_eq!(read("overlap_s=60&scope=read_only&expires_at=1970-01-01T00:00:00Z"), Ok(all));
         for odd in ["overlap_s=604801", "overlap_s=x", "scope=all", "expires_at=soon"] {
             assert!(read(odd).is_err(), "{odd}");
+        }
+        let name = |text: &str| name_of_query(&Query::of(text));
+        assert_eq!(name("name=%20the+till%20").unwrap().as_deref(), Some("the till"));
+        assert_eq!(name("").unwrap(), None);
+        for odd in ["x".repeat(61), "till%07".to_owned(), "ti%E2%80%8Bll".to_owned()] {
+            assert!(name(&format!("name={odd}")).is_err(), "{odd}");
         }
         assert!(check_end(&all, Timestamp::UNIX_EPOCH).is_err());
         assert!(check_end(&KeyTerms::default(), Timestamp::MAX).is_ok());

@@ -192,7 +192,6 @@ impl RateLimits {
         quota: Option<Quota>,
         now: Timestamp,
     ) -> Result<Option<Allowance>, Exceeded> {
-        let now = i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2);
         quota.map(|quota| self.buckets.take(bucket, quota, now)).transpose()
     }
 }

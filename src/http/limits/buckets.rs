@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use jiff::Timestamp;
 
 use crate::http::limits::quota::{Allowance, Exceeded, Quota};
 
@@ -24,7 +25,8 @@ impl<K: Eq + Hash> Default for Buckets<K> {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    pub(crate) fn take(&self, key: K, quota: Quota, now: i64) -> Result<Allowance, Exceeded> {
+    pub(crate) fn take(&self, key: K, quota: Quota, now: Timestamp) -> Result<Allowance, Exceeded> {
+        let now = nanos(now);
         match self.full_at.entry(key) {
             Entry::Occupied(mut bucket) => quota.take(bucket.get_mut(), now),
             Entry::Vacant(place) => {
@@ -38,9 +40,9 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 
     /// Takes one count back.
-    pub(crate) fn give_back(&self, key: &K, quota: Quota, now: i64) {
+    pub(crate) fn give_back(&self, key: &K, quota: Quota, now: Timestamp) {
         if let Some(mut full_at) = self.full_at.get_mut(key) {
-            quota.give_back(&mut full_at, now);
+            quota.give_back(&mut full_at, nanos(now));
         }
     }
 
@@ -57,6 +59,11 @@ impl<K: Eq + Hash> Buckets<K> {
     }
 }
 
+/// Returns the unit in which buckets count.
+fn nanos(now: Timestamp) -> i64 {
+    i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,16 +71,16 @@ mod tests {
     #[test]
     fn each_has_a_bucket_of_its_own() {
         let (buckets, quota) = (Buckets::default(), Quota::per_minute(1).unwrap());
-        assert!(buckets.take("a", quota, 0).is_ok() && buckets.take("b", quota, 0).is_ok());
-        assert!(buckets.take("a", quota, 1).is_err());
+        let now = Timestamp::UNIX_EPOCH;
+        assert!(buckets.take("a", quota, now).is_ok() && buckets.take("b", quota, now).is_ok());
+        assert!(buckets.take("a", quota, now).is_err());
     }
 
     #[test]
     fn who_has_not_come_for_a_while_is_forgotten() {
         let (buckets, quota) = (Buckets::default(), Quota::per_minute(60).unwrap());
-        let second = 1_000_000_000;
         for n in 0..10 * ROUND {
-            let now = i64::try_from(n / ROUND).unwrap() * 2 * second;
+            let now = Timestamp::from_second(i64::try_from(n / ROUND).unwrap() * 2).unwrap();
             assert!(buckets.take(n, quota, now).is_ok());
         }
         assert!(buckets.full_at.len() <= ROUND, "{}", buckets.full_at.len());

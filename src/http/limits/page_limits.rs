@@ -67,7 +67,7 @@ impl PageLimits {
         let is_known = self.quota.is_none() || self.buckets.contains(&session);
         let holder = if is_known { session } else { Holder::Address(counted(address)) };
         if let Some(quota) = self.quota {
-            self.buckets.take(holder, quota, nanos(now)).map_err(refused)?;
+            self.buckets.take(holder, quota, now).map_err(refused)?;
         }
         let place = self.in_flight.of(holder).try_acquire_owned().map_err(|_| {
             let message = "Too many of your pages are being made at the same time, please try again";
@@ -81,13 +81,9 @@ impl PageLimits {
         let session = Holder::Session(session);
         if let Some(quota) = self.quota.filter(|_| !self.buckets.contains(&session)) {
             // The first take of a bucket is always allowed.
-            let _ = self.buckets.take(session, quota, nanos(now));
+            let _ = self.buckets.take(session, quota, now);
         }
     }
-}
-
-fn nanos(now: Timestamp) -> i64 {
-    i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
 }
 
 #[cfg(test)]

@@ -137,7 +137,7 @@ impl SignInAttempts {
     ) -> Result<CountedAttempt, Exceeded> {
         let mut taken = Vec::new();
         for (bucket, quota) in buckets.iter().filter_map(|(bucket, quota)| Some((*bucket, (*quota)?))) {
-            if let Err(exceeded) = self.buckets.take(bucket, quota, nanos(now)) {
+            if let Err(exceeded) = self.buckets.take(bucket, quota, now) {
                 self.give_back(taken, now);
                 return Err(exceeded);
             }
@@ -148,7 +148,7 @@ impl SignInAttempts {
 
     fn give_back(&self, taken: Vec<(BucketKey, Quota)>, now: Timestamp) {
         for (bucket, quota) in taken {
-            self.buckets.give_back(&bucket, quota, nanos(now));
+            self.buckets.give_back(&bucket, quota, now);
         }
     }
 }
@@ -166,10 +166,6 @@ impl Slowed {
         let message = "Too many attempts; try again when Retry-After has passed";
         ApiError::new(ErrorCode::RateLimited, message).retry_in(self.by)
     }
-}
-
-fn nanos(now: Timestamp) -> i64 {
-    i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX / 2)
 }
 
 #[cfg(test)]

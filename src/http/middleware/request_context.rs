@@ -50,7 +50,7 @@ where
         connection.work();
     }
     let sender = connection.clone().map(|connection| Sender { connection, client });
-    let stream = RequestStream::of(&mut request, sender);
+    let stream = RequestStream::take_from(&mut request, sender);
     let span = tracing::info_span!("request", request_id = prefs.request_id);
     let answer = async {
         let outcome = AssertUnwindSafe(run_request(async { next.call(request).await })).catch_unwind().await;

@@ -54,7 +54,7 @@ pub(crate) struct Sender {
 
 impl RequestStream {
     /// Takes over the payload of a request. Returns `None` if the request has no body.
-    pub(crate) fn of(request: &mut ServiceRequest, sender: Option<Sender>) -> Option<Self> {
+    pub(crate) fn take_from(request: &mut ServiceRequest, sender: Option<Sender>) -> Option<Self> {
         let payload = match request.take_payload() {
             Payload::None => return None,
             payload => payload,

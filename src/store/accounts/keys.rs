@@ -330,7 +330,8 @@ mod tests {
             let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
             rotated(store, key("sik_first", Duration::ZERO), start).await;
             let terms = KeyTerms { keeps_others: true, ..KeyTerms::default() };
-            let second = NewKey::new("sik_night".to_owned().into(), terms).named(Some("Night run".into()));
+            let second =
+                NewKey::new("sik_night".to_owned().into(), terms).with_name(Some("Night run".into()));
             rotated(store, second, start + HOUR).await;
             assert_eq!(
                 valid_of(store, &["sik_first", "sik_night"], start + HOUR).await,

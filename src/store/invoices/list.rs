@@ -79,7 +79,7 @@ pub async fn owned_by(
     }
     let reading = IndexHint::of(store.backend(), filters, total);
     let ids = ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
-    let mut rows = listed()
+    let mut rows = select_rows()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
         .filter(Column::Id.in_subquery(ids))
         .all(store.reader())
@@ -100,7 +100,7 @@ pub async fn owned_by(
 const LINES_BYTES_MAX: usize = 16 * 1024;
 
 /// Selects the rows of a list. Where lines are long, their size stands in their place.
-fn listed() -> Select<Entity> {
+fn select_rows() -> Select<Entity> {
     let columns = Column::iter().filter(|column| !matches!(column, Column::Lines | Column::Extras));
     let lines = format!(
         "CASE WHEN octet_length(lines) <= {LINES_BYTES_MAX} THEN lines ELSE CAST(octet_length(lines) AS TEXT) END"

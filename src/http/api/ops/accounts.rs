@@ -140,7 +140,7 @@ async fn rotate(
     key_terms::check_end(&terms, now)?;
     let text = key_generation::key(owner.kind)?;
     let change = AccountChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
-    let key = NewKey::new(text.clone(), terms).named(form.value.name);
+    let key = NewKey::new(text.clone(), terms).with_name(form.value.name);
     match accounts::rotate_key(&state.store, change, &key).await? {
         RotationOutcome::Done => {}
         RotationOutcome::Unknown => return Err(not_found(owner.kind)),

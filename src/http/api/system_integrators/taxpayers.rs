@@ -241,7 +241,7 @@ async fn rotate_api_key(
     key_terms::check_end(&terms, state.now())?;
     let key = key_generation::key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);
-    let new = NewKey::new(key.clone(), terms).named(name);
+    let new = NewKey::new(key.clone(), terms).with_name(name);
     idempotent.unshown(&state.taxpayers).rotate_key(taxpayer.id, new, by).await?;
     let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
     Ok(ApiResponse::ok("API key rotated successfully", data).unstored())
