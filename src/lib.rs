@@ -20,7 +20,9 @@ mod webhook;
 /// unused code in them.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::actors::taxpayer::command::{NewContact, Onboarding, WebhookChange};
+    pub use crate::actors::taxpayer::commands::{
+        ChangeProfile, CreateInvoice, Onboard, SetStatus, SetWebhook,
+    };
     pub use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
     pub use crate::console::{OperatorPath, form_patterns, operator_paths, page_patterns};
     pub use crate::domain::access::api_key::KeyTerms;
@@ -38,7 +40,7 @@ pub mod internals {
     };
     pub use crate::domain::kernel::fault::Faults;
     pub use crate::domain::kernel::ids::{CustomerId, IntegratorId, InvoiceId, TaxpayerId};
-    pub use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer, ProfileChange};
+    pub use crate::domain::party::{Address, CustomerDetails, InvoiceCustomer, NewContact, ProfileChange};
     pub use crate::domain::reconciliation::day::day_of;
     pub use crate::store::accounts::{NewIntegrator, add_integrator};
     pub use crate::store::db::connections::Store;

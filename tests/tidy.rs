@@ -18,12 +18,9 @@ const LAYERS: &[&[&str]] = &[
     &["actors::supervision", "actors::keyed_notify"],
     &["actors::dispatch", "actors::incidents", "actors::durations", "actors::on_behalf"],
     &["actors::notifiers"],
-    // Every actor may send commands to a taxpayer; what is behind the handle belongs to that module alone.
-    &["actors::taxpayer::acting"],
-    &["actors::taxpayer::command", "actors::taxpayer::panic_orders"],
-    &["actors::taxpayer::handle"],
+    // Every actor may send commands to a taxpayer.
+    &["actors::taxpayer"],
     &[
-        "actors::taxpayer",
         "actors::pipeline",
         "actors::delivery",
         "actors::reference",

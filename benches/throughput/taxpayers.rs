@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use einvoice::app::App;
 use einvoice::internals::{
-    Actor, Faults, IdKind, IntegratorId, InvoiceRef, NewContact, NewIntegrator, Onboarding, ProfileChange,
-    ScheduleChange, SettableStatus, StoreError, TaxpayerError, TaxpayerHandle, TaxpayerId, UniqueNoType,
-    WebhookChange, add_integrator,
+    Actor, ChangeProfile, CreateInvoice, Faults, IdKind, IntegratorId, InvoiceRef, NewContact, NewIntegrator,
+    Onboard, ProfileChange, ScheduleChange, SetStatus, SetWebhook, SettableStatus, StoreError, TaxpayerError,
+    TaxpayerHandle, TaxpayerId, UniqueNoType, add_integrator,
 };
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt};
@@ -56,13 +56,13 @@ impl BenchTaxpayers {
         let integrator = integrator(app, endpoints.start).await;
         let making = stream::iter(endpoints.clone()).map(async |number| {
             let id = taxpayer(app, integrator, number).await;
-            let change = WebhookChange {
+            let change = SetWebhook {
                 url: sink.url(number),
                 enabled_events: Some(vec![EVENT.into()]),
                 retry_schedule: ScheduleChange::Keep,
                 by: Actor::CommandLine,
             };
-            app.taxpayers.set_webhook(id, change).await.unwrap();
+            app.taxpayers.send(id, change).await.unwrap();
             join_all((0..invoices_each).map(|number| create_invoice(app, id, number))).await
         });
         let invoices: Vec<Vec<BenchInvoice>> = making.buffered(AT_ONCE).collect().await;
@@ -114,8 +114,10 @@ impl BenchTaxpayers {
         let status = invoice.next.get();
         let which = InvoiceRef { kind: UniqueNoType::Irn, text: invoice.irn.clone() };
         // SQLite refuses a command that has waited 5 s for its one writer; it is sent again.
-        while let Err(failure) =
-            self.taxpayers.set_status(invoice.taxpayer, which.clone(), status, remark(number)).await
+        while let Err(failure) = self
+            .taxpayers
+            .send(invoice.taxpayer, SetStatus { invoice: which.clone(), status, remark: remark(number) })
+            .await
         {
             assert!(matches!(failure, TaxpayerError::Store(StoreError::Unavailable(_))), "{failure}");
             self.retried.set(self.retried.get() + 1);
@@ -137,14 +139,14 @@ pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
 /// Makes a taxpayer that may create invoices.
 pub(crate) async fn taxpayer(app: &App, integrator: IntegratorId, number: usize) -> TaxpayerId {
     let id = TaxpayerId(app.store.ids().next(IdKind::Taxpayer).await.unwrap());
-    app.taxpayers.onboard(id, onboarding(integrator, number)).await.unwrap();
-    app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await.unwrap();
+    app.taxpayers.send(id, onboarding(integrator, number)).await.unwrap();
+    app.taxpayers.send(id, ChangeProfile { change: profile(), by: Actor::CommandLine }).await.unwrap();
     id
 }
 
 async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> BenchInvoice {
     let draft = direct::draft(format!("D{number}"));
-    let created = app.taxpayers.create(taxpayer, draft).await.unwrap();
+    let created = app.taxpayers.send(taxpayer, CreateInvoice(draft)).await.unwrap();
     BenchInvoice { taxpayer, irn: created.invoice.irn.to_string(), next: Cell::new(SettableStatus::Approved) }
 }
 
@@ -154,8 +156,8 @@ fn profile() -> ProfileChange {
     ProfileChange { state: city.clone(), city, country, ..ProfileChange::default() }
 }
 
-fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboarding {
-    Onboarding {
+fn onboarding(integrator_id: IntegratorId, number: usize) -> Onboard {
+    Onboard {
         integrator_id,
         name: format!("Bench {number} Ltd"),
         email: format!("accounts{number}@bench.example"),

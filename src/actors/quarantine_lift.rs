@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::actors::taxpayer::command::RunRecheck;
+use crate::actors::taxpayer::commands::{LiftRun, StoppedRun};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
@@ -55,8 +55,8 @@ impl QuarantineLift {
         let mut lifted = 0;
         for run in runs::liftable(&self.store, since, LIFTED_MAX).await? {
             let (taxpayer, id) = (run.taxpayer_id, run.id);
-            let order = RunRecheck { run: id, irn: run.irn, seen: run.updated_at };
-            match self.taxpayers.lift_run(taxpayer, order).await {
+            let order = StoppedRun { run: id, irn: run.irn, seen: run.updated_at };
+            match self.taxpayers.send(taxpayer, LiftRun(order)).await {
                 Ok(_) => lifted += 1,
                 Err(TaxpayerError::Store(error)) => return Err(error),
                 Err(error) => {
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
     use crate::actors::supervision::Arbiters;
-    use crate::actors::taxpayer::command::Onboarding;
+    use crate::actors::taxpayer::commands::{Onboard, OpenRun};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock::{Clock, MockClock};
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
@@ -97,7 +97,7 @@ mod tests {
             let shared: SharedClock = clock.clone();
             let arbiters = Arc::new(Arbiters::start(1));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, shared.clone(), &arbiters));
-            taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
+            taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let (store, started_at) = (test.store.clone(), clock.now());
             let lift = QuarantineLift { store, taxpayers, clock: shared, started_at, after: AFTER };
             Self { test, lift, clock, arbiters }
@@ -107,7 +107,7 @@ mod tests {
         async fn quarantine(&self, number: &str, change: impl Fn(Run) -> Run) -> RunId {
             let irn = Irn::parse(&format!("{number}-94AD90FB-20260115")).unwrap();
             let request = RunRequest { operation: Operation::Submit, document: json!({ "irn": irn }), irn };
-            let run = self.lift.taxpayers.open_run(ID, request).await.unwrap();
+            let run = self.lift.taxpayers.send(ID, OpenRun(request)).await.unwrap();
             self.pause(change(run)).await
         }
 

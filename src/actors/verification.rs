@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::actors::dispatch::WorkStatus;
-use crate::actors::taxpayer::command::VerificationResult;
+use crate::actors::taxpayer::commands::RecordVerification;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, Entity};
 use crate::domain::kernel::clock::SharedClock;
@@ -71,10 +71,8 @@ impl Verifier {
     }
 
     async fn record(&self, taxpayer: &Taxpayer, found: Verification) -> Result<Taxpayer, TaxpayerError> {
-        let recorded = self
-            .taxpayers
-            .record_verification(taxpayer.id, VerificationResult { found, by: None, reason: None })
-            .await?;
+        let recorded =
+            self.taxpayers.send(taxpayer.id, RecordVerification { found, by: None, reason: None }).await?;
         if recorded.verification != taxpayer.verification && !recorded.verification.is_verified() {
             let reason = recorded.verification.reason();
             tracing::warn!(taxpayer = taxpayer.id.0, reason, "the authority does not confirm a taxpayer");

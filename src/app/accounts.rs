@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
+use crate::actors::taxpayer::commands::SetSubscription;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::app::database::open_beside_service;
@@ -180,7 +181,7 @@ pub async fn set_subscription(settings: Settings, id: i64, to: Subscription) -> 
     };
     let taxpayers =
         TaxpayerHandle::new(taxpayer_deps, &Tree::new(clock), &arbiters, AdmissionLimits::default());
-    let changed = taxpayers.set_subscription(TaxpayerId(id), to, Actor::CommandLine).await;
+    let changed = taxpayers.send(TaxpayerId(id), SetSubscription { to, by: Actor::CommandLine }).await;
     arbiters.stop();
     arbiters.join().await;
     store.close().await;

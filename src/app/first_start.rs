@@ -8,7 +8,7 @@ use sandbox::PartyEnrolment;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use crate::actors::taxpayer::command::{NewContact, Onboarding};
+use crate::actors::taxpayer::commands::{ChangeProfile, Onboard, RotateKey};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::app::accounts::random_password;
 use crate::app::composition::App;
@@ -21,6 +21,7 @@ use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::clock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::NewContact;
 use crate::domain::party::ProfileChange;
 use crate::http::password;
 use crate::store::accounts::keys;
@@ -108,13 +109,13 @@ async fn make(
         enrol(app)?;
         let id = TaxpayerId(store.ids().next(IdKind::Taxpayer).await?);
         let password = random_password();
-        let id = app.taxpayers.onboard(id, onboarding(integrator, &password)?).await?.id;
+        let id = app.taxpayers.send(id, onboarding(integrator, &password)?).await?.id;
         contact_password = Some(password);
         id
     };
-    app.taxpayers.change_profile(id, profile(), Actor::CommandLine).await?;
+    app.taxpayers.send(id, ChangeProfile { change: profile(), by: Actor::CommandLine }).await?;
     let taxpayer_key = new_key(KeyKind::Taxpayer, clock::chance().random());
-    app.taxpayers.rotate_key(id, taxpayer_key.clone().into(), Actor::CommandLine).await?;
+    app.taxpayers.send(id, RotateKey { key: taxpayer_key.clone().into(), by: Actor::CommandLine }).await?;
     let operator = operator(store, now).await?;
     Ok(DemoAccounts { integrator_key, taxpayer_id: id, taxpayer_key, contact_password, operator })
 }
@@ -134,9 +135,9 @@ async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>,
     }
 }
 
-fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboarding, StartError> {
+fn onboarding(integrator_id: IntegratorId, password: &SecretString) -> Result<Onboard, StartError> {
     let password_hash = password::hash(password, None).map_err(|_| StartError::Password)?;
-    Ok(Onboarding {
+    Ok(Onboard {
         integrator_id,
         name: NAME.into(),
         email: "accounts@demo.example".into(),

@@ -37,6 +37,17 @@ pub struct Address {
     pub country: String,
 }
 
+/// A person who is added to a taxpayer.
+#[derive(Debug, Clone)]
+pub struct NewContact {
+    pub first_name: String,
+    pub last_name: String,
+    pub email: String,
+    pub phone: Option<String>,
+    /// The Argon2id hash of the password, as a PHC string. `None` if the person chooses one with an invitation.
+    pub password_hash: Option<String>,
+}
+
 /// A stored customer. Its category is the category of the first invoice to this customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Customer {

@@ -23,6 +23,7 @@ use crate::actors::dispatch::{Turn, Turns, WorkStatus, run_in_turn};
 use crate::actors::durations::WorkDurations;
 use crate::actors::incidents::Incidents;
 use crate::actors::keyed_notify::KeyedNotify;
+use crate::actors::taxpayer::commands::DisableEndpoint;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::endpoint_health::{CircuitPolicy, CircuitState, FailureStreak};
@@ -366,7 +367,7 @@ impl EndpointWorker {
             deps.incidents.endpoint_parked(endpoint, failures, until);
         }
         if let Some(reason) = reason_to_disable(is_gone, should_disable) {
-            deps.taxpayers.disable_endpoint(taxpayer, as_of, reason.to_owned()).await?;
+            deps.taxpayers.send(taxpayer, DisableEndpoint { as_of, reason: reason.to_owned() }).await?;
             deps.incidents.endpoint_disabled(endpoint, reason);
         }
         work.failure_streak = streak;

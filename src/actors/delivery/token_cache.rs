@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::actors::delivery::endpoint_worker::DeliveryDeps;
-use crate::actors::taxpayer::command::RenewedToken;
+use crate::actors::taxpayer::commands::StoreRefreshToken;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::integration::origin::Origin;
 use crate::domain::integration::{Auth, Integration, SecretText};
@@ -40,7 +40,7 @@ struct TokenSlot {
     /// fails with the same reason, and does not fetch again.
     fault: Option<(Timestamp, AuthFault)>,
     /// A rotated refresh token that is not stored yet.
-    unstored: Option<RenewedToken>,
+    unstored: Option<StoreRefreshToken>,
 }
 
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl TokenRefresh {
     /// Stores the rotated refresh token of the slot, if there is one that is not stored yet.
     async fn store_rotated(&self, slot: &mut TokenSlot) -> Result<(), AuthFault> {
         let Some(renewed) = slot.unstored.clone() else { return Ok(()) };
-        match self.taxpayers.store_refresh_token(self.taxpayer, renewed).await {
+        match self.taxpayers.send(self.taxpayer, renewed).await {
             Ok(()) => {
                 slot.unstored = None;
                 Ok(())
@@ -204,9 +204,9 @@ impl TokenRefresh {
 }
 
 /// Returns the old and the new refresh token if the server has replaced the refresh token.
-fn renewed(auth: &Auth, given: SecretText) -> Option<RenewedToken> {
+fn renewed(auth: &Auth, given: SecretText) -> Option<StoreRefreshToken> {
     let used = auth.refresh_token().filter(|used| !used.is_same(&given))?.clone();
-    Some(RenewedToken { used, given })
+    Some(StoreRefreshToken { used, given })
 }
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
     use crate::actors::dispatch::Turns;
     use crate::actors::keyed_notify::KeyedNotify;
     use crate::actors::supervision::Arbiters;
-    use crate::actors::taxpayer::command::{IntegrationChange, Onboarding};
+    use crate::actors::taxpayer::commands::{Onboard, SetIntegration};
     use crate::domain::events::endpoint_health::CircuitPolicy;
     use crate::domain::integration::{ClientAuthentication, Format, TokenClient};
     use crate::domain::kernel::audit::Actor;
@@ -264,7 +264,7 @@ mod tests {
         async fn with_tokens_of(test: TestStore, server: SocketAddr) -> Self {
             let (clock, arbiters): (SharedClock, _) = (Arc::new(SystemClock), Arc::new(Arbiters::start(1)));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
-            taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
+            taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let policy = AddressPolicy::new(vec!["127.0.0.0/8".parse().unwrap()]);
             let deps = DeliveryDeps {
                 store: test.store.clone(),
@@ -295,7 +295,7 @@ mod tests {
                 scope: None,
                 authentication: ClientAuthentication::Basic,
             };
-            let order = IntegrationChange {
+            let order = SetIntegration {
                 erp_system: None,
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
                 origin: Origin::of(ORIGIN),
@@ -304,7 +304,7 @@ mod tests {
                 by: Actor::Operator(1),
                 reason: None,
             };
-            self.deps.taxpayers.set_integration(ID, order).await.unwrap();
+            self.deps.taxpayers.send(ID, order).await.unwrap();
         }
 
         async fn stored(&self) -> (i64, String) {
@@ -412,8 +412,8 @@ mod tests {
                     assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0, "it ended early");
                 }
                 let (used, given) = ("refresh-0".to_owned().into(), "refresh-1".to_owned().into());
-                let other = RenewedToken { used, given };
-                fixture.deps.taxpayers.store_refresh_token(ID, other).await.unwrap();
+                let other = StoreRefreshToken { used, given };
+                fixture.deps.taxpayers.send(ID, other).await.unwrap();
                 let head =
                     format!("HTTP/1.1 {status} S\r\nconnection: close\r\ncontent-length: {}", body.len());
                 stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.unwrap();
@@ -438,8 +438,8 @@ mod tests {
             let url = format!("http://{address}/token");
             let keep = async |used: &str, given: &str| {
                 let (used, given) = (used.to_owned().into(), given.to_owned().into());
-                let token = RenewedToken { used, given };
-                fixture.deps.taxpayers.store_refresh_token(ID, token).await.unwrap();
+                let token = StoreRefreshToken { used, given };
+                fixture.deps.taxpayers.send(ID, token).await.unwrap();
                 fixture.stored().await
             };
             assert_eq!(keep("refresh-0", "a").await, (1, "a".to_owned()));

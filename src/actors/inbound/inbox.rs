@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::Inbound;
 use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::taxpayer::commands::AcknowledgeSupplierInvoice;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
@@ -71,7 +72,7 @@ impl Inbound {
             return Err(Refusal::AlreadyAcknowledged.into());
         }
         self.relay_acknowledgement(taxpayer, &invoice.irn).await?;
-        Ok(self.taxpayers.acknowledge_supplier_invoice(taxpayer, invoice.irn).await?)
+        Ok(self.taxpayers.send(taxpayer, AcknowledgeSupplierInvoice { irn: invoice.irn }).await?)
     }
 
     async fn addressed_to(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<SupplierInvoice, InboxError> {

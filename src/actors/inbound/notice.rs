@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use crate::actors::inbound::addressee::{Inbound, NoticeError};
 use crate::actors::on_behalf::on_behalf_of;
+use crate::actors::taxpayer::commands::{ReceiveSupplierInvoice, RecordTransit};
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::NoticeMessage;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -63,7 +64,9 @@ impl Inbound {
         let Some(sent) = self.outgoing(irn).await? else { return self.receive(irn).await };
         let is_known = if is_delivered { sent.is_acknowledged } else { sent.is_transmitted };
         if !is_known {
-            self.taxpayers.record_transit(sent.taxpayer_id, sent.irn.clone(), is_delivered).await?;
+            self.taxpayers
+                .send(sent.taxpayer_id, RecordTransit { irn: sent.irn.clone(), is_delivered })
+                .await?;
         }
         self.receive_from(&sent).await
     }
@@ -102,7 +105,9 @@ impl Inbound {
         let is_delivered = confirmation.delivered;
         let is_transmitted = confirmation.transmitted || is_delivered;
         if is_delivered || (is_transmitted && !sent.is_transmitted) {
-            self.taxpayers.record_transit(sent.taxpayer_id, sent.irn.clone(), is_delivered).await?;
+            self.taxpayers
+                .send(sent.taxpayer_id, RecordTransit { irn: sent.irn.clone(), is_delivered })
+                .await?;
         }
         Ok(is_transmitted)
     }
@@ -133,7 +138,7 @@ impl Inbound {
         let document = SupplierDocument::of(irn, self.authority.decrypt(irn.as_str(), &sealed)?)?;
         let tin = document.buyer_tin.as_deref().ok_or(NoticeError::UnknownInvoice)?;
         let buyer = self.addressee(irn, tin).await?;
-        self.taxpayers.receive_supplier_invoice(buyer, document).await?;
+        self.taxpayers.send(buyer, ReceiveSupplierInvoice(document)).await?;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::actors::dispatch::WorkStatus;
+use crate::actors::taxpayer::commands::NotifyOutage;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
@@ -44,7 +45,7 @@ impl OutageNotifier {
             return Ok(true);
         };
         let notice = outage.notice(event.edge);
-        let Err(failure) = self.taxpayers.notify_outage(taxpayer, notice).await else { return Ok(true) };
+        let Err(failure) = self.taxpayers.send(taxpayer, NotifyOutage(notice)).await else { return Ok(true) };
         let is_retried = is_transient(&failure) && outage.is_news(event.edge, self.clock.now());
         if is_retried {
             tracing::info!(%taxpayer, %failure, "failed to notify a taxpayer of an outage; will retry");
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
     use crate::actors::outage::OutageDetector;
     use crate::actors::supervision::Arbiters;
-    use crate::actors::taxpayer::command::{Onboarding, WebhookChange};
+    use crate::actors::taxpayer::commands::{DisableEndpoint, Onboard, SetWebhook};
     use crate::domain::events::delivery::ScheduleChange;
     use crate::domain::events::event::{Event, EventKind, LogHead};
     use crate::domain::kernel::audit::Actor;
@@ -168,13 +169,13 @@ mod tests {
 
         async fn subscribe(&self, id: i64, names: &[&str]) {
             let id = TaxpayerId(id);
-            self.notifier.taxpayers.onboard(id, Onboarding::sample(id)).await.unwrap();
+            self.notifier.taxpayers.send(id, Onboard::sample(id)).await.unwrap();
             let names = names.iter().map(|name| (*name).to_owned()).collect();
             let url = "https://hooks.example.com".to_owned();
             let retry_schedule = ScheduleChange::Keep;
             let by = Actor::CommandLine;
-            let change = WebhookChange { url, enabled_events: Some(names), retry_schedule, by };
-            self.notifier.taxpayers.set_webhook(id, change).await.unwrap();
+            let change = SetWebhook { url, enabled_events: Some(names), retry_schedule, by };
+            self.notifier.taxpayers.send(id, change).await.unwrap();
         }
 
         async fn close(self) {
@@ -214,7 +215,12 @@ mod tests {
             replica.subscribe(4, &[STARTED]).await;
             let endpoint = webhooks::owned_by(test.store.reader(), TaxpayerId(4)).await.unwrap().unwrap();
             let gone = (TaxpayerId(4), endpoint.updated_at, "it is gone".into());
-            replica.notifier.taxpayers.disable_endpoint(gone.0, gone.1, gone.2).await.unwrap();
+            replica
+                .notifier
+                .taxpayers
+                .send(gone.0, DisableEndpoint { as_of: gone.1, reason: gone.2 })
+                .await
+                .unwrap();
             replica.observe_failure().await;
             replica.notify_all().await;
             assert_eq!((names(&test, 1).await, names(&test, 3).await), (vec![STARTED], vec![]));
@@ -275,11 +281,11 @@ mod tests {
             // removed the lane.
             let notice = last(&test).await.notice(OutageEdge::Started);
             let twice = [notice.clone(), notice.clone()]
-                .map(|notice| replica.notifier.taxpayers.notify_outage(TaxpayerId(1), notice));
+                .map(|notice| replica.notifier.taxpayers.send(TaxpayerId(1), NotifyOutage(notice)));
             assert!(join_all(twice).await.into_iter().all(|notified| notified.is_ok()));
             let other = Replica::new(&test, "two", &replica.clock);
             other.notify_all().await;
-            other.notifier.taxpayers.notify_outage(TaxpayerId(2), notice).await.unwrap();
+            other.notifier.taxpayers.send(TaxpayerId(2), NotifyOutage(notice)).await.unwrap();
             assert_eq!((names(&test, 1).await, names(&test, 2).await), (vec![STARTED], vec![STARTED]));
             replica.close().await;
             other.close().await;

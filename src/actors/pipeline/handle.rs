@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::actors::keyed_notify::KeyedNotify;
 use crate::actors::on_behalf::on_behalf_of;
 use crate::actors::pipeline::queue_position::QueueEstimator;
+use crate::actors::taxpayer::commands::{OpenRun, RecordReceipt};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, AuthorityFailure, Confirmation, CryptoError};
 use crate::domain::invoice::irn::Irn;
@@ -62,7 +63,7 @@ impl PipelineHandle {
         patience: Duration,
     ) -> Result<Run, TaxpayerError> {
         let deadline = Instant::now() + patience;
-        let run = self.taxpayers.open_run(taxpayer, request).await?;
+        let run = self.taxpayers.send(taxpayer, OpenRun(request)).await?;
         if run.is_settled() || patience.is_zero() {
             return Ok(run);
         }
@@ -149,7 +150,7 @@ impl PipelineHandle {
         let authority = self.authority_for(taxpayer).await?;
         let answer = authority.acknowledge(irn.as_str()).await?;
         let confirmation = authority.confirm(irn.as_str()).await?;
-        self.taxpayers.record_receipt(taxpayer, irn.clone()).await?;
+        self.taxpayers.send(taxpayer, RecordReceipt { irn: irn.clone() }).await?;
         Ok(ReceiptConfirmation { already: answer.already.then_some(answer.message), confirmation })
     }
 

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::actors::dispatch::Turns;
     use crate::actors::supervision::panics;
-    use crate::actors::taxpayer::command::Onboarding;
+    use crate::actors::taxpayer::commands::{Onboard, OpenRun};
     use crate::actors::taxpayer::handle::TaxpayerHandle;
     use crate::authority::RetryPolicy;
     use crate::authority::testing::authority;
@@ -160,10 +160,10 @@ mod tests {
             let arbiters = Arc::new(Arbiters::start(1));
             let clock: SharedClock = Arc::new(SystemClock);
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(store, clock.clone(), &arbiters));
-            taxpayers.onboard(ID, Onboarding::sample(ID)).await.unwrap();
+            taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let irn = Irn::parse("INV1-94AD90FB-20260115").unwrap();
             let request = RunRequest { operation: Operation::Submit, document: json!({ "irn": irn }), irn };
-            let run = taxpayers.open_run(ID, request).await.unwrap().id;
+            let run = taxpayers.send(ID, OpenRun(request)).await.unwrap().id;
             let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
             let second = Duration::from_secs(1);
             let deps = PipelineDeps {

@@ -17,7 +17,7 @@ use crate::actors::pipeline::next_action::next_action;
 use crate::actors::pipeline::step_executor::StepExecutor;
 use crate::actors::pipeline::throughput::Throughput;
 use crate::actors::supervision::node::Node;
-use crate::actors::taxpayer::command::{RunProgress, StepOutcome};
+use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
@@ -199,7 +199,7 @@ impl PipelineDeps {
         let has_signed = steps.iter().any(is_signed);
         let gives_up = steps.iter().any(|outcome| matches!(outcome.verdict, StepResult::Pause { .. }));
         let attempt_id = clock::new_id();
-        let progress = RunProgress {
+        let progress = RecordSteps {
             lease: lease.clone(),
             run: before.id,
             irn: before.irn.clone(),
@@ -207,7 +207,7 @@ impl PipelineDeps {
             steps,
             next_attempt: attempt_id,
         };
-        let run = self.taxpayers.record_steps(before.taxpayer_id, progress).await?;
+        let run = self.taxpayers.send(before.taxpayer_id, progress).await?;
         if has_signed {
             self.durations.signed(run.created_at, self.clock.now());
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::actors::on_behalf::on_behalf_of;
 use crate::actors::reconciliation::reconciler::{Reconciler, ReconciliationError};
 use crate::actors::reconciliation::search::AuthorityListing;
-use crate::actors::taxpayer::command::RunRecheck;
+use crate::actors::taxpayer::commands::{RecheckRun, RecordTransit, StoppedRun};
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::authority::AuthorityFailure;
 use crate::domain::invoice::irn::Irn;
@@ -207,12 +207,12 @@ impl DayComparison<'_> {
         match repair {
             Repair::Ask(standing) => {
                 let irn = irn.clone();
-                let order = RunRecheck { run: standing.run, irn, seen: standing.seen };
-                taxpayers.recheck_run(self.taxpayer, order).await?;
+                let order = StoppedRun { run: standing.run, irn, seen: standing.seen };
+                taxpayers.send(self.taxpayer, RecheckRun(order)).await?;
                 Ok("The run goes on now: it asks the authority what came of it.")
             }
             Repair::Record { is_delivered } => {
-                taxpayers.record_transit(self.taxpayer, irn.clone(), is_delivered).await?;
+                taxpayers.send(self.taxpayer, RecordTransit { irn: irn.clone(), is_delivered }).await?;
                 Ok("What the authority says of the transmission is recorded.")
             }
         }

@@ -8,42 +8,28 @@ use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 
-use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
     Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
     Task, Tree, Worker,
 };
-use crate::actors::taxpayer::command::{CommandEnvelope, CommandError};
+use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
-use crate::actors::taxpayer::handle::{CommandResult, TaxpayerHandle};
+use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
+use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::held_lanes::HeldLanes;
 use crate::actors::taxpayer::large_turns::LargeTurns;
-use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::actors::taxpayer::quarantined;
-use crate::actors::taxpayer::read_set::CachedState;
 use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, Outcome, execute_alone};
 use crate::actors::taxpayer::weight::TRANSACTION_MAX;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::party::verification::VerificationPolicy;
-use crate::domain::pipeline::deadline::DeadlinePolicy;
-use crate::store::db::connections::{Sharing, Store};
+use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::group::LaneName;
 
 /// For this long after one of its commands failed alone, a taxpayer stays out of groups, which would fail with it.
 const APART_FOR: Duration = Duration::from_mins(1);
-
-#[derive(Clone)]
-pub struct TaxpayerDeps {
-    pub store: Store,
-    pub clock: SharedClock,
-    pub notifiers: Notifiers,
-    pub deadlines: DeadlinePolicy,
-    pub verification: VerificationPolicy,
-    pub panic_orders: PanicOrders,
-}
 
 /// Everything that the actors of all taxpayers share.
 #[derive(Clone)]
@@ -108,7 +94,7 @@ impl Worker for TaxpayerActor {
     const WEIGHT_MAX: usize = TRANSACTION_MAX;
 
     fn weight(envelope: &CommandEnvelope) -> usize {
-        envelope.weight
+        envelope.size.weight()
     }
 
     /// A large command is a batch of its own, which bounds the size of a transaction.
@@ -117,7 +103,7 @@ impl Worker for TaxpayerActor {
     }
 
     fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
-        quarantined::contents(&envelope.command)
+        quarantined::contents(envelope)
     }
 
     async fn work(mut self, batch: CommandBatch<CommandEnvelope>) -> (Self, CommandResults) {

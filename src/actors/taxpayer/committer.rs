@@ -10,10 +10,10 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::actors::supervision::{Arbiters, CommandBatch, hash_of};
-use crate::actors::taxpayer::actor::TaxpayerDeps;
-use crate::actors::taxpayer::command::{CommandEnvelope, TaxpayerCommand};
+use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::envelope::CommandEnvelope;
 use crate::actors::taxpayer::large_turns::LargeTurns;
-use crate::actors::taxpayer::read_set::CachedState;
 use crate::actors::taxpayer::transaction::{Executed, Member, Outcome, execute_group};
 use crate::actors::taxpayer::weight::TRANSACTION_MAX;
 use crate::domain::kernel::ids::TaxpayerId;
@@ -78,7 +78,7 @@ impl Committers {
 
     /// Executes a batch in a group. Fails with `Unsettled` if it is unknown whether the transaction was committed.
     pub(super) async fn execute(&self, ready: Box<ReadyBatch>) -> Result<Reply, StoreError> {
-        if !ready.batch.tasks().iter().all(|task| may_share_transaction(&task.command)) {
+        if !ready.batch.tasks().iter().all(|task| task.command.may_share_transaction()) {
             return Ok(Reply::Alone(ready));
         }
         let at = usize::try_from(hash_of(&ready.id)).unwrap_or_default() % self.queues.len().max(1);
@@ -91,19 +91,11 @@ impl Committers {
     }
 }
 
-/// Returns true if a command may be executed in a group. A large command may not, and neither may one that sets a value
-/// unique among all taxpayers, because it may wait for another transaction.
-fn may_share_transaction(envelope: &CommandEnvelope) -> bool {
-    let sets_unique_value =
-        matches!(envelope.command, TaxpayerCommand::Onboard(_) | TaxpayerCommand::ChangeProfile(..));
-    !envelope.is_large() && !sets_unique_value
-}
-
 impl GroupSize {
     fn add(&mut self, queued: &Queued) {
         let tasks = queued.ready.batch.tasks();
         self.commands += tasks.len();
-        self.weight += tasks.iter().map(|task| task.command.weight).sum::<usize>();
+        self.weight += tasks.iter().map(|task| task.command.size.weight()).sum::<usize>();
     }
 
     fn has_room(&self) -> bool {

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use crate::actors::dispatch::{DirectDispatch, ReservedSlot};
+use crate::actors::taxpayer::flush::run_lane;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::write_set::run_lane;
 use crate::domain::pipeline::Run;
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
@@ -32,8 +32,7 @@ pub(super) async fn claim<'a>(
     tx: &Transaction,
     units: &[UnitOfWork],
 ) -> Result<Vec<StartedRun<'a>>, StoreError> {
-    let due =
-        units.iter().flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.due_runs.contains(&run.id)));
+    let due = units.iter().flat_map(UnitOfWork::due_runs);
     let mut slots = HashMap::new();
     for run in due.filter(|run| may_start(direct, run)) {
         let Some(slot) = direct.reserve_slot() else { break };

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use sea_orm::{ConnectionTrait, DbBackend};
 
-use super::command::{CommandReply, Onboarding};
+use super::commands::{ChangeProfile, CreateInvoice, Created, Onboard, OpenRun};
+use super::envelope::Once;
+use super::flush::run_lane;
 use super::handle::TaxpayerError;
-use super::tests::{BY, ID, TestTaxpayers, draft, keyed, submission, webhook};
-use super::write_set::run_lane;
+use super::tests::{BY, ID, TestTaxpayers, claim, draft, submission, webhook};
 use crate::domain::access::claim::StoredResponse;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::ProfileChange;
@@ -32,8 +33,8 @@ async fn with_neighbours(test: TestStore) -> TestTaxpayers {
 }
 
 async fn onboard(app: &TestTaxpayers, id: TaxpayerId) {
-    app.taxpayers.onboard(id, Onboarding::sample(id)).await.unwrap();
-    app.taxpayers.change_profile(id, new_city("Lagos"), BY).await.unwrap();
+    app.taxpayers.send(id, Onboard::sample(id)).await.unwrap();
+    app.taxpayers.send(id, ChangeProfile { change: new_city("Lagos"), by: BY }).await.unwrap();
 }
 
 fn new_city(city: &str) -> ProfileChange {
@@ -51,7 +52,8 @@ async fn slowest_create(app: &TestTaxpayers, series: &str, is_over: &AtomicBool)
                 break;
             }
             let begun = Instant::now();
-            let created = app.taxpayers.create(neighbour, draft(&format!("{series}N{number}"), 10)).await;
+            let created =
+                app.taxpayers.send(neighbour, CreateInvoice(draft(&format!("{series}N{number}"), 10))).await;
             assert!(
                 created.as_ref().is_ok_and(|created| created.duplicate.is_none()),
                 "{series}: {created:?}"
@@ -92,16 +94,16 @@ async fn a_held_lane_delays_only_its_own_taxpayer() {
     // PostgreSQL only: SQLite has one writer, so nobody else can hold a lane.
     for test in stores().await.into_iter().skip(1) {
         let app = with_neighbours(test).await;
-        let create = async || app.taxpayers.create(ID, draft("A", 10)).await.map(drop);
+        let create = async || app.taxpayers.send(ID, CreateInvoice(draft("A", 10))).await.map(drop);
         assert_delays_only_its_taxpayer(&app, (LaneKind::Taxpayer, "1"), create).await;
 
-        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
-        let create = async || app.taxpayers.create(ID, draft("B", 10)).await.map(drop);
+        app.taxpayers.send(ID, webhook()).await.unwrap();
+        let create = async || app.taxpayers.send(ID, CreateInvoice(draft("B", 10))).await.map(drop);
         assert_delays_only_its_taxpayer(&app, (LaneKind::Endpoint, "1"), create).await;
 
         let irn = "RELAYED-00000061-20260131";
-        let run = app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
-        let reopen = async || app.taxpayers.open_run(ID, submission(irn, "b")).await.map(drop);
+        let run = app.taxpayers.send(ID, OpenRun(submission(irn, "a"))).await.unwrap();
+        let reopen = async || app.taxpayers.send(ID, OpenRun(submission(irn, "b"))).await.map(drop);
         assert_delays_only_its_taxpayer(&app, (LaneKind::Run, &run_lane(ID, run.id)), reopen).await;
         app.close().await;
     }
@@ -109,19 +111,17 @@ async fn a_held_lane_delays_only_its_own_taxpayer() {
 
 #[actix_rt::test]
 async fn a_command_that_panics_costs_the_others_of_its_group_nothing() {
-    let panics = |_: &CommandReply| -> Option<StoredResponse> { panic!("the answer cannot be rendered") };
+    let panics = |_: &Created| -> Option<StoredResponse> { panic!("the answer cannot be rendered") };
     for test in stores().await {
         let app = with_neighbours(test).await;
-        let mut poison = keyed("poison", b"1");
-        poison.render = Some(Arc::new(panics));
-        let poisoned = app.taxpayers.with_idempotency(Some(poison));
+        let poison = Once { claim: claim("poison", b"1"), render: Some(Arc::new(panics)) };
         let (failed, created) = tokio::join!(
-            poisoned.create(ID, draft("POISON", 10)),
-            join_all(NEIGHBOURS.map(|id| app.taxpayers.create(TaxpayerId(id), draft("A", 10))))
+            app.taxpayers.send_once(ID, CreateInvoice(draft("POISON", 10)), Some(poison)),
+            join_all(NEIGHBOURS.map(|id| app.taxpayers.send(TaxpayerId(id), CreateInvoice(draft("A", 10)))))
         );
         assert!(matches!(failed, Err(TaxpayerError::Quarantined { .. })), "{failed:?}");
         assert!(created.iter().all(|one| one.as_ref().is_ok_and(|created| created.duplicate.is_none())));
-        let after = app.taxpayers.create(ID, draft("POISON", 10)).await.unwrap();
+        let after = app.taxpayers.send(ID, CreateInvoice(draft("POISON", 10))).await.unwrap();
         assert_eq!(after.duplicate, None, "the command that panicked has stored nothing");
         assert_eq!(app.verify_log().await, 1);
         app.close().await;
@@ -150,9 +150,9 @@ async fn many_held_lanes_delay_nobody_else() {
         // Half of the commands fit into a group, and half do not.
         let commands = held.iter().map(async |id| {
             if id.0 % 2 == 0 {
-                app.taxpayers.create(*id, draft("A", 10)).await.map(drop)
+                app.taxpayers.send(*id, CreateInvoice(draft("A", 10))).await.map(drop)
             } else {
-                app.taxpayers.change_profile(*id, new_city("Abuja"), BY).await.map(drop)
+                app.taxpayers.send(*id, ChangeProfile { change: new_city("Abuja"), by: BY }).await.map(drop)
             }
         });
         let (failed, slowest) = tokio::join!(
@@ -168,7 +168,7 @@ async fn many_held_lanes_delay_nobody_else() {
         assert!(failed.iter().all(is_locked), "{failed:?}");
         assert!(slowest < PROMPT, "a neighbour's create took {slowest:?}");
         holder.rollback().await.unwrap();
-        let created = held.iter().map(|id| app.taxpayers.create(*id, draft("B", 10)));
+        let created = held.iter().map(|id| app.taxpayers.send(*id, CreateInvoice(draft("B", 10))));
         assert!(join_all(created).await.iter().all(Result::is_ok), "each goes on");
         app.close().await;
     }
@@ -257,9 +257,9 @@ async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: 
     let (series, is_over) = (format!("F{id}"), AtomicBool::new(false));
     let (results, _) = tokio::join!(
         async {
-            let creates = ["A", "B"].map(|number| app.taxpayers.create(id, draft(number, 10)));
+            let creates = ["A", "B"].map(|number| app.taxpayers.send(id, CreateInvoice(draft(number, 10))));
             let mut results = join_all(creates).await;
-            results.push(app.taxpayers.create(id, draft("C", 10)).await);
+            results.push(app.taxpayers.send(id, CreateInvoice(draft("C", 10))).await);
             is_over.store(true, Ordering::SeqCst);
             results
         },
@@ -275,7 +275,7 @@ async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: 
     }
     let of_table = if app.test.store.backend() == DbBackend::Postgres { " ON invoices" } else { "" };
     execute(app, &format!("DROP TRIGGER failing{of_table}")).await;
-    let after = app.taxpayers.create(id, draft("A", 10)).await.unwrap();
+    let after = app.taxpayers.send(id, CreateInvoice(draft("A", 10))).await.unwrap();
     assert_eq!(
         after.duplicate.is_none(),
         failure.is_fatal,

@@ -6,39 +6,47 @@ use std::collections::HashMap;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::ids::{CustomerId, InvoiceId, TaxpayerId};
+use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::{Customer, CustomerDetails};
 
 /// Invoices, indexed by id, number and IRN, which are unique within the taxpayer and never change.
 #[derive(Debug, Default)]
 pub(crate) struct Invoices {
-    all: Vec<Invoice>,
+    all: Vec<Tracked<Invoice>>,
     by_id: HashMap<InvoiceId, usize>,
     by_number: HashMap<String, usize>,
     by_irn_key: HashMap<String, usize>,
 }
 
 impl Invoices {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Invoice> {
-        self.all.iter()
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &Invoice> {
+        self.all.iter().filter_map(Tracked::changed)
+    }
+
+    fn at(&self, at: Option<&usize>) -> Option<&Invoice> {
+        at.and_then(|at| self.all.get(*at)).map(|invoice| &**invoice)
     }
 
     pub(crate) fn with_id(&self, id: InvoiceId) -> Option<&Invoice> {
-        self.by_id.get(&id).and_then(|at| self.all.get(*at))
+        self.at(self.by_id.get(&id))
     }
 
     pub(crate) fn with_number(&self, invoice_no: &str) -> Option<&Invoice> {
-        self.by_number.get(invoice_no).and_then(|at| self.all.get(*at))
+        self.at(self.by_number.get(invoice_no))
     }
 
     pub(crate) fn with_irn(&self, irn: &Irn) -> Option<&Invoice> {
-        self.by_irn_key.get(&irn.key()).and_then(|at| self.all.get(*at))
+        self.at(self.by_irn_key.get(&irn.key()))
     }
 
     pub(crate) fn put(&mut self, invoice: Invoice) {
-        if let Some(held) = self.by_id.get(&invoice.id).and_then(|at| self.all.get_mut(*at)) {
-            *held = invoice;
-            return;
+        match self.by_id.get(&invoice.id).and_then(|at| self.all.get_mut(*at)) {
+            Some(stored) => **stored = invoice,
+            None => self.push(Tracked::new(invoice)),
         }
+    }
+
+    fn push(&mut self, invoice: Tracked<Invoice>) {
         let at = self.all.len();
         self.by_id.insert(invoice.id, at);
         self.by_number.insert(invoice.invoice_no.clone(), at);
@@ -47,10 +55,11 @@ impl Invoices {
     }
 }
 
+/// Collects invoices as they are stored.
 impl FromIterator<Invoice> for Invoices {
     fn from_iter<I: IntoIterator<Item = Invoice>>(invoices: I) -> Self {
         let mut index = Self::default();
-        invoices.into_iter().for_each(|invoice| index.put(invoice));
+        invoices.into_iter().for_each(|invoice| index.push(Tracked::stored(invoice)));
         index
     }
 }
@@ -59,7 +68,7 @@ impl FromIterator<Invoice> for Invoices {
 /// get one later.
 #[derive(Debug, Default)]
 pub(crate) struct Customers {
-    all: Vec<Customer>,
+    all: Vec<Tracked<Customer>>,
     by_id: HashMap<CustomerId, usize>,
     by_number: HashMap<String, usize>,
     /// For each tax number, the position in `all` of the oldest customer with this number.
@@ -67,18 +76,22 @@ pub(crate) struct Customers {
 }
 
 impl Customers {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Customer> {
-        self.all.iter()
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &Customer> {
+        self.all.iter().filter_map(Tracked::changed)
     }
 
     /// Finds the stored customer by the number in `details`, or else by the tax number.
     pub(crate) fn matching(&self, details: &CustomerDetails) -> Option<&Customer> {
         let by_number = self.by_number.get(&details.no);
         let at = by_number.or_else(|| self.by_tin.get(details.tin.as_ref()?));
-        at.and_then(|at| self.all.get(*at))
+        at.and_then(|at| self.all.get(*at)).map(|customer| &**customer)
     }
 
     pub(crate) fn put(&mut self, customer: Customer) {
+        self.insert(Tracked::new(customer));
+    }
+
+    fn insert(&mut self, customer: Tracked<Customer>) {
         let at = self.by_id.get(&customer.id).copied().unwrap_or(self.all.len());
         if let Some(tin) = &customer.details.tin {
             let oldest = self.by_tin.entry(tin.clone()).or_insert(at);
@@ -94,10 +107,11 @@ impl Customers {
     }
 }
 
+/// Collects customers as they are stored.
 impl FromIterator<Customer> for Customers {
     fn from_iter<I: IntoIterator<Item = Customer>>(customers: I) -> Self {
         let mut index = Self::default();
-        customers.into_iter().for_each(|customer| index.put(customer));
+        customers.into_iter().for_each(|customer| index.insert(Tracked::stored(customer)));
         index
     }
 }
@@ -165,6 +179,7 @@ mod tests {
         assert_eq!((found(&index, "C", Some("U")), found(&index, "C", None)), (None, None));
         index.put(customer(1, "A", Some("T")));
         assert_eq!(found(&index, "C", Some("T")), Some(1), "the oldest of those with the tax number");
-        assert_eq!(index.iter().count(), 2);
+        let changed: Vec<_> = index.changed().map(|one| one.id.0).collect();
+        assert_eq!(changed, [1], "only what was put is written");
     }
 }

@@ -4,30 +4,40 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the commands and their replies; how callers send them | `command`, `handle` |
+//! | what a command is; the commands | `command`, `commands` |
+//! | how callers send commands; a command on its way | `handle`, `envelope` |
 //! | who acts in a request | `acting` |
-//! | the actor, and the group commit of several actors' batches | `actor`, `committer` |
+//! | the actor, what all actors need, and what each keeps | `actor`, `deps`, `cached_state` |
+//! | the group commit of several actors' batches | `committer` |
 //! | one transaction | `transaction` |
+//! | what its commands ask for, and loading it | `read_set`, `row_ids`, `load` |
+//! | what commands work on | `unit_of_work`, `indexes` |
+//! | what is added, and writing it | `write_set`, `flush` |
 //! | how heavy a command is; turns of the large ones; the wait for lanes that others have locked | `weight`, `large_turns`, `held_lanes` |
-//! | what a transaction reads, works on and writes | `read_set`, `unit_of_work`, `indexes`, `write_set` |
+//! | runs that begin in the commit that opens them | `direct_runs` |
 //! | quarantined commands and their replay; panics ordered in development | `quarantined`, `panic_orders` |
-//! | the decision of each command | `commands` |
 
 pub mod acting;
 mod actor;
+mod cached_state;
 pub mod command;
-mod commands;
+pub mod commands;
 mod committer;
+mod deps;
 mod direct_runs;
+pub mod envelope;
+mod flush;
 #[cfg(test)]
 mod group_tests;
 pub mod handle;
 mod held_lanes;
 mod indexes;
 mod large_turns;
+mod load;
 pub mod panic_orders;
 pub mod quarantined;
 mod read_set;
+mod row_ids;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -37,4 +47,4 @@ mod unit_of_work;
 mod weight;
 mod write_set;
 
-pub use actor::TaxpayerDeps;
+pub use deps::TaxpayerDeps;

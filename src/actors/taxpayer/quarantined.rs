@@ -1,5 +1,5 @@
-//! Stores quarantined commands and replays them. Only a create can be replayed: its invoice number shows whether the sender has sent
-//! it again since. Any other command might count twice or overwrite a newer change.
+//! Stores quarantined commands and replays them. Only a create can be replayed: its invoice number shows whether the
+//! sender has sent it again since.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::actors::supervision::Tree;
 use crate::actors::supervision::quarantine::UnstoredCommand;
-use crate::actors::taxpayer::command::{Created, Duplicate, TaxpayerCommand};
+use crate::actors::taxpayer::commands::{CreateInvoice, Created, Duplicate};
+use crate::actors::taxpayer::envelope::CommandEnvelope;
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
-use crate::domain::invoice::Draft;
 use crate::domain::kernel::audit::OperatorRequest;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
@@ -26,9 +26,8 @@ const CONTENTS_BYTES_MAX: usize = 256 * 1024;
 const NOT_KEPT: &str = "The command was replayed or dropped before";
 
 /// Returns what a replay of the command needs, as JSON. `None` if the command cannot be replayed.
-pub(super) fn contents(command: &TaxpayerCommand) -> Option<SecretString> {
-    let TaxpayerCommand::Create(draft) = command else { return None };
-    let contents = serde_json::to_string(draft).ok()?;
+pub(super) fn contents(envelope: &CommandEnvelope) -> Option<SecretString> {
+    let contents = envelope.command.contents()?;
     (contents.len() <= CONTENTS_BYTES_MAX).then(|| contents.into())
 }
 
@@ -69,9 +68,9 @@ impl TaxpayerHandle {
         now: Timestamp,
     ) -> Result<QuarantinedCommand, TaxpayerError> {
         let found = self.quarantined(reference).await?;
-        let (taxpayer, draft) = self.replayable(&found).await?;
+        let (taxpayer, create) = self.replayable(&found).await?;
         self.take(&found, QuarantineState::Replayed, by, now).await?;
-        let created = self.create(taxpayer, draft).await;
+        let created = self.send(taxpayer, create).await;
         let (state, result) = end_of(&created);
         quarantine::record_result(self.store(), reference, state, &result).await?;
         self.quarantined(reference).await
@@ -105,7 +104,10 @@ impl TaxpayerHandle {
         is_taken.then_some(()).ok_or(TaxpayerError::Refused(Refusal::CommandNotReplayable(NOT_KEPT)))
     }
 
-    async fn replayable(&self, found: &QuarantinedCommand) -> Result<(TaxpayerId, Draft), TaxpayerError> {
+    async fn replayable(
+        &self,
+        found: &QuarantinedCommand,
+    ) -> Result<(TaxpayerId, CreateInvoice), TaxpayerError> {
         let refused = || TaxpayerError::Refused(Refusal::CommandNotReplayable(found.guidance()));
         let taxpayer = found.taxpayer_id.filter(|_| found.may_replay()).ok_or_else(refused)?;
         let contents = quarantine::contents(self.store(), found.reference).await?.ok_or_else(refused)?;
@@ -115,7 +117,7 @@ impl TaxpayerHandle {
             id: found.reference.to_string(),
             reason: "the contents are not those of a create".to_owned(),
         })?;
-        Ok((taxpayer, draft))
+        Ok((taxpayer, CreateInvoice(draft)))
     }
 }
 
@@ -156,8 +158,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::actors::taxpayer::command::CommandReply;
-    use crate::actors::taxpayer::tests::{ID, TestTaxpayers, draft, keyed};
+    use crate::actors::taxpayer::commands::CancelReplay;
+    use crate::actors::taxpayer::envelope::Once;
+    use crate::actors::taxpayer::tests::{ID, TestTaxpayers, claim, draft};
     use crate::domain::access::claim::StoredResponse;
     use crate::store::testing::stores;
 
@@ -166,10 +169,9 @@ mod tests {
 
     /// Has a create panic twice. Returns the reference that its sender got.
     async fn quarantine_create(app: &TestTaxpayers, number: &str) -> CommandId {
-        let panics = |_: &CommandReply| -> Option<StoredResponse> { panic!("<b>the answer</b>") };
-        let mut poison = keyed(number, b"1");
-        poison.render = Some(Arc::new(panics));
-        let failed = app.taxpayers.with_idempotency(Some(poison)).create(ID, draft(number, 10)).await;
+        let panics = |_: &Created| -> Option<StoredResponse> { panic!("<b>the answer</b>") };
+        let poison = Once { claim: claim(number, b"1"), render: Some(Arc::new(panics)) };
+        let failed = app.taxpayers.send_once(ID, CreateInvoice(draft(number, 10)), Some(poison)).await;
         let Err(TaxpayerError::Quarantined { reference }) = failed else { panic!("{failed:?}") };
         store_all(&app.test.store, &app.tree).await.unwrap();
         reference
@@ -187,7 +189,7 @@ mod tests {
             assert_eq!(replayed.state, QuarantineState::Replayed);
             assert!(replayed.result.unwrap().ends_with("was created."));
             assert!(matches!(refused, Err(TaxpayerError::Refused(Refusal::CommandNotReplayable(_)))));
-            let again = app.taxpayers.create(ID, draft("INV-1", 10)).await.unwrap();
+            let again = app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 10))).await.unwrap();
             assert_eq!(
                 again.duplicate,
                 Some(Duplicate::Identical),
@@ -203,7 +205,7 @@ mod tests {
         for test in stores().await {
             let app = TestTaxpayers::with_taxpayer(test).await;
             let reference = quarantine_create(&app, "INV-2").await;
-            app.taxpayers.create(ID, draft("INV-2", 7)).await.unwrap();
+            app.taxpayers.send(ID, CreateInvoice(draft("INV-2", 7))).await.unwrap();
             let late = app.taxpayers.replay_quarantined(reference, &BY, NOW).await.unwrap().result.unwrap();
             assert!(late.contains("its sender has created the invoice INV"), "{late}");
             assert_eq!(app.verify_log().await, 1);
@@ -233,12 +235,13 @@ mod tests {
 
     #[test]
     fn only_creates_of_a_moderate_size_are_kept_and_they_are_not_printed() {
-        let create = TaxpayerCommand::Create(Box::new(draft("INV-1", 10)));
+        let create = CommandEnvelope::new(CreateInvoice(draft("INV-1", 10)), None, None);
         let kept = contents(&create).unwrap();
         assert!(!format!("{kept:?}").contains("customer.example"));
         let mut large = draft("INV-2", 10);
         large.customer.name = "x".repeat(CONTENTS_BYTES_MAX);
-        assert!(contents(&TaxpayerCommand::Create(Box::new(large))).is_none());
-        assert!(contents(&TaxpayerCommand::CancelReplay { id: uuid::Uuid::nil() }).is_none());
+        assert!(contents(&CommandEnvelope::new(CreateInvoice(large), None, None)).is_none());
+        let other = CommandEnvelope::new(CancelReplay(uuid::Uuid::nil()), None, None);
+        assert!(contents(&other).is_none());
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
 use crate::actors::taxpayer::TaxpayerDeps;
-use crate::actors::taxpayer::command::{NewContact, Onboarding};
+use crate::actors::taxpayer::commands::Onboard;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::panic_orders::PanicOrders;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::NewContact;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::store::db::connections::Store;
@@ -30,7 +31,7 @@ impl TaxpayerHandle {
     }
 }
 
-impl Onboarding {
+impl Onboard {
     /// Returns an onboarding whose unique values are derived from `id`, so that two ids never conflict.
     pub(crate) fn sample(id: TaxpayerId) -> Self {
         Self {

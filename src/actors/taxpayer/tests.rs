@@ -12,10 +12,11 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::TaxpayerDeps;
-use super::command::{
-    CommandReply, Duplicate, Idempotency, NewContact, Onboarding, OperatorActionRequest, RunProgress,
-    WebhookChange,
+use super::commands::{
+    ApplyOperatorAction, ChangeProfile, CreateInvoice, Duplicate, Onboard, OpenRun, Pay, RecordSteps,
+    RotateSecret, SetStatus, SetSubscription, SetWebhook,
 };
+use super::envelope::Once;
 use super::handle::{TaxpayerError, TaxpayerHandle};
 use crate::actors::notifiers::Notifiers;
 use crate::actors::supervision::{AdmissionLimits, Arbiters, Tree};
@@ -27,7 +28,7 @@ use crate::domain::events::delivery::ScheduleChange;
 use crate::domain::events::event::LogHead;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::{Draft, Line};
+use crate::domain::invoice::{Draft, Invoice, Line};
 use crate::domain::kernel::audit::{Actor, OperatorRequest};
 use crate::domain::kernel::clock::{self, Clock, SharedClock, SystemClock};
 use crate::domain::kernel::codes::{
@@ -38,7 +39,7 @@ use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::money::Amount;
 use crate::domain::party::verification::VerificationPolicy;
-use crate::domain::party::{Address, CustomerDetails, ProfileChange};
+use crate::domain::party::{Address, CustomerDetails, NewContact, ProfileChange};
 use crate::domain::payment::{PaymentChange, PaymentUpdate};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::operator_action::OperatorAction;
@@ -81,7 +82,7 @@ impl TestTaxpayers {
         };
         let limits = AdmissionLimits { per_key_max: 1_024, ..AdmissionLimits::default() };
         let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, limits));
-        taxpayers.onboard(ID, onboarding("a")).await.unwrap();
+        taxpayers.send(ID, onboarding("a")).await.unwrap();
         let place = Some("Lagos".to_owned());
         let change = ProfileChange {
             city: place.clone(),
@@ -89,8 +90,13 @@ impl TestTaxpayers {
             country: place,
             ..ProfileChange::default()
         };
-        taxpayers.change_profile(ID, change, BY).await.unwrap();
+        taxpayers.send(ID, ChangeProfile { change, by: BY }).await.unwrap();
         Self { taxpayers, test, tree, arbiters }
+    }
+
+    async fn approve(&self, number: &str) {
+        let (status, remark) = (SettableStatus::Approved, "fine".to_owned());
+        self.taxpayers.send(ID, SetStatus { invoice: by_number(number), status, remark }).await.unwrap();
     }
 
     pub(super) async fn verify_log(&self) -> i64 {
@@ -107,9 +113,9 @@ impl TestTaxpayers {
     }
 }
 
-pub(super) fn onboarding(tag: &str) -> Onboarding {
+pub(super) fn onboarding(tag: &str) -> Onboard {
     let digit = tag.bytes().map(u32::from).sum::<u32>();
-    Onboarding {
+    Onboard {
         integrator_id: IntegratorId(1),
         name: format!("Company {tag}"),
         email: format!("{tag}@company.example"),
@@ -130,9 +136,9 @@ pub(super) fn onboarding(tag: &str) -> Onboarding {
     }
 }
 
-pub(super) fn webhook() -> WebhookChange {
+pub(super) fn webhook() -> SetWebhook {
     let (url, events) = ("https://a.example/".to_owned(), vec!["invoice.created".to_owned()]);
-    WebhookChange { url, enabled_events: Some(events), retry_schedule: ScheduleChange::Keep, by: BY }
+    SetWebhook { url, enabled_events: Some(events), retry_schedule: ScheduleChange::Keep, by: BY }
 }
 
 pub(super) fn draft(number: &str, payable: i64) -> Draft {
@@ -178,12 +184,13 @@ fn part(number: &str, amount: i64) -> PaymentUpdate {
 async fn concurrent_creates_of_one_invoice_create_it_once_and_return_it_to_all() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        let created = join_all((0..64).map(|_| app.taxpayers.create(ID, draft("INV-1", 100)))).await;
+        let created =
+            join_all((0..64).map(|_| app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 100))))).await;
         let created: Vec<_> = created.into_iter().map(Result::unwrap).collect();
         assert_eq!(created.iter().filter(|one| one.duplicate.is_none()).count(), 1);
         assert_eq!(created.iter().filter(|one| one.duplicate == Some(Duplicate::Identical)).count(), 63);
         assert!(created.iter().all(|one| one.invoice.id == created[0].invoice.id));
-        let other = app.taxpayers.create(ID, draft("INV-1", 7)).await.unwrap();
+        let other = app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 7))).await.unwrap();
         assert_eq!(other.duplicate, Some(Duplicate::Different));
         assert_eq!(app.verify_log().await, 1);
         app.close().await;
@@ -194,12 +201,9 @@ async fn concurrent_creates_of_one_invoice_create_it_once_and_return_it_to_all()
 async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
-        app.taxpayers
-            .set_status(ID, by_number("INV-1"), SettableStatus::Approved, "fine".into())
-            .await
-            .unwrap();
-        let paid = join_all((0..500).map(|_| app.taxpayers.pay(ID, part("INV-1", 1)))).await;
+        app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 100))).await.unwrap();
+        app.approve("INV-1").await;
+        let paid = join_all((0..500).map(|_| app.taxpayers.send(ID, Pay(part("INV-1", 1))))).await;
         let accepted: Vec<_> = paid.iter().filter_map(|one| one.as_ref().ok()).collect();
         assert_eq!(accepted.len(), 100);
         assert!(
@@ -218,12 +222,12 @@ async fn concurrent_partial_payments_are_accepted_up_to_the_payable_amount() {
 async fn a_refusal_leaves_no_trace() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
+        app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 100))).await.unwrap();
         let before = app.verify_log().await;
-        assert!(app.taxpayers.pay(ID, part("INV-1", 1)).await.is_err(), "not approved");
-        assert!(app.taxpayers.pay(ID, part("NONE", 1)).await.is_err(), "not there");
-        app.taxpayers.set_subscription(ID, Subscription::Inactive, BY).await.unwrap();
-        assert!(app.taxpayers.create(ID, draft("INV-2", 100)).await.is_err(), "no subscription");
+        assert!(app.taxpayers.send(ID, Pay(part("INV-1", 1))).await.is_err(), "not approved");
+        assert!(app.taxpayers.send(ID, Pay(part("NONE", 1))).await.is_err(), "not there");
+        app.taxpayers.send(ID, SetSubscription { to: Subscription::Inactive, by: BY }).await.unwrap();
+        assert!(app.taxpayers.send(ID, CreateInvoice(draft("INV-2", 100))).await.is_err(), "no subscription");
         assert_eq!(app.verify_log().await, before);
         app.close().await;
     }
@@ -234,7 +238,7 @@ async fn values_that_another_taxpayer_has_are_refused_field_by_field() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
         let Err(TaxpayerError::Refused(Refusal::Invalid(faults))) =
-            app.taxpayers.onboard(TaxpayerId(2), onboarding("a")).await
+            app.taxpayers.send(TaxpayerId(2), onboarding("a")).await
         else {
             panic!("the duplicate was onboarded")
         };
@@ -243,7 +247,7 @@ async fn values_that_another_taxpayer_has_are_refused_field_by_field() {
             fields,
             ["email", "tin_no", "authority_service_id", "authority_business_id", "contact_person.email"]
         );
-        app.taxpayers.onboard(TaxpayerId(2), onboarding("b")).await.unwrap();
+        app.taxpayers.send(TaxpayerId(2), onboarding("b")).await.unwrap();
         app.close().await;
     }
 }
@@ -257,13 +261,13 @@ pub(super) fn submission(irn: &str, note: &str) -> RunRequest {
 async fn two_spellings_of_one_irn_share_a_run_with_the_spelling_of_the_invoice() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        let invoice = app.taxpayers.create(ID, draft("INV1", 100)).await.unwrap().invoice;
+        let invoice = app.taxpayers.send(ID, CreateInvoice(draft("INV1", 100))).await.unwrap().invoice;
         let irn = invoice.irn.as_str();
         let lower =
-            app.taxpayers.open_run(ID, submission(&irn.to_lowercase().replace("inv", "INV"), "a")).await;
+            app.taxpayers.send(ID, OpenRun(submission(&irn.to_lowercase().replace("inv", "INV"), "a"))).await;
         let lower = lower.unwrap();
         assert_eq!((lower.irn.as_str(), &lower.document["irn"]), (irn, &json!(irn)));
-        let upper = app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+        let upper = app.taxpayers.send(ID, OpenRun(submission(irn, "a"))).await.unwrap();
         assert_eq!((upper.id, &upper.digest), (lower.id, &lower.digest));
         app.close().await;
     }
@@ -274,8 +278,8 @@ async fn new_content_replaces_content_that_is_not_signed_yet() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
         let irn = "RELAYED-00000061-20260131";
-        let first = app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
-        let second = app.taxpayers.open_run(ID, submission(irn, "b")).await.unwrap();
+        let first = app.taxpayers.send(ID, OpenRun(submission(irn, "a"))).await.unwrap();
+        let second = app.taxpayers.send(ID, OpenRun(submission(irn, "b"))).await.unwrap();
         assert_eq!(first.id, second.id);
         assert_ne!(first.digest, second.digest);
         assert_eq!(second.document["note"], "b");
@@ -289,7 +293,7 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
         let app = TestTaxpayers::with_taxpayer(test).await;
         let irn = "TWINS-00000061-20260131";
         let notes: Vec<_> = (0..16).map(|n| n.to_string()).collect();
-        let runs = notes.iter().map(|note| app.taxpayers.open_run(ID, submission(irn, note)));
+        let runs = notes.iter().map(|note| app.taxpayers.send(ID, OpenRun(submission(irn, note))));
         let ids: Vec<_> = join_all(runs).await.into_iter().map(|run| run.unwrap().id).collect();
         assert!(ids.iter().all(|id| *id == ids[0]));
         app.close().await;
@@ -297,8 +301,8 @@ async fn concurrent_replacements_of_content_make_the_run_due_once() {
 }
 
 /// A record of a run without any step, as the lane's holder sends it to learn the run's state.
-fn no_progress(lease: &Lease, run: &Run) -> RunProgress {
-    RunProgress {
+fn no_progress(lease: &Lease, run: &Run) -> RecordSteps {
+    RecordSteps {
         lease: lease.clone(),
         run: run.id,
         irn: run.irn.clone(),
@@ -320,7 +324,7 @@ async fn a_run_is_leased_by_the_commit_that_opens_it_if_a_slot_is_free() {
             if irn.starts_with('B') {
                 blocked.lock().unwrap().push(BlockedStep { step: "irn-check", taxpayers: None });
             }
-            app.taxpayers.open_run(ID, submission(irn, "a")).await.unwrap();
+            app.taxpayers.send(ID, OpenRun(submission(irn, "a"))).await.unwrap();
         }
         let mut started = Vec::new();
         for _ in 0..3 {
@@ -341,27 +345,27 @@ async fn a_run_is_leased_by_the_commit_that_opens_it_if_a_slot_is_free() {
 async fn the_lane_of_a_run_that_is_reopened_is_not_released() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        let run = app.taxpayers.open_run(ID, submission("A-00000061-20260131", "a")).await.unwrap();
+        let run = app.taxpayers.send(ID, OpenRun(submission("A-00000061-20260131", "a"))).await.unwrap();
         let operate = async |to| {
             let by = OperatorRequest { operator_id: 1, reason: None };
-            let request = OperatorActionRequest { run: run.id, irn: run.irn.clone(), to, by };
-            app.taxpayers.apply_operator_action(ID, request).await.unwrap()
+            let request = ApplyOperatorAction { run: run.id, irn: run.irn.clone(), to, by };
+            app.taxpayers.send(ID, request).await.unwrap()
         };
         let claim = async || claim_due(&app.test.store, LaneKind::Run, "me", LEASE, 9).await.unwrap();
         let lease = claim().await.remove(0);
         // The lane's holder reads that the run is paused, and an operator resumes it before the holder's record.
         let paused = operate(OperatorAction::Pause).await;
         operate(OperatorAction::Resume).await;
-        let resumed = app.taxpayers.record_steps(ID, no_progress(&lease, &paused)).await.unwrap();
+        let resumed = app.taxpayers.send(ID, no_progress(&lease, &paused)).await.unwrap();
         assert_eq!(resumed.present_step(), Some(Step::IrnCheck), "the holder goes on");
         let paused = operate(OperatorAction::Pause).await;
-        let recorded = app.taxpayers.record_steps(ID, no_progress(&lease, &paused)).await.unwrap();
+        let recorded = app.taxpayers.send(ID, no_progress(&lease, &paused)).await.unwrap();
         assert_eq!((recorded.state, claim().await), (RunState::Paused, vec![]));
         operate(OperatorAction::Resume).await;
         let lease = claim().await.pop().expect("the holder has released the lane");
         let cancelled = operate(OperatorAction::Cancel).await;
-        app.taxpayers.record_steps(ID, no_progress(&lease, &cancelled)).await.unwrap();
-        app.taxpayers.open_run(ID, submission(run.irn.as_str(), "a")).await.unwrap();
+        app.taxpayers.send(ID, no_progress(&lease, &cancelled)).await.unwrap();
+        app.taxpayers.send(ID, OpenRun(submission(run.irn.as_str(), "a"))).await.unwrap();
         assert_eq!(claim().await.len(), 1, "the lane is released although nothing else was written");
         app.close().await;
     }
@@ -372,9 +376,9 @@ async fn secrets_replaced_within_a_day_still_sign() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
         let secret = |n: u8| SigningSecret::generate(&mut StdRng::from_seed([n; 32]));
-        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        app.taxpayers.send(ID, webhook()).await.unwrap();
         for n in [1, 2, 3] {
-            app.taxpayers.rotate_secret(ID, secret(n), BY).await.unwrap();
+            app.taxpayers.send(ID, RotateSecret { secret: secret(n), by: BY }).await.unwrap();
         }
         let recipient = webhooks::recipient(&app.test.store, ID, SystemClock.now()).await.unwrap();
         let secrets = recipient.unwrap().secrets;
@@ -392,9 +396,9 @@ async fn secrets_replaced_within_a_day_still_sign() {
 async fn concurrently_rotated_secrets_all_sign() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        app.taxpayers.send(ID, webhook()).await.unwrap();
         let secret = |n: u8| SigningSecret::generate_pair(&mut StdRng::from_seed([n; 32]));
-        let rotations = (0..6).map(|n| app.taxpayers.rotate_secret(ID, secret(n), BY));
+        let rotations = (0..6).map(|n| app.taxpayers.send(ID, RotateSecret { secret: secret(n), by: BY }));
         assert!(join_all(rotations).await.into_iter().all(|done| done.is_ok()));
         let found = webhooks::recipient(&app.test.store, ID, SystemClock.now()).await.unwrap();
         let LoadedEndpoint { endpoint, secrets, .. } = found.unwrap();
@@ -406,43 +410,40 @@ async fn concurrently_rotated_secrets_all_sign() {
     }
 }
 
-/// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
-pub(super) fn keyed(key: &str, body: &[u8]) -> Idempotency {
+pub(super) fn claim(key: &str, body: &[u8]) -> IdempotencyClaim {
     let until = SystemClock.now().saturating_add(Duration::from_hours(1)).unwrap();
-    let render = |reply: &CommandReply| {
-        let CommandReply::Invoice(invoice) = reply else { return None };
+    IdempotencyClaim::new(KeyOwner { kind: KeyKind::Taxpayer, id: 1 }, key, &[body], until)
+}
+
+/// Returns an idempotency key for a payment. The stored answer is the amount that was paid.
+fn keyed(key: &str, body: &[u8]) -> Once<Invoice> {
+    let render = |invoice: &Invoice| {
         Some(StoredResponse { status: 200, headers: Vec::new(), body: invoice.payment.paid.to_string() })
     };
-    Idempotency {
-        claim: IdempotencyClaim::new(KeyOwner { kind: KeyKind::Taxpayer, id: 1 }, key, &[body], until),
-        render: Some(Arc::new(render)),
-    }
+    Once { claim: claim(key, body), render: Some(Arc::new(render)) }
 }
 
 #[actix_rt::test]
 async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_stored() {
     for test in stores().await {
         let app = TestTaxpayers::with_taxpayer(test).await;
-        app.taxpayers.create(ID, draft("INV-1", 100)).await.unwrap();
-        let approved = SettableStatus::Approved;
-        let with_key = app.taxpayers.with_idempotency(Some(keyed("refused", b"10")));
-        assert!(
-            matches!(with_key.pay(ID, part("INV-1", 10)).await, Err(TaxpayerError::Refused(_))),
-            "not approved"
-        );
-        app.taxpayers.set_status(ID, by_number("INV-1"), approved, "fine".into()).await.unwrap();
+        app.taxpayers.send(ID, CreateInvoice(draft("INV-1", 100))).await.unwrap();
+        let pay = async |amount, key: &str| {
+            let once = keyed(key, &[amount]);
+            app.taxpayers.send_once(ID, Pay(part("INV-1", amount.into())), Some(once)).await
+        };
+        let early = pay(10, "refused").await;
+        assert!(matches!(early, Err(TaxpayerError::Refused(_))), "not approved");
+        app.approve("INV-1").await;
         // A refused command does not use up its idempotency key: the key works again for the next command.
-        with_key.pay(ID, part("INV-1", 10)).await.unwrap();
-        let handles: Vec<_> =
-            (0..32).map(|_| app.taxpayers.with_idempotency(Some(keyed("k", b"5")))).collect();
-        let paid = join_all(handles.iter().map(|handle| handle.pay(ID, part("INV-1", 5)))).await;
+        pay(10, "refused").await.unwrap();
+        let paid = join_all((0..32).map(|_| pay(5, "k"))).await;
         assert_eq!(paid.iter().filter(|one| one.is_ok()).count(), 1);
         assert_eq!(paid.iter().filter(|one| matches!(one, Err(TaxpayerError::AlreadyProcessed))).count(), 31);
-        let other_body = app.taxpayers.with_idempotency(Some(keyed("k", b"7")));
-        assert!(matches!(other_body.pay(ID, part("INV-1", 7)).await, Err(TaxpayerError::AlreadyProcessed)));
-        let kept = idempotency::find(&app.test.store, &keyed("k", b"5").claim, SystemClock.now()).await;
+        assert!(matches!(pay(7, "k").await, Err(TaxpayerError::AlreadyProcessed)));
+        let kept = idempotency::find(&app.test.store, &claim("k", &[5]), SystemClock.now()).await;
         assert_eq!(kept.unwrap().unwrap().answer.unwrap().body, "15");
-        let invoice = app.taxpayers.pay(ID, part("INV-1", 1)).await.unwrap();
+        let invoice = app.taxpayers.send(ID, Pay(part("INV-1", 1))).await.unwrap();
         assert_eq!(invoice.payment.paid, 16.into());
         app.close().await;
     }
@@ -454,18 +455,18 @@ async fn new_work_for_a_free_endpoint_takes_its_lane() {
         let (notifiers, slots) = (Notifiers::default(), Arc::new(Semaphore::new(4)));
         let mut arrivals = notifiers.direct.open("me", LEASE, &slots, &Arc::default());
         let app = TestTaxpayers::with_wakers(test, notifiers).await;
-        app.taxpayers.set_webhook(ID, webhook()).await.unwrap();
+        app.taxpayers.send(ID, webhook()).await.unwrap();
         let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
         let arrival = arrived().await;
         let (lease, slot) = (arrival.lease, arrival.slot);
         assert_eq!((lease.kind, lease.key.as_str(), slots.available_permits()), (LaneKind::Endpoint, "1", 3));
-        app.taxpayers.create(ID, draft("A", 10)).await.unwrap();
+        app.taxpayers.send(ID, CreateInvoice(draft("A", 10))).await.unwrap();
         assert_eq!(slots.available_permits(), 3, "the lane is held: its worker picks up the new work");
         let tx = app.test.store.begin().await.unwrap();
         lanes::release(&tx, &lease, None).await.unwrap();
         tx.commit().await.unwrap();
         drop(slot);
-        app.taxpayers.create(ID, draft("B", 10)).await.unwrap();
+        app.taxpayers.send(ID, CreateInvoice(draft("B", 10))).await.unwrap();
         let again = arrived().await.lease;
         assert_eq!(again.epoch, lease.epoch + 1);
         let others = claim_due(&app.test.store, LaneKind::Endpoint, "you", LEASE, 9).await.unwrap();

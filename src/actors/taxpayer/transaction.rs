@@ -9,22 +9,23 @@ use tokio::time::sleep;
 
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::supervision::{CommandBatch, Task};
-use crate::actors::taxpayer::actor::TaxpayerDeps;
-use crate::actors::taxpayer::command::{CommandEnvelope, CommandError, CommandReply, TaxpayerCommand};
-use crate::actors::taxpayer::commands::execute;
+use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::direct_runs::{self, StartedRun};
-use crate::actors::taxpayer::handle::CommandResult;
-use crate::actors::taxpayer::read_set::{self, BatchStart, CachedState};
-use crate::actors::taxpayer::unit_of_work::{ReservedIds, UnitOfWork};
-use crate::actors::taxpayer::write_set::{WakeResult, flush};
+use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
+use crate::actors::taxpayer::flush::{WakeResult, flush};
+use crate::actors::taxpayer::load::{self, BatchStart};
+use crate::actors::taxpayer::row_ids::ReservedIds;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
+use crate::store::events;
+use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::group::{self, LaneName, LockedLanes};
 use crate::store::lanes::leases::fence_all;
 use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::{events, idempotency};
 
 /// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
 /// outcome is unknown.
@@ -70,7 +71,7 @@ pub(super) async fn execute_alone(
     member: Member<'_>,
     sharing: Sharing,
 ) -> Result<Outcome, StoreError> {
-    let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
+    let ids = load::reserve_ids(&deps.store, member.tasks).await?;
     let tx = match sharing {
         Sharing::Shared => deps.store.begin().await?,
         Sharing::Apart => deps.store.begin_apart().await?,
@@ -108,7 +109,7 @@ pub(super) async fn execute_group(
     let order: Vec<_> = members.iter().map(|member| member.id).collect();
     let mut reserved = Vec::with_capacity(members.len());
     for member in members {
-        let ids = read_set::reserve_ids(&deps.store, member.tasks).await?;
+        let ids = load::reserve_ids(&deps.store, member.tasks).await?;
         reserved.push((member, ids));
     }
     let tx = deps.store.begin().await?;
@@ -241,7 +242,7 @@ async fn enter<'a>(
         starts.push(BatchStart { id: member.id, tasks: member.tasks, cached, ids: std::mem::take(ids) });
     }
     let now = deps.clock.now();
-    let units = read_set::load(deps, tx, now, starts).await?;
+    let units = load::load(deps, tx, now, starts).await?;
     let tasks = || locked.iter().flat_map(|(member, ..)| member.tasks);
     let used_keys = idempotency::taken(tx, &claims(tasks()), now).await?;
     let members = locked.into_iter().map(|(member, ..)| member).zip(units).collect();
@@ -250,10 +251,7 @@ async fn enter<'a>(
 
 /// Returns the commands that record a step, each with the lease of the run's lane.
 fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
-    tasks.iter().filter_map(|task| match &task.command.command {
-        TaxpayerCommand::RecordSteps(progress) => Some((task.id, &progress.lease)),
-        _ => None,
-    })
+    tasks.iter().filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
 }
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
@@ -263,12 +261,12 @@ async fn finish(
     members: &[Member<'_>],
     units: Vec<UnitOfWork>,
 ) -> Result<Vec<CachedState>, StoreError> {
-    if units.iter().all(|unit| unit.writes.is_empty()) {
+    if !units.iter().any(UnitOfWork::has_changes) {
         tx.rollback().await?;
         // The rollback also restored the lanes' versions, so the cached states get the previous versions.
-        return Ok(units.into_iter().map(|unit| unit.cached.before_lock()).collect());
+        return Ok(units.into_iter().map(|unit| unit.into_cached().before_lock()).collect());
     }
-    let wanted = units.iter().filter(|unit| unit.writes.wakes_endpoint()).count();
+    let wanted = units.iter().filter(|unit| unit.wakes_endpoint()).count();
     let slots: Vec<_> = std::iter::from_fn(|| deps.notifiers.direct.reserve_slot()).take(wanted).collect();
     let wakes = flush(&deps.store, &tx, &units, &slots).await?;
     let started = direct_runs::claim(&deps.notifiers.direct_runs, &tx, &units).await?;
@@ -284,7 +282,7 @@ async fn finish(
         deps.notifiers.runs.notify_one();
     }
     started.into_iter().for_each(StartedRun::hand_over);
-    Ok(units.into_iter().map(|unit| unit.cached).collect())
+    Ok(units.into_iter().map(UnitOfWork::into_cached).collect())
 }
 
 fn notify(
@@ -306,9 +304,10 @@ fn notify(
             Some(WakeResult::Due) => notifiers.endpoints.notify_one(),
             None => {}
         }
-        let changed = unit.runs.iter().filter(|run| unit.writes.runs.contains(&run.id));
         // A caller waits for the end of its run, and for a document that replaces its own.
-        for run in changed.filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id)) {
+        for run in
+            unit.changed_runs().filter(|run| run.is_settled() || unit.writes.due_runs.contains(&run.id))
+        {
             notifiers.run_changes.wake(run.id);
         }
     }
@@ -379,24 +378,23 @@ fn decide(
 /// Executes a command unless its idempotency key is used, and stores the key with the answer. The answer to a refusal
 /// is stored by the HTTP layer instead.
 fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &[String]) -> CommandResult {
-    unit.acting = task.acting.clone();
-    let Some(idempotency) = &task.idempotency else {
-        return execute(unit, task.id, task).map_err(CommandError::Refused);
+    let CommandEnvelope { command, claim, acting, .. } = &*task.command;
+    unit.acting = acting.clone();
+    unit.cause = task.id;
+    let is_used = |id: &String| {
+        used_keys.contains(id) || unit.writes.used_keys.iter().any(|entry| entry.claim.id == *id)
     };
-    let id = &idempotency.claim.id;
-    if used_keys.contains(id) || unit.writes.used_keys.iter().any(|entry| entry.claim.id == *id) {
+    if claim.as_ref().is_some_and(|claim| is_used(&claim.id)) {
         return Err(CommandError::AlreadyProcessed);
     }
-    let reply: CommandReply = execute(unit, task.id, task).map_err(CommandError::Refused)?;
-    let answer = idempotency.render.as_ref().and_then(|render| render(&reply));
-    unit.writes.used_keys.push(idempotency::KeyEntry {
-        claim: idempotency.claim.clone(),
-        command_id: Some(task.id),
-        answer,
-    });
-    Ok(reply)
+    let executed = command.execute(unit).map_err(CommandError::Refused)?;
+    if let Some(claim) = claim.clone() {
+        let entry = KeyEntry { claim, command_id: Some(task.id), answer: executed.answer };
+        unit.writes.used_keys.push(entry);
+    }
+    Ok(executed.output)
 }
 
 fn claims<'a>(tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>) -> Vec<&'a IdempotencyClaim> {
-    tasks.filter_map(|task| task.idempotency.as_ref()).map(|idempotency| &idempotency.claim).collect()
+    tasks.filter_map(|task| task.command.claim.as_ref()).collect()
 }

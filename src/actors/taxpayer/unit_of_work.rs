@@ -5,11 +5,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::indexes::{Customers, Invoices};
-use crate::actors::taxpayer::read_set::CachedState;
+use crate::actors::taxpayer::row_ids::ReservedIds;
 use crate::actors::taxpayer::write_set::WriteSet;
-use crate::domain::events::delivery::Delivery;
-use crate::domain::events::event::{EventKind, EventStamp, NewEvent};
+use crate::domain::events::delivery::{Delivery, Endpoint};
+use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
 use crate::domain::events::replay::Replay;
 use crate::domain::integration::Integration;
 use crate::domain::invoice::Invoice;
@@ -21,30 +22,41 @@ use crate::domain::kernel::audit::{Acting, NamedActor};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::{UniqueNoType, WorkflowStatus};
 use crate::domain::kernel::fault::Faults;
-use crate::domain::kernel::ids::{CommandId, CustomerId, InvoiceId, ItemId, TaxpayerId};
+use crate::domain::kernel::ids::{CommandId, CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
+use crate::domain::kernel::tracked::Tracked;
 use crate::domain::party::verification::VerificationPolicy;
 use crate::domain::party::{Customer, CustomerDetails, Taxpayer};
 use crate::domain::pipeline::deadline::DeadlinePolicy;
 use crate::domain::pipeline::{Operation, Run};
 use crate::domain::supplier_invoice::SupplierInvoice;
+use crate::store::db::ids::IdKind;
 use crate::store::operations::outages::OutageEvent;
 
-pub(crate) struct UnitOfWork {
+pub struct UnitOfWork {
     pub(crate) id: TaxpayerId,
     pub(crate) now: Timestamp,
     pub(crate) deadlines: DeadlinePolicy,
     pub(crate) verification: VerificationPolicy,
-    pub(crate) cached: CachedState,
+    /// The command that is executed now.
+    pub(crate) cause: CommandId,
+    /// The sender of the command that is executed now.
+    pub(crate) acting: Acting,
+    /// The version of the taxpayer's lane.
+    pub(crate) version: i64,
+    /// `None` until the taxpayer is onboarded.
+    pub(crate) taxpayer: Tracked<Option<Taxpayer>>,
+    pub(crate) endpoint: Tracked<Option<Endpoint>>,
+    pub(crate) head: LogHead,
     pub(crate) invoices: Invoices,
     pub(crate) customers: Customers,
     pub(crate) items: Items,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<Tracked<Run>>,
     pub(crate) supplier_invoices: Vec<SupplierInvoice>,
     /// The IRNs, among those that the batch needs, whose receipt is already in the event log.
     pub(crate) acknowledged: Vec<Irn>,
     /// How the ERP receives notifications. Loaded only if a command of the batch reads it.
-    pub(crate) integration: Option<Integration>,
+    pub(crate) integration: Tracked<Option<Integration>>,
     /// The replays that were open when the batch started. Loaded only if a command of the batch reads them.
     pub(crate) replays: Vec<Replay>,
     /// The outage events that this taxpayer received before this batch.
@@ -52,9 +64,7 @@ pub(crate) struct UnitOfWork {
     pub(crate) ids: ReservedIds,
     /// For each command that sets unique values: a fault for each value that another taxpayer already has.
     pub(crate) conflicts: Vec<(CommandId, Faults)>,
-    /// The sender of the command that is executed now.
-    pub(crate) acting: Acting,
-    pub(crate) writes: WriteSet,
+    pub(crate) writes: Tracked<WriteSet>,
 }
 
 /// The data of an event about an invoice.
@@ -67,19 +77,45 @@ struct InvoiceEvent<'a> {
     extra: Value,
 }
 
-/// Ids that were reserved before the transaction began, for the rows that the batch may add.
-#[derive(Debug, Default)]
-pub(crate) struct ReservedIds {
-    pub(crate) invoices: std::ops::Range<i64>,
-    pub(crate) customers: std::ops::Range<i64>,
-    pub(crate) items: std::ops::Range<i64>,
-    pub(crate) contact: i64,
-    pub(crate) webhook: i64,
-}
-
 impl UnitOfWork {
     pub(crate) fn taxpayer(&self) -> Result<&Taxpayer, Refusal> {
-        self.cached.taxpayer.as_ref().ok_or(Refusal::TaxpayerNotFound)
+        self.taxpayer.as_ref().ok_or(Refusal::TaxpayerNotFound)
+    }
+
+    /// Returns the state that the actor keeps after the transaction.
+    pub(crate) fn into_cached(self) -> CachedState {
+        CachedState {
+            version: self.version,
+            taxpayer: self.taxpayer.into_inner(),
+            endpoint: self.endpoint.into_inner(),
+            head: self.head,
+        }
+    }
+
+    /// Returns true if there is anything to write.
+    pub(crate) fn has_changes(&self) -> bool {
+        let are_rows_changed = self.invoices.changed().next().is_some()
+            || self.customers.changed().next().is_some()
+            || self.items.changed().next().is_some()
+            || self.changed_runs().next().is_some();
+        let is_account_changed = self.taxpayer.is_changed() || self.endpoint.is_changed();
+        are_rows_changed || is_account_changed || self.integration.is_changed() || self.writes.is_changed()
+    }
+
+    /// Returns true if the endpoint's worker may have new work. A changed endpoint may have been enabled again, with
+    /// deliveries waiting.
+    pub(crate) fn wakes_endpoint(&self) -> bool {
+        let replays = self.writes.replays.len() + self.writes.cancelled_replays.len();
+        !self.writes.deliveries.is_empty() || self.endpoint.is_changed() || replays > 0
+    }
+
+    pub(crate) fn changed_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter_map(Tracked::changed)
+    }
+
+    /// Returns the runs whose lanes become due.
+    pub(crate) fn due_runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().map(|run| &**run).filter(|run| self.writes.due_runs.contains(&run.id))
     }
 
     pub(crate) fn invoice(&self, invoice_ref: &InvoiceRef) -> Result<&Invoice, Refusal> {
@@ -108,7 +144,11 @@ impl UnitOfWork {
 
     pub(crate) fn run(&self, operation: Operation, irn: &Irn) -> Option<&Run> {
         let key = irn.key();
-        self.runs.iter().find(|run| run.operation == operation && run.irn.key() == key)
+        self.runs.iter().find(|run| run.operation == operation && run.irn.key() == key).map(|run| &**run)
+    }
+
+    pub(crate) fn run_with_id(&self, id: RunId) -> Result<&Run, Refusal> {
+        self.runs.iter().find(|run| run.id == id).map(|run| &**run).ok_or(Refusal::RunNotFound)
     }
 
     pub(crate) fn supplier_invoice(&self, irn: &Irn) -> Option<&SupplierInvoice> {
@@ -117,45 +157,48 @@ impl UnitOfWork {
     }
 
     pub(crate) fn next_invoice_id(&mut self) -> InvoiceId {
-        InvoiceId(self.ids.invoices.next().unwrap_or_default())
+        InvoiceId(self.ids.next(IdKind::Invoice))
     }
 
     pub(crate) fn next_customer_id(&mut self) -> CustomerId {
-        CustomerId(self.ids.customers.next().unwrap_or_default())
+        CustomerId(self.ids.next(IdKind::Customer))
     }
 
     pub(crate) fn next_item_id(&mut self) -> ItemId {
-        ItemId(self.ids.items.next().unwrap_or_default())
+        ItemId(self.ids.next(IdKind::Item))
     }
 
-    /// Returns a fault for each unique value of the command that another taxpayer already has.
-    pub(crate) fn conflicts(&self, command: CommandId) -> Faults {
-        let found = self.conflicts.iter().find(|(id, _)| *id == command);
+    /// Returns a fault for each unique value of the present command that another taxpayer already has.
+    pub(crate) fn conflicts(&self) -> Faults {
+        let found = self.conflicts.iter().find(|(id, _)| *id == self.cause);
         found.map(|(_, faults)| faults.clone()).unwrap_or_default()
     }
 
     pub(crate) fn put_invoice(&mut self, invoice: Invoice) {
-        self.writes.invoices.insert(invoice.id);
         self.invoices.put(invoice);
     }
 
     pub(crate) fn put_customer(&mut self, customer: Customer) {
-        self.writes.customers.insert(customer.id);
         self.customers.put(customer);
     }
 
     pub(crate) fn put_item(&mut self, item: Item) {
-        self.writes.items.insert(item.id);
         self.items.put(item);
     }
 
     pub(crate) fn put_run(&mut self, run: Run) {
-        self.writes.runs.insert(run.id);
-        put(&mut self.runs, run, |one, other| one.id == other.id);
+        match self.runs.iter_mut().find(|stored| stored.id == run.id) {
+            Some(stored) => **stored = run,
+            None => self.runs.push(Tracked::new(run)),
+        }
     }
 
     pub(crate) fn put_supplier_invoice(&mut self, invoice: SupplierInvoice) {
-        put(&mut self.supplier_invoices, invoice, |one, other| one.irn.key() == other.irn.key());
+        let key = invoice.irn.key();
+        match self.supplier_invoices.iter_mut().find(|stored| stored.irn.key() == key) {
+            Some(stored) => *stored = invoice,
+            None => self.supplier_invoices.push(invoice),
+        }
     }
 
     pub(crate) fn put_replay(&mut self, replay: Replay) {
@@ -163,32 +206,17 @@ impl UnitOfWork {
         self.replays.push(replay);
     }
 
-    pub(crate) fn put_integration(&mut self, integration: Integration) {
-        self.writes.integration = true;
-        self.integration = Some(integration);
-    }
-
-    pub(crate) fn put_taxpayer(&mut self, taxpayer: Taxpayer) {
-        self.writes.taxpayer = true;
-        self.cached.taxpayer = Some(taxpayer);
-    }
-
     /// Appends an event to the log. Adds a delivery if the endpoint is active and has enabled this kind of event.
     /// Returns the sequence number of the event.
-    pub(crate) fn emit(
-        &mut self,
-        cause: CommandId,
-        kind: EventKind,
-        irn: Option<&Irn>,
-        data: &impl Serialize,
-    ) -> i64 {
+    pub(crate) fn emit(&mut self, kind: EventKind, irn: Option<&Irn>, data: &impl Serialize) -> i64 {
         // Texts, numbers and maps with text keys always serialise.
         let data = serde_json::to_string(data).unwrap_or_default();
         let actor = Some(NamedActor::from(&self.acting));
         let occurrence = NewEvent { kind, irn: irn.map(ToString::to_string), data, actor };
-        let seal = EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: cause, now: self.now };
-        let event = self.cached.head.append(occurrence, seal);
-        if self.cached.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
+        let seal =
+            EventStamp { id: clock::new_id(), taxpayer_id: self.id, command_id: self.cause, now: self.now };
+        let event = self.head.append(occurrence, seal);
+        if self.endpoint.as_ref().is_some_and(|endpoint| endpoint.wants(kind)) {
             let delivery = Delivery::due(clock::new_id(), &event, self.now);
             self.writes.deliveries.push((delivery, kind));
         }
@@ -199,26 +227,13 @@ impl UnitOfWork {
 
     /// Emits an event about an invoice. The fields of `extra` are added to the event's data. Returns the sequence
     /// number of the event.
-    pub(crate) fn emit_about(
-        &mut self,
-        cause: CommandId,
-        kind: EventKind,
-        invoice: &Invoice,
-        extra: Value,
-    ) -> i64 {
+    pub(crate) fn emit_about(&mut self, kind: EventKind, invoice: &Invoice, extra: Value) -> i64 {
         let about = InvoiceEvent {
             irn: invoice.irn.as_str(),
             invoice: InvoiceObject::from(invoice),
             status: invoice.status,
             extra,
         };
-        self.emit(cause, kind, Some(&invoice.irn), &about)
-    }
-}
-
-fn put<T>(rows: &mut Vec<T>, row: T, is_same: impl Fn(&T, &T) -> bool) {
-    match rows.iter_mut().find(|stored| is_same(stored, &row)) {
-        Some(stored) => *stored = row,
-        None => rows.push(row),
+        self.emit(kind, Some(&invoice.irn), &about)
     }
 }

@@ -3,48 +3,46 @@
 
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::command::{CommandEnvelope, TaxpayerCommand};
+use crate::domain::invoice::Draft;
 
-/// A heavier command is large. It has a transaction of its own and takes turns with other large commands.
-const SMALL_MAX: usize = 200;
+/// A heavier command is large.
+pub(super) const SMALL_MAX: usize = 200;
 /// The weight at which a batch or a group takes no further commands.
 pub(super) const TRANSACTION_MAX: usize = 2_000;
 /// So many bytes of a document weigh as much as a line.
 const BYTES_A_UNIT: usize = 1_024;
 
-impl CommandEnvelope {
-    pub(super) fn is_large(&self) -> bool {
-        self.weight > SMALL_MAX || matches!(self.command, TaxpayerCommand::CreateBatch(_))
+/// The size of what a command carries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Size {
+    /// The number of invoice lines.
+    pub(crate) lines: usize,
+    /// The length of all texts in the parts that have no fixed form.
+    pub(crate) bytes: usize,
+}
+
+impl Size {
+    pub(crate) fn of_document(document: &Value) -> Self {
+        Self { lines: 0, bytes: text_bytes(document) }
+    }
+
+    pub(crate) fn of_draft(draft: &Draft) -> Self {
+        let lines = draft.lines.iter().map(|line| member_bytes(&line.extras));
+        Self { lines: draft.lines.len(), bytes: member_bytes(&draft.extras) + lines.sum::<usize>() }
+    }
+
+    /// The weight of a command of this size, at least 1.
+    pub(super) fn weight(self) -> usize {
+        1 + self.lines + self.bytes / BYTES_A_UNIT
     }
 }
 
-impl TaxpayerCommand {
-    /// The weight of this command, at least 1.
-    pub(super) fn weight(&self) -> usize {
-        1 + self.line_count() + self.document_bytes() / BYTES_A_UNIT
-    }
-
-    /// Returns the number of invoice lines in this command. Each line may need a new item id.
-    pub(super) fn line_count(&self) -> usize {
-        let revised = match self {
-            Self::Revise { revision, .. } => revision.lines.len(),
-            _ => 0,
-        };
-        self.drafts().map(|draft| draft.lines.len()).sum::<usize>() + revised
-    }
-
-    /// Returns the length of all texts in the parts of this command that have no fixed form.
-    fn document_bytes(&self) -> usize {
-        let document = match self {
-            Self::OpenRun(request) => text_bytes(&request.document),
-            Self::ReceiveSupplierInvoice(received) => text_bytes(&received.document),
-            _ => 0,
-        };
-        let drafts = self.drafts().map(|draft| {
-            let lines = draft.lines.iter().map(|line| member_bytes(&line.extras));
-            member_bytes(&draft.extras) + lines.sum::<usize>()
-        });
-        document + drafts.sum::<usize>()
+impl std::iter::Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), |all, one| Self {
+            lines: all.lines + one.lines,
+            bytes: all.bytes + one.bytes,
+        })
     }
 }
 
@@ -68,24 +66,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::actors::taxpayer::command::TaxpayerCommand;
+    use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice};
+    use crate::actors::taxpayer::envelope::CommandEnvelope;
     use crate::actors::taxpayer::tests::draft;
-    use crate::domain::invoice::Draft;
     use crate::domain::invoice::batch::Candidate;
-    use crate::domain::kernel::audit::Actor;
 
-    fn draft_of(lines: usize, extra_bytes: usize) -> Box<Draft> {
+    fn draft_of(lines: usize, extra_bytes: usize) -> Draft {
         let mut draft = draft("A", 10);
         let line = draft.lines[0].clone();
         draft.lines = vec![line; lines];
         if extra_bytes > 0 {
             draft.lines[0].extras = Map::from_iter([("note".to_owned(), "x".repeat(extra_bytes).into())]);
         }
-        Box::new(draft)
+        draft
+    }
+
+    fn weight_of(command: impl TaxpayerCommand) -> (usize, bool) {
+        let envelope = CommandEnvelope::new(command, None, None);
+        (envelope.size.weight(), envelope.is_large())
     }
 
     #[test]
     fn a_command_weighs_its_lines_and_the_bytes_that_callers_may_add() {
-        let envelope = |command: TaxpayerCommand| CommandEnvelope::new(command, None, Actor::Service.into());
         for (lines, bytes, weight, is_large) in [
             (1, 0, 2, false),
             (3, 0, 4, false),
@@ -96,12 +99,12 @@ mod tests {
             (1, 10_240, 12, false),
             (1, 1_600_000, 1_564, true),
         ] {
-            let sent = envelope(TaxpayerCommand::Create(draft_of(lines, bytes)));
-            assert_eq!((sent.weight, sent.is_large()), (weight, is_large), "{lines} lines, {bytes} bytes");
+            let sent = weight_of(CreateInvoice(draft_of(lines, bytes)));
+            assert_eq!(sent, (weight, is_large), "{lines} lines, {bytes} bytes");
         }
-        let candidate = |lines| Candidate { invoice_no: None, draft: Ok(draft_of(lines, 0)) };
-        let batch = envelope(TaxpayerCommand::CreateBatch(vec![candidate(2), candidate(3)]));
-        assert_eq!((batch.weight, batch.is_large()), (6, true), "a batch is large, however few it has");
+        let candidate = |lines| Candidate { invoice_no: None, draft: Ok(Box::new(draft_of(lines, 0))) };
+        let batch = weight_of(CreateBatch(vec![candidate(2), candidate(3)]));
+        assert_eq!(batch, (6, true), "a batch is large, however few it has");
     }
 
     #[test]

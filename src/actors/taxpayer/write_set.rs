@@ -1,70 +1,31 @@
-//! Everything that a batch writes. Most tables are written by one statement for all taxpayers of the transaction.
+//! What a batch adds to the database, beside the rows that it has loaded and changed.
 
-use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use crate::actors::dispatch::ReservedSlot;
-use crate::actors::taxpayer::command::NewContact;
-use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::access::api_key::{KeyOwner, NewKey};
-use crate::domain::access::caller::KeyKind;
-use crate::domain::access::session::ContactRole;
+use crate::domain::access::api_key::NewKey;
 use crate::domain::events::delivery::Delivery;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::events::replay::Replay;
 use crate::domain::invoice::batch::Batch;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::AuditEntry;
-use crate::domain::kernel::ids::{CustomerId, InvoiceId, ItemId, RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, Step};
+use crate::domain::kernel::ids::RunId;
+use crate::domain::party::NewContact;
 use crate::domain::supplier_invoice::SupplierInvoice;
-use crate::store::accounts::contact_row;
-use crate::store::accounts::keys;
-use crate::store::accounts::taxpayers;
-use crate::store::db::connections::{Store, Transaction};
-use crate::store::db::error::StoreError;
-use crate::store::events;
-use crate::store::idempotency::{self, KeyEntry};
-use crate::store::invoices;
-use crate::store::invoices::batches;
-use crate::store::invoices::customers;
-use crate::store::invoices::items;
+use crate::store::idempotency::KeyEntry;
 use crate::store::invoices::payments;
-use crate::store::lanes::fair_queue::{self, QueuedLane};
-use crate::store::lanes::group::{self, LaneName};
-use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease};
-use crate::store::operations::audit;
-use crate::store::operations::outages;
+use crate::store::lanes::leases::LaneRelease;
 use crate::store::operations::outages::OutageEvent;
-use crate::store::operations::supplier_invoices;
-use crate::store::runs::{self, StepAttempt};
-use crate::store::webhooks::deliveries;
-use crate::store::webhooks::integrations;
-use crate::store::webhooks::replays;
-use crate::store::webhooks::{self, SecretRotation};
+use crate::store::runs::StepAttempt;
 use crate::webhook::SigningSecret;
 
-/// How long a replaced signing secret still signs notifications together with the new secret.
-const SECRET_OVERLAP: Duration = Duration::from_hours(24);
-
-/// The changes of a batch: the ids of changed rows, and the new rows.
 #[derive(Debug, Default)]
-pub(crate) struct WriteSet {
-    pub(crate) invoices: BTreeSet<InvoiceId>,
-    pub(crate) customers: BTreeSet<CustomerId>,
-    pub(crate) items: BTreeSet<ItemId>,
-    pub(crate) runs: BTreeSet<RunId>,
+pub struct WriteSet {
     pub(crate) batches: Vec<Batch>,
-    pub(crate) taxpayer: bool,
-    pub(crate) new_contact: Option<NewContact>,
-    /// Set if the endpoint has changed: a new signing secret, which is used only if the endpoint is new.
-    pub(crate) endpoint: Option<SecretString>,
-    pub(crate) integration: bool,
+    pub(crate) first_contact: Option<FirstContact>,
     pub(crate) events: Vec<Event>,
     pub(crate) deliveries: Vec<(Delivery, EventKind)>,
     pub(crate) postings: Vec<payments::Model>,
@@ -90,261 +51,17 @@ pub(crate) struct WriteSet {
     pub(crate) used_keys: Vec<KeyEntry>,
 }
 
+/// The person with whom a taxpayer is onboarded.
+#[derive(Debug)]
+pub(crate) struct FirstContact {
+    pub(crate) id: i64,
+    pub(crate) person: NewContact,
+}
+
 /// The release of a run's lane.
 #[derive(Debug)]
 pub(crate) struct RunLaneRelease {
     pub(crate) release: LaneRelease,
     /// True if the run was in flight at two crashes, so that its lane is claimed alone.
     pub(crate) is_isolated: bool,
-}
-
-/// How the endpoint's worker was woken.
-#[derive(Debug)]
-pub(crate) enum WakeResult {
-    /// The lane was free; this process holds its lease once the transaction commits.
-    Taken(Lease),
-    /// A worker holds the lane and is notified.
-    Held,
-    /// The lane is due; a dispatcher will claim it.
-    Due,
-}
-
-/// The key of a run's lane: `taxpayer/run`.
-pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
-    format!("{taxpayer}/{run}")
-}
-
-fn queue_entry(run: &Run) -> QueuedLane {
-    QueuedLane {
-        key: run_lane(run.taxpayer_id, run.id),
-        taxpayer_id: run.taxpayer_id.0,
-        deadline: run.deadline_at.as_microsecond(),
-        next_step: run.next_step().map(Step::as_str),
-    }
-}
-
-impl WriteSet {
-    /// Returns true if the endpoint's worker may have new work. A changed endpoint may have been enabled again, with
-    /// deliveries waiting.
-    pub(crate) fn wakes_endpoint(&self) -> bool {
-        let replays = self.replays.len() + self.cancelled_replays.len();
-        !self.deliveries.is_empty() || self.endpoint.is_some() || replays > 0
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.invoices.is_empty()
-            && self.customers.is_empty()
-            && self.items.is_empty()
-            && self.runs.is_empty()
-            && self.batches.is_empty()
-            && !self.taxpayer
-            && self.endpoint.is_none()
-            && !self.integration
-            && self.events.is_empty()
-            && self.replays.is_empty()
-            && self.cancelled_replays.is_empty()
-            && self.audit.is_empty()
-            && self.step_attempts.is_empty()
-            && self.released.is_empty()
-            && self.received.is_empty()
-            && self.acknowledged.is_empty()
-            && self.secrets.is_empty()
-            && self.keys.is_empty()
-            && self.revoked_keys.is_empty()
-            && self.used_keys.is_empty()
-    }
-}
-
-/// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
-/// holds, one for each free worker. Returns how each unit's endpoint worker was woken, or `None` without new work.
-pub(crate) async fn flush(
-    store: &Store,
-    tx: &Transaction,
-    units: &[UnitOfWork],
-    slots: &[ReservedSlot<'_>],
-) -> Result<Vec<Option<WakeResult>>, StoreError> {
-    for unit in units {
-        unit.write_account(store, tx).await?;
-    }
-    write_invoices(tx, units).await?;
-    write_runs(tx, units).await?;
-    for unit in units {
-        unit.write_inbox(tx).await?;
-    }
-    let wakes = write_events(tx, units, slots).await?;
-    if let Some(now) = units.first().map(|unit| unit.now) {
-        let used: Vec<_> = units.iter().flat_map(|unit| &unit.writes.used_keys).collect();
-        idempotency::keep(store, tx, &used, now).await?;
-    }
-    Ok(wakes)
-}
-
-async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
-    let Some(now) = units.first().map(|unit| unit.now) else { return Ok(()) };
-    let customers = units.iter().flat_map(|unit| {
-        let dirty = unit.customers.iter().filter(|one| unit.writes.customers.contains(&one.id));
-        dirty.map(|customer| (unit.id, customer))
-    });
-    customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
-    let items = units.iter().flat_map(|unit| {
-        let dirty = unit.writes.items.iter().filter_map(|id| unit.items.get(*id));
-        dirty.map(|item| (unit.id, item))
-    });
-    items::save(tx, &items.collect::<Vec<_>>(), now).await?;
-    let invoices = units
-        .iter()
-        .flat_map(|unit| unit.invoices.iter().filter(|invoice| unit.writes.invoices.contains(&invoice.id)));
-    invoices::save(tx, &invoices.collect::<Vec<_>>()).await?;
-    for batch in units.iter().flat_map(|unit| &unit.writes.batches) {
-        batches::add(tx, batch).await?;
-    }
-    let postings: Vec<_> = units.iter().flat_map(|unit| &unit.writes.postings).collect();
-    payments::append(tx, &postings).await
-}
-
-async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
-    let dirty =
-        units.iter().flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.runs.contains(&run.id)));
-    runs::save(tx, &dirty.collect::<Vec<_>>()).await?;
-    let attempts: Vec<_> = units.iter().flat_map(|unit| &unit.writes.step_attempts).collect();
-    runs::log_steps(tx, &attempts).await?;
-    let released = units.iter().flat_map(|unit| &unit.writes.released);
-    let (isolated, free): (Vec<_>, Vec<_>) = released.partition(|released| released.is_isolated);
-    for RunLaneRelease { release: LaneRelease { lease, delay, next_step }, .. } in isolated {
-        lanes::release_isolated(tx, lease, *delay, *next_step).await?;
-    }
-    let free: Vec<_> = free.into_iter().map(|released| released.release.clone()).collect();
-    leases::release_all(tx, LaneKind::Run, &free).await?;
-    let due = units
-        .iter()
-        .flat_map(|unit| unit.runs.iter().filter(|run| unit.writes.due_runs.contains(&run.id)))
-        .map(queue_entry);
-    fair_queue::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
-}
-
-async fn write_events(
-    tx: &Transaction,
-    units: &[UnitOfWork],
-    slots: &[ReservedSlot<'_>],
-) -> Result<Vec<Option<WakeResult>>, StoreError> {
-    let events: Vec<_> = units.iter().flat_map(|unit| &unit.writes.events).collect();
-    events::append(tx, &events).await?;
-    for unit in units {
-        outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
-    }
-    // Wakes the endpoints first, because this locks their lanes, and deliveries are added only under that lock.
-    let wakes = wake_endpoints(tx, units, slots).await?;
-    if let Some(now) = units.first().map(|unit| unit.now) {
-        let deliveries: Vec<_> = units.iter().flat_map(|unit| &unit.writes.deliveries).collect();
-        deliveries::add(tx, &deliveries, now).await?;
-    }
-    for unit in units {
-        replays::save(tx, &unit.writes.replays).await?;
-        replays::cancel(tx, unit.id, &unit.writes.cancelled_replays, unit.now).await?;
-        audit::append(tx, &unit.writes.audit).await?;
-    }
-    Ok(wakes)
-}
-
-async fn wake_endpoints(
-    tx: &Transaction,
-    units: &[UnitOfWork],
-    slots: &[ReservedSlot<'_>],
-) -> Result<Vec<Option<WakeResult>>, StoreError> {
-    let mut keys: Vec<_> =
-        units.iter().filter(|unit| unit.writes.wakes_endpoint()).map(|unit| unit.id.to_string()).collect();
-    let mut taken = HashMap::new();
-    if let Some(slot) = slots.first() {
-        let first = &keys[..keys.len().min(slots.len())];
-        let leases = group::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
-        taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
-    }
-    keys.retain(|key| !taken.contains_key(key));
-    let held = group::wake(tx, LaneKind::Endpoint, &keys).await?;
-    let wake = |unit: &UnitOfWork| {
-        let key = unit.id.to_string();
-        let woken = || if held.contains(&key) { WakeResult::Held } else { WakeResult::Due };
-        unit.writes.wakes_endpoint().then(|| taken.remove(&key).map_or_else(woken, WakeResult::Taken))
-    };
-    Ok(units.iter().map(wake).collect())
-}
-
-impl UnitOfWork {
-    /// Returns the lanes of runs and endpoints that the writes lock. They may not exist yet.
-    pub(crate) fn written_lanes(&self) -> impl Iterator<Item = LaneName> {
-        let runs = self.writes.due_runs.iter();
-        let runs = runs.map(|run| LaneName { kind: LaneKind::Run, key: run_lane(self.id, *run) });
-        let writes_endpoint = self.writes.wakes_endpoint() || !self.writes.secrets.is_empty();
-        let endpoint = LaneName { kind: LaneKind::Endpoint, key: self.id.to_string() };
-        runs.chain(writes_endpoint.then_some(endpoint))
-    }
-
-    async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
-        let writes = &self.writes;
-        if let (true, Some(taxpayer)) = (writes.taxpayer, &self.cached.taxpayer) {
-            match &writes.new_contact {
-                Some(person) => {
-                    taxpayers::add(tx, taxpayer, self.contact(person)).await?;
-                    lanes::make_due(tx, LaneKind::Verification, &[self.id.to_string()]).await?;
-                }
-                None => taxpayers::save(tx, taxpayer).await?,
-            }
-        }
-        if writes.endpoint.is_some() || !writes.secrets.is_empty() {
-            // Locks the lane before the endpoint's own row. The endpoint's worker locks in the same order, so the two
-            // cannot deadlock.
-            lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
-        }
-        if let (Some(secret), Some(endpoint)) = (&writes.endpoint, &self.cached.endpoint) {
-            webhooks::save(store, tx, endpoint, secret.expose_secret()).await?;
-        }
-        if let (true, Some(integration)) = (writes.integration, &self.integration) {
-            integrations::save(store, tx, self.id, integration).await?;
-        }
-        for secret in &writes.secrets {
-            let text = secret.text();
-            let rotation = SecretRotation {
-                secret: text.expose_secret(),
-                public_key: secret.public_key(),
-                now: self.now,
-                overlap_until: self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX),
-            };
-            webhooks::rotate_secret(store, tx, self.id, rotation).await?;
-        }
-        let owner = KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 };
-        for key in &writes.keys {
-            keys::rotate(tx, owner, key, self.now).await?;
-        }
-        for id in &writes.revoked_keys {
-            keys::revoke_one(tx, owner, id).await?;
-        }
-        Ok(())
-    }
-
-    fn contact(&self, person: &NewContact) -> contact_row::Model {
-        contact_row::Model {
-            taxpayer_id: self.id.0,
-            id: self.ids.contact,
-            first_name: person.first_name.clone(),
-            last_name: person.last_name.clone(),
-            email: person.email.clone(),
-            email_key: person.email.trim().to_lowercase(),
-            phone: person.phone.clone(),
-            password_hash: person.password_hash.clone(),
-            role: ContactRole::Owner.to_string(),
-            created_at: self.now.as_microsecond(),
-            updated_at: self.now.as_microsecond(),
-            disabled_at: None,
-        }
-    }
-
-    async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
-        for (invoice, document) in &self.writes.received {
-            supplier_invoices::add(tx, invoice, document).await?;
-        }
-        for (irn, at) in &self.writes.acknowledged {
-            supplier_invoices::acknowledge(tx, self.id, irn, *at).await?;
-        }
-        Ok(())
-    }
 }

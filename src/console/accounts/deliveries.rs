@@ -4,7 +4,7 @@ use actix_web::web;
 use askama::Template;
 use url::form_urlencoded::Serializer;
 
-use crate::actors::taxpayer::command::NewReplay;
+use crate::actors::taxpayer::commands::StartReplay;
 use crate::console::accounts::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -151,8 +151,8 @@ async fn resend(
     _: Form<FormValues>,
 ) -> Answer {
     let delivery = find(&state, &session, &ids.1).await?.delivery;
-    let order = NewReplay { range: ReplayRange::only(delivery.sequence), by: None };
-    session.taxpayers(&state).replay(session.taxpayer, order).await?;
+    let order = StartReplay { range: ReplayRange::only(delivery.sequence), by: None };
+    session.send(&state, order).await?;
     let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
     Ok(go_to(&here, "It is sent again. Reload the page in a moment to see the answer."))
 }

@@ -6,7 +6,7 @@ use actix_web::web;
 use askama::Template;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::command::IntegrationChange;
+use crate::actors::taxpayer::commands::SetIntegration;
 use crate::console::accounts::base;
 use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
@@ -77,8 +77,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Ok(asked) => {
             let integration::Integration { erp_system, auth, origin, format, .. } = asked.value;
             let (by, reason, allowed_networks) = (session.by, None, None);
-            let change = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by, reason };
-            let saved = session.taxpayers(&state).set_integration(session.taxpayer, change).await;
+            let change = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
+            let saved = session.send(&state, change).await;
             saved.map(drop).map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use url::form_urlencoded::Serializer;
 
+use crate::actors::taxpayer::commands::{Pay, SetStatus};
 use crate::console::accounts::base;
 use crate::console::accounts::correction::{self, RefusedRun};
 use crate::console::accounts::timeline::{Happening, operation_name};
@@ -206,13 +207,9 @@ async fn set_status(
     let body = about(&invoice, form.0.object(&["status", "remark"]));
     let done = match report::read(&body, &state.catalog.get(), update_status::read) {
         Ok(read) => {
-            let change = read.value;
-            let (which, status, remark) = (change.which, change.status, change.remark);
-            session
-                .taxpayers(&state)
-                .set_status(session.taxpayer, which, status, remark)
-                .await
-                .map_err(ApiError::from)
+            let update_status::UpdateStatus { which, status, remark } = read.value;
+            let command = SetStatus { invoice: which, status, remark };
+            session.send(&state, command).await.map_err(ApiError::from)
         }
         Err(faults) => Err(ApiError::from(faults)),
     };
@@ -245,7 +242,7 @@ async fn set_payment(
         body.insert("amount".to_owned(), form.0.text("amount").into());
     }
     let done = match report::read(&body, &state.catalog.get(), payment_update::read) {
-        Ok(read) => session.taxpayers(&state).pay(session.taxpayer, read.value).await.map_err(ApiError::from),
+        Ok(read) => session.send(&state, Pay(read.value)).await.map_err(ApiError::from),
         Err(faults) => Err(ApiError::from(faults)),
     };
     match done {

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
+use crate::actors::taxpayer::commands::{RevokeKey, RotateKey};
 use crate::console::accounts::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -148,7 +149,7 @@ async fn make_key(
     state.limits.sensitive(SensitiveOp::Rotation, owner, taxpayer.0, now).map_err(limits::refused)?;
     let text = key_generation::key(KeyKind::Taxpayer)?;
     let new = NewKey::new(text.clone(), terms).with_name(asked.name);
-    session.taxpayers(state).rotate_key(taxpayer, new, session.by).await?;
+    session.send(state, RotateKey { key: new, by: session.by }).await?;
     show(&new_key_page(session, root(state, request), &text))
 }
 
@@ -195,7 +196,7 @@ async fn revoke(
 ) -> Answer {
     let keys = keys_of(&state, session.taxpayer).await?;
     let key = keys.into_iter().find(|key| key.id == ids.1).ok_or_else(ApiError::route_not_found)?;
-    session.taxpayers(&state).revoke_key(session.taxpayer, key.id, session.by).await?;
+    session.send(&state, RevokeKey { id: key.id, by: session.by }).await?;
     Ok(go_to(&format!("{}/keys", base(&session)), "The key was revoked. It is refused from now on."))
 }
 

@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web;
 use askama::Template;
 
+use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::console::accounts::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -92,9 +93,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     let body = form.0.object(&FIELDS);
     let changed = match report::read(&body, &state.catalog.get(), profile::read) {
         Ok(read) => {
-            let taxpayers = session.taxpayers(&state);
-            let change = taxpayers.change_profile(session.taxpayer, read.value, session.by);
-            change.await.map_err(ApiError::from)
+            let command = ChangeProfile { change: read.value, by: session.by };
+            session.send(&state, command).await.map_err(ApiError::from)
         }
         Err(faults) => Err(faults.into()),
     };

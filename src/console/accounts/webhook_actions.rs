@@ -5,7 +5,7 @@ use askama::Template;
 use secrecy::ExposeSecret;
 
 use crate::actors::delivery::GradingOutcome;
-use crate::actors::taxpayer::command::NewReplay;
+use crate::actors::taxpayer::commands::{CancelReplay, EnableEndpoint, RotateSecret, StartReplay};
 use crate::console::accounts::base;
 use crate::console::filters;
 use crate::console::form_values::FormValues;
@@ -79,7 +79,7 @@ async fn rotate_secret(state: web::Data<ApiState>, Owner(session): Owner, form: 
     let body = form.0.object(&["type"]);
     let kind = report::read(&body, &state.catalog.get(), webhook::read_secret)?.value;
     let secret = key_generation::webhook_secret(kind);
-    session.taxpayers(&state).rotate_secret(session.taxpayer, secret.clone(), session.by).await?;
+    session.send(&state, RotateSecret { secret: secret.clone(), by: session.by }).await?;
     let public_key = secret.public_key();
     show(&NewSecretPage {
         frame: Frame::account(&session, "Your new signing secret"),
@@ -134,7 +134,7 @@ async fn grade(state: web::Data<ApiState>, Owner(session): Owner, _: Form<FormVa
 async fn enable(state: web::Data<ApiState>, Owner(session): Owner, form: Form<FormValues>) -> Answer {
     let body = form.0.object(&["replay"]);
     let wanted = report::read(&body, &state.catalog.get(), replay::read_enable)?.value;
-    session.taxpayers(&state).enable_endpoint(session.taxpayer, wanted.scope()).await?;
+    session.send(&state, EnableEndpoint { replay: wanted.scope() }).await?;
     Ok(go_to(&webhooks_path(&session), "The webhook is in service again."))
 }
 
@@ -146,7 +146,7 @@ async fn start_replay(state: web::Data<ApiState>, Owner(session): Owner, form: F
     let wanted = report::read(&body, &state.catalog.get(), replay::read)?.value;
     let first = events::sequence_at(&state.store, session.taxpayer, wanted.since).await?;
     let range = ReplayRange::since(wanted.only, first);
-    let replay = session.taxpayers(&state).replay(session.taxpayer, NewReplay { range, by: None }).await?;
+    let replay = session.send(&state, StartReplay { range, by: None }).await?;
     let notice = if replay.is_empty() {
         "There is nothing to deliver again from there on."
     } else {
@@ -165,7 +165,7 @@ async fn cancel_replay(
     let found = replays::owned_by_with_id(&state.store, session.taxpayer, id).await?;
     let replay = found.ok_or(Refusal::ReplayNotFound)?;
     if replay.state != ReplayState::Cancelled {
-        session.taxpayers(&state).cancel_replay(session.taxpayer, replay.id).await?;
+        session.send(&state, CancelReplay(replay.id)).await?;
     }
     Ok(go_to(&webhooks_path(&session), "The replay was ended. What it had queued is still delivered."))
 }

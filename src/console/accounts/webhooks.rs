@@ -6,7 +6,7 @@ use askama::Template;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::command::WebhookChange;
+use crate::actors::taxpayer::commands::SetWebhook;
 use crate::console::accounts::base;
 use crate::console::badges::Badge;
 use crate::console::filters;
@@ -109,8 +109,8 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
         Err(faults) => return render(&state, &session, Some((form.0, faults))).await,
     };
     let webhook::Webhook { url, enabled_events, retry_schedule } = asked;
-    let change = WebhookChange { url, enabled_events, retry_schedule, by: session.by };
-    session.taxpayers(&state).set_webhook(session.taxpayer, change).await?;
+    let change = SetWebhook { url, enabled_events, retry_schedule, by: session.by };
+    session.send(&state, change).await?;
     Ok(go_to(&format!("{}/webhooks", base(&session)), "The webhook was saved. Test it now."))
 }
 

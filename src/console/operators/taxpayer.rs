@@ -5,7 +5,7 @@ use actix_web::web;
 use askama::Template;
 use serde::Deserialize;
 
-use crate::actors::taxpayer::command::VerificationResult;
+use crate::actors::taxpayer::commands::{RecordVerification, SetSubscription};
 use crate::console::badges::Badge;
 use crate::console::filters;
 use crate::console::frame::Frame;
@@ -140,8 +140,8 @@ async fn verify(
     let reason = form.0.read_required(&state)?;
     let id = of_path(&state, &id).await?.id;
     let found = Verification::Verified(ConfirmedBy::Operator);
-    let result = VerificationResult { found, by: Some(Actor::Operator(session.id)), reason: Some(reason) };
-    state.taxpayers.record_verification(id, result).await?;
+    let result = RecordVerification { found, by: Some(Actor::Operator(session.id)), reason: Some(reason) };
+    state.taxpayers.send(id, result).await?;
     Ok(go_to(&format!("/console/taxpayers/{id}"), "The taxpayer is verified."))
 }
 
@@ -158,7 +158,7 @@ async fn set_subscription(
     form: Form<SubscriptionForm>,
 ) -> Answer {
     let (id, to) = (of_path(&state, &id).await?.id, form.0.subscription);
-    state.taxpayers.set_subscription(id, to, Actor::Operator(session.id)).await?;
+    state.taxpayers.send(id, SetSubscription { to, by: Actor::Operator(session.id) }).await?;
     let notice = match to {
         Subscription::Active => "The subscription is active: the taxpayer may create invoices.",
         Subscription::Inactive => "The subscription has ended: the taxpayer may create no invoices.",

@@ -7,8 +7,9 @@ use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use futures_util::future::LocalBoxFuture;
 
 use crate::actors::taxpayer::acting::name_actor;
-use crate::actors::taxpayer::command::Idempotency;
-use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::envelope::Once;
+use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::console::session::{Refusal, SignedIn, admitted, notice, state};
 use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::access::session::{ContactRole, Person, Rights, SessionOwner};
@@ -42,11 +43,13 @@ pub(crate) struct AccountSession {
 }
 
 impl AccountSession {
-    /// Returns the handle for the one command of a form. The command stores the form's claim, so that it has its effect
-    /// once.
-    pub(crate) fn taxpayers(&self, state: &ApiState) -> TaxpayerHandle {
-        let idempotency = self.claim.clone().map(|claim| Idempotency { claim, render: None });
-        state.taxpayers.with_idempotency(idempotency)
+    /// Sends the one command of a form. The command stores the form's claim, so that it has its effect once.
+    pub(crate) async fn send<C: TaxpayerCommand>(
+        &self,
+        state: &ApiState,
+        command: C,
+    ) -> Result<C::Output, TaxpayerError> {
+        state.taxpayers.send_once(self.taxpayer, command, self.claim.clone().map(Once::unshown)).await
     }
 }
 

@@ -16,10 +16,6 @@ impl Origin {
         let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         Some(Self(url.origin().ascii_serialization()))
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 impl fmt::Display for Origin {

@@ -1,11 +1,12 @@
 //! The catalog of the items that a taxpayer sells, filled from the lines of all invoices. An item is identified by its
 //! number or, if it has none, by its name and type. Only a missing category of a stored item is filled in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::invoice::Line;
 use crate::domain::kernel::codes::ItemType;
 use crate::domain::kernel::ids::ItemId;
+use crate::domain::kernel::tracked::Tracked;
 
 /// One item of a taxpayer's catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,14 +53,18 @@ impl Item {
 /// Items of one catalog, indexed by id, by number, and by name and type.
 #[derive(Debug, Default)]
 pub struct Items {
-    known: HashMap<ItemId, Item>,
+    known: BTreeMap<ItemId, Tracked<Item>>,
     numbers: HashMap<String, ItemId>,
     names: HashMap<(String, ItemType), ItemId>,
 }
 
 impl Items {
     pub fn get(&self, id: ItemId) -> Option<&Item> {
-        self.known.get(&id)
+        self.known.get(&id).map(|item| &**item)
+    }
+
+    pub fn changed(&self) -> impl Iterator<Item = &Item> {
+        self.known.values().filter_map(Tracked::changed)
     }
 
     /// Finds a line's item by the first of these that the line has: item id, item number, name and type.
@@ -72,8 +77,13 @@ impl Items {
         self.get(id)
     }
 
-    /// Adds an item. Of several items with the same name and type, a search finds the one that was added first.
+    /// Adds or replaces an item. Of several items with the same name and type, a search finds the one that was added
+    /// first.
     pub fn put(&mut self, item: Item) {
+        self.insert(Tracked::new(item));
+    }
+
+    fn insert(&mut self, item: Tracked<Item>) {
         if let Some(no) = &item.item_no {
             self.numbers.insert(no.clone(), item.id);
         }
@@ -82,11 +92,12 @@ impl Items {
     }
 }
 
+/// Collects items as they are stored.
 impl FromIterator<Item> for Items {
     fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
         let mut all = Self::default();
         for item in items {
-            all.put(item);
+            all.insert(Tracked::stored(item));
         }
         all
     }

@@ -13,3 +13,4 @@ pub mod jitter;
 pub mod path_segment;
 pub mod refusal;
 pub mod retry_after;
+pub mod tracked;

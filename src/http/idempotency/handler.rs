@@ -7,9 +7,11 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 
-use crate::actors::taxpayer::command::{CommandReply, Idempotency, RenderAnswer};
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::envelope::{Once, Render};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::access::claim::IdempotencyClaim;
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::http::extract::role::NeedsRole;
 use crate::http::idempotency::stored_response::{self, AlreadyStored};
 use crate::http::respond::envelope::ApiResponse;
@@ -31,31 +33,33 @@ impl FromRequest for IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Executes the one command that `send` sends, and stores its response, rendered by `show`, for the key.
-    pub(crate) async fn answer<T: 'static>(
+    /// Executes the command once for the key, and stores its response, rendered by `show`, with it.
+    pub(crate) async fn answer<C: TaxpayerCommand>(
         self,
         taxpayers: &TaxpayerHandle,
-        show: impl Fn(&T) -> ApiResponse + Send + Sync + 'static,
-        send: impl AsyncFnOnce(TaxpayerHandle) -> Result<T, TaxpayerError>,
-    ) -> Result<ApiResponse, ApiError>
-    where
-        for<'r> &'r T: TryFrom<&'r CommandReply>,
-    {
+        taxpayer: TaxpayerId,
+        command: C,
+        show: impl Fn(&C::Output) -> ApiResponse + Send + Sync + 'static,
+    ) -> Result<ApiResponse, ApiError> {
+        let Some(claim) = self.0 else {
+            return Ok(show(&taxpayers.send(taxpayer, command).await?));
+        };
         let show = Arc::new(show);
-        let idempotency = self.0.map(|claim| {
-            let show = Arc::clone(&show);
-            let render: RenderAnswer =
-                Arc::new(move |reply| stored_response::to_stored(show(<&T>::try_from(reply).ok()?).into()));
-            Idempotency { claim, render: Some(render) }
-        });
-        let is_keyed = idempotency.is_some();
-        let reply = send(taxpayers.with_idempotency(idempotency)).await?;
-        let answer = show(&reply);
-        Ok(if is_keyed { answer.marked(AlreadyStored) } else { answer })
+        let rendered = Arc::clone(&show);
+        let render: Render<C::Output> =
+            Arc::new(move |output| stored_response::to_stored(rendered(output).into()));
+        let once = Once { claim, render: Some(render) };
+        let output = taxpayers.send_once(taxpayer, command, Some(once)).await?;
+        Ok(show(&output).marked(AlreadyStored))
     }
 
-    /// Returns the handle for a command that is executed once per key, but whose response is secret and never stored.
-    pub(crate) fn unshown(self, taxpayers: &TaxpayerHandle) -> TaxpayerHandle {
-        taxpayers.with_idempotency(self.0.map(|claim| Idempotency { claim, render: None }))
+    /// Executes a command once for the key. Its response is secret and never stored.
+    pub(crate) async fn send<C: TaxpayerCommand>(
+        self,
+        taxpayers: &TaxpayerHandle,
+        taxpayer: TaxpayerId,
+        command: C,
+    ) -> Result<C::Output, TaxpayerError> {
+        taxpayers.send_once(taxpayer, command, self.0.map(Once::unshown)).await
     }
 }

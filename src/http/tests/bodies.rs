@@ -10,6 +10,7 @@ use actix_web::test::TestRequest;
 use actix_web::{App, HttpServer, web};
 use serde_json::json;
 
+use crate::actors::taxpayer::commands::ChangeProfile;
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::ids::IntegratorId;
 use crate::domain::party::ProfileChange;
@@ -70,7 +71,7 @@ async fn an_invoice_is_created_and_what_is_unknown_is_named() {
     let test_app = start_app().await;
     let (state, country) = (Some("Lagos".into()), Some("NG".into()));
     let change = ProfileChange { state, country, ..ProfileChange::default() };
-    test_app.state.taxpayers.change_profile(TAXPAYER, change, Actor::CommandLine).await.unwrap();
+    test_app.state.taxpayers.send(TAXPAYER, ChangeProfile { change, by: Actor::CommandLine }).await.unwrap();
     let body = changed(&standard_invoice(), "/colour", Some(json!("red")));
     let seen = ask(&test_app, post(INVOICES, TAXPAYER_KEY, &body)).await;
     assert_eq!((seen.status, seen.header("x-system-warning")), (201, "unknown field: colour"));

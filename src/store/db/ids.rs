@@ -15,7 +15,7 @@ use crate::store::db::group_commit::WriterPool;
 const BLOCK: i64 = 4_096;
 
 /// The kind of row that an id is for. Each kind has its own sequence of ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdKind {
     Integrator,
     Operator,

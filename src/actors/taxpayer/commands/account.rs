@@ -1,21 +1,62 @@
-//! The commands about the taxpayer's account: onboarding, profile, subscription, API key and verification.
+//! The commands about the taxpayer's account: onboarding, profile, subscription and verification.
 
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::actors::taxpayer::command::{CommandReply, Onboarding, VerificationResult};
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::access::api_key::NewKey;
+use crate::actors::taxpayer::write_set::FirstContact;
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::codes::Subscription;
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::verification::{Verification, VerificationPolicy};
-use crate::domain::party::{BusinessLocation, ProfileChange, Taxpayer};
+use crate::domain::party::{BusinessLocation, NewContact, ProfileChange, Taxpayer};
+use crate::store::db::ids::IdKind;
 
-impl Onboarding {
+/// Adds a taxpayer under a reserved id.
+#[derive(Debug, Clone)]
+pub struct Onboard {
+    pub integrator_id: IntegratorId,
+    pub name: String,
+    pub email: String,
+    pub tin: String,
+    pub phone: Option<String>,
+    pub nature_of_business: Option<String>,
+    pub service_id: String,
+    pub business_id: String,
+    pub address: String,
+    pub contact: NewContact,
+    /// One fault for each value that another taxpayer already has. With a fault the command is refused, so the sender
+    /// did not compute the slow password hash.
+    pub conflicts: Faults,
+}
+
+pub struct ChangeProfile {
+    pub change: ProfileChange,
+    pub by: Actor,
+}
+
+pub struct SetSubscription {
+    pub to: Subscription,
+    pub by: Actor,
+}
+
+/// Records the result of a verification, by the authority or by an operator. Once the taxpayer is verified, no later
+/// result changes that.
+#[derive(Debug, Clone)]
+pub struct RecordVerification {
+    pub found: Verification,
+    /// The operator who decided. `None` if the result comes from the authority.
+    pub by: Option<Actor>,
+    pub reason: Option<String>,
+}
+
+impl Onboard {
     /// Builds the new taxpayer, whose verification is pending.
     pub(crate) fn taxpayer(&self, id: TaxpayerId, now: Timestamp) -> Taxpayer {
         Taxpayer {
@@ -38,46 +79,74 @@ impl Onboarding {
     }
 }
 
-pub(super) fn onboard(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    onboarding: &Onboarding,
-) -> Result<CommandReply, Refusal> {
-    let faults =
-        [uow.conflicts(cause), onboarding.conflicts.clone()].into_iter().find(|faults| !faults.is_empty());
-    if let Some(faults) = faults {
-        return Err(faults.into());
+impl TaxpayerCommand for Onboard {
+    type Output = Taxpayer;
+
+    const NAME: &'static str = "onboard";
+    const SETS_UNIQUE_VALUES: bool = true;
+
+    fn new_ids(&self, wanted: &mut WantedIds) {
+        wanted.add(IdKind::Contact, 1);
     }
-    let taxpayer = onboarding.taxpayer(uow.id, uow.now);
-    uow.writes.new_contact = Some(onboarding.contact.clone());
-    let by = Actor::Integrator(taxpayer.integrator_id);
-    uow.writes.audit.push(audit_entry(uow, by, AuditAction::CreateTaxpayer));
-    uow.put_taxpayer(taxpayer.clone());
-    Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
+
+    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        let taxpayer = self.taxpayer(context.taxpayer_id, Timestamp::UNIX_EPOCH);
+        wanted.add_unique_values(context.command, taxpayer, Some(&self.contact.email));
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
+        let faults = [uow.conflicts(), self.conflicts.clone()].into_iter().find(|faults| !faults.is_empty());
+        if let Some(faults) = faults {
+            return Err(faults.into());
+        }
+        let taxpayer = self.taxpayer(uow.id, uow.now);
+        let contact = FirstContact { id: uow.ids.next(IdKind::Contact), person: self.contact.clone() };
+        uow.writes.first_contact = Some(contact);
+        let by = Actor::Integrator(taxpayer.integrator_id);
+        let entry = audit_entry(uow, by, AuditAction::CreateTaxpayer);
+        uow.writes.audit.push(entry);
+        *uow.taxpayer = Some(taxpayer.clone());
+        Ok(taxpayer)
+    }
 }
 
-pub(super) fn change_profile(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    change: &ProfileChange,
-    by: Actor,
-) -> Result<CommandReply, Refusal> {
-    let mut taxpayer = uow.taxpayer()?.clone();
-    let faults: Faults =
-        uow.conflicts(cause).iter().filter(|fault| fault.path == "email").map(as_business_email).collect();
-    if !faults.is_empty() {
-        return Err(faults.into());
+impl TaxpayerCommand for ChangeProfile {
+    type Output = Taxpayer;
+
+    const NAME: &'static str = "change-profile";
+    const SETS_UNIQUE_VALUES: bool = true;
+
+    fn own_actor(&self) -> Actor {
+        self.by
     }
-    let before = taxpayer.clone();
-    change.clone().apply(&mut taxpayer);
-    let changed = taxpayer.changed_since(&before);
-    if !changed.is_empty() {
-        let entry = audit_entry(uow, by, AuditAction::UpdateProfile).between(None, Some(changed.join(", ")));
-        uow.writes.audit.push(entry);
+
+    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        let taxpayer = context.cached.taxpayer.clone();
+        if let Some(mut changed) = taxpayer.filter(|_| self.change.email.is_some()) {
+            self.change.clone().apply(&mut changed);
+            wanted.add_unique_values(context.command, changed, None);
+        }
     }
-    taxpayer.updated_at = uow.now;
-    uow.put_taxpayer(taxpayer.clone());
-    Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
+        let before = uow.taxpayer()?.clone();
+        let conflicts = uow.conflicts();
+        let faults: Faults =
+            conflicts.iter().filter(|fault| fault.path == "email").map(as_business_email).collect();
+        if !faults.is_empty() {
+            return Err(faults.into());
+        }
+        let mut taxpayer = before.clone();
+        self.change.clone().apply(&mut taxpayer);
+        let changed = taxpayer.changed_since(&before);
+        if !changed.is_empty() {
+            let entry = audit_entry(uow, self.by, AuditAction::UpdateProfile);
+            uow.writes.audit.push(entry.between(None, Some(changed.join(", "))));
+        }
+        taxpayer.updated_at = uow.now;
+        *uow.taxpayer = Some(taxpayer.clone());
+        Ok(taxpayer)
+    }
 }
 
 /// Renames the fault: in a profile, the taxpayer's email is the field `business_email`.
@@ -85,79 +154,55 @@ fn as_business_email(fault: &Fault) -> Fault {
     Fault::new("business_email", fault.rule(), "The business_email has already been taken.")
 }
 
-pub(super) fn set_subscription(
-    uow: &mut UnitOfWork,
-    subscription: Subscription,
-    by: Actor,
-) -> Result<CommandReply, Refusal> {
-    let mut taxpayer = uow.taxpayer()?.clone();
-    let before = std::mem::replace(&mut taxpayer.subscription, subscription);
-    let entry = audit_entry(uow, by, AuditAction::SetSubscription);
-    let entry = entry.between(Some(before.to_string()), Some(subscription.to_string()));
-    uow.writes.audit.push(entry);
-    taxpayer.updated_at = uow.now;
-    uow.put_taxpayer(taxpayer.clone());
-    Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
+impl TaxpayerCommand for SetSubscription {
+    type Output = Taxpayer;
+
+    const NAME: &'static str = "set-subscription";
+
+    fn own_actor(&self) -> Actor {
+        self.by
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
+        let mut taxpayer = uow.taxpayer()?.clone();
+        let before = std::mem::replace(&mut taxpayer.subscription, self.to);
+        let entry = audit_entry(uow, self.by, AuditAction::SetSubscription);
+        uow.writes.audit.push(entry.between(Some(before.to_string()), Some(self.to.to_string())));
+        taxpayer.updated_at = uow.now;
+        *uow.taxpayer = Some(taxpayer.clone());
+        Ok(taxpayer)
+    }
 }
 
-pub(super) fn rotate_key(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    key: &NewKey,
-    by: Actor,
-) -> Result<CommandReply, Refusal> {
-    uow.taxpayer()?;
-    uow.writes.keys.push(key.clone());
-    let entry = audit_entry(uow, by, AuditAction::RotateTaxpayerKey).between(None, key.terms.noted());
-    uow.writes.audit.push(entry);
-    uow.emit(cause, EventKind::ApiKeyRotated, None, &json!({ "taxpayer_id": uow.id }));
-    Ok(CommandReply::Done)
-}
+impl TaxpayerCommand for RecordVerification {
+    type Output = Taxpayer;
 
-/// Revokes one API key. Nothing happens if the taxpayer no longer has it.
-pub(super) fn revoke_key(uow: &mut UnitOfWork, id: &str, by: Actor) -> Result<CommandReply, Refusal> {
-    uow.taxpayer()?;
-    uow.writes.revoked_keys.push(id.to_owned());
-    let entry = audit_entry(uow, by, AuditAction::RevokeTaxpayerKey);
-    uow.writes.audit.push(entry.between(None, Some(format!("key {id}"))));
-    Ok(CommandReply::Done)
-}
+    const NAME: &'static str = "record-verification";
 
-/// Returns an entry of the audit trail about this taxpayer. The integrator may read what the taxpayer's people change.
-pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
-    let entry = AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id);
-    match (by, &uow.cached.taxpayer) {
-        (Actor::Contact(_) | Actor::TaxpayerKey(_), Some(taxpayer)) => {
-            entry.of_integrator(taxpayer.integrator_id)
+    fn own_actor(&self) -> Actor {
+        self.by.unwrap_or(Actor::Authority)
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Taxpayer, Refusal> {
+        let mut taxpayer = uow.taxpayer()?.clone();
+        let before = taxpayer.verification;
+        if let Some(after) = before.after(self.found) {
+            taxpayer.verification = after;
+            *uow.taxpayer = Some(taxpayer.clone());
+            if let Some(kind) = verification_event(before, after, uow.verification) {
+                let status = after.status();
+                let data = json!({ "taxpayer_id": uow.id, "verification": status, "reason": after.reason() });
+                uow.emit(kind, None, &data);
+            }
         }
-        _ => entry,
-    }
-}
-
-/// Records the result of a verification. Once the taxpayer is verified, no later result changes that.
-pub(super) fn record_verification(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    result: &VerificationResult,
-) -> Result<CommandReply, Refusal> {
-    let mut taxpayer = uow.taxpayer()?.clone();
-    let before = taxpayer.verification;
-    if let Some(after) = before.after(result.found) {
-        taxpayer.verification = after;
-        uow.put_taxpayer(taxpayer.clone());
-        if let Some(kind) = verification_event(before, after, uow.verification) {
-            let status = after.status();
-            let data = json!({ "taxpayer_id": uow.id, "verification": status, "reason": after.reason() });
-            uow.emit(cause, kind, None, &data);
+        if let Some(by) = self.by {
+            let [from, to] = [before, taxpayer.verification].map(|one| Some(one.status().to_string()));
+            let entry = AuditEntry::new(by, AuditAction::VerifyTaxpayer, &uow.id, uow.now);
+            let entry = entry.of_taxpayer(uow.id).of_integrator(taxpayer.integrator_id).between(from, to);
+            uow.writes.audit.push(AuditEntry { reason: self.reason.clone(), ..entry });
         }
+        Ok(taxpayer)
     }
-    if let Some(by) = result.by {
-        let [from, to] = [before, taxpayer.verification].map(|one| Some(one.status().to_string()));
-        let entry = AuditEntry::new(by, AuditAction::VerifyTaxpayer, &uow.id, uow.now);
-        let entry = entry.of_taxpayer(uow.id).of_integrator(taxpayer.integrator_id).between(from, to);
-        uow.writes.audit.push(AuditEntry { reason: result.reason.clone(), ..entry });
-    }
-    Ok(CommandReply::Taxpayer(Box::new(taxpayer)))
 }
 
 /// Returns the event for a changed verification. A pending taxpayer that the policy already lets work gets no event
@@ -172,4 +217,15 @@ fn verification_event(
     }
     let was_awaited = before != Verification::Pending || !before.satisfies(policy);
     was_awaited.then_some(EventKind::TaxpayerVerified)
+}
+
+/// Returns an entry of the audit trail about this taxpayer. The integrator may read what the taxpayer's people change.
+pub(super) fn audit_entry(uow: &UnitOfWork, by: Actor, action: AuditAction) -> AuditEntry {
+    let entry = AuditEntry::new(by, action, &uow.id, uow.now).of_taxpayer(uow.id);
+    match (by, &*uow.taxpayer) {
+        (Actor::Contact(_) | Actor::TaxpayerKey(_), Some(taxpayer)) => {
+            entry.of_integrator(taxpayer.integrator_id)
+        }
+        _ => entry,
+    }
 }

@@ -5,56 +5,148 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use crate::actors::taxpayer::command::{CommandReply, Created, Duplicate};
+use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::resolve_customer_and_items::{resolve_customer, resolve_items};
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::batch::{self, Batch, BatchItem, Candidate, ItemOutcome};
 use crate::domain::invoice::irn::Irn;
-use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity};
+use crate::domain::invoice::{Draft, Invoice, InvoiceIdentity, Line};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::party::Taxpayer;
+use crate::store::db::ids::IdKind;
+use crate::store::invoices::items::ItemNames;
 use crate::store::invoices::payments;
 
-pub(super) fn create(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<CommandReply, Refusal> {
-    Ok(CommandReply::Created(Box::new(add(uow, cause, draft)?)))
+/// Creates an invoice, or returns the existing one.
+pub struct CreateInvoice(pub Draft);
+
+/// Creates a batch of invoices. If one invoice of the batch is refused, the others are still created.
+pub struct CreateBatch(pub Vec<Candidate>);
+
+/// The result of a create: the new invoice, or the existing one if the invoice is a duplicate.
+#[derive(Debug, Clone)]
+pub struct Created {
+    pub invoice: Invoice,
+    pub duplicate: Option<Duplicate>,
 }
 
-/// Creates the invoices of a batch. The account is checked once for the whole batch. Then each item succeeds or fails
-/// independently of the other items.
-pub(super) fn create_batch(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    candidates: &[Candidate],
-) -> Result<CommandReply, Refusal> {
-    uow.taxpayer()?.may_create_invoices(uow.verification)?;
-    let batch_no = batch::draw_number(uow.now, &mut clock::chance());
-    let mut items = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
-        items.push(create_item(uow, cause, &batch_no, candidate));
+/// Tells whether an existing invoice has the same content as the draft that the caller sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duplicate {
+    Identical,
+    Different,
+}
+
+impl TaxpayerCommand for CreateInvoice {
+    type Output = Created;
+
+    const NAME: &'static str = "create";
+
+    fn size(&self) -> Size {
+        Size::of_draft(&self.0)
     }
-    let batch = Batch { taxpayer_id: uow.id, batch_no, items, created_at: uow.now };
-    let data = json!({
-        "batch_no": batch.batch_no,
-        "created": batch.count(ItemOutcome::Created),
-        "duplicates": batch.count(ItemOutcome::Duplicate),
-        "failed": batch.count(ItemOutcome::Failed),
-    });
-    uow.emit(cause, EventKind::InvoiceBatchCompleted, None, &data);
-    uow.writes.batches.push(batch.clone());
-    Ok(CommandReply::Batch(Box::new(batch)))
+
+    fn new_ids(&self, wanted: &mut WantedIds) {
+        want_ids(&self.0, wanted);
+    }
+
+    fn contents(&self) -> Option<String> {
+        serde_json::to_string(&self.0).ok()
+    }
+
+    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        read_for(&self.0, wanted, context);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Created, Refusal> {
+        add(uow, &self.0)
+    }
 }
 
-fn create_item(uow: &mut UnitOfWork, cause: CommandId, batch_no: &str, candidate: &Candidate) -> BatchItem {
+impl CreateBatch {
+    fn drafts(&self) -> impl Iterator<Item = &Draft> {
+        self.0.iter().filter_map(|candidate| candidate.draft.as_deref().ok())
+    }
+}
+
+impl TaxpayerCommand for CreateBatch {
+    type Output = Batch;
+
+    const NAME: &'static str = "create-batch";
+    const IS_LARGE: bool = true;
+
+    fn size(&self) -> Size {
+        self.drafts().map(Size::of_draft).sum()
+    }
+
+    fn new_ids(&self, wanted: &mut WantedIds) {
+        self.drafts().for_each(|draft| want_ids(draft, wanted));
+    }
+
+    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.drafts().for_each(|draft| read_for(draft, wanted, context));
+    }
+
+    /// The account is checked once for the whole batch. Then each item succeeds or fails independently of the others.
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Batch, Refusal> {
+        uow.taxpayer()?.may_create_invoices(uow.verification)?;
+        let batch_no = batch::draw_number(uow.now, &mut clock::chance());
+        let mut items = Vec::with_capacity(self.0.len());
+        for candidate in &self.0 {
+            items.push(create_item(uow, &batch_no, candidate));
+        }
+        let batch = Batch { taxpayer_id: uow.id, batch_no, items, created_at: uow.now };
+        let data = json!({
+            "batch_no": batch.batch_no,
+            "created": batch.count(ItemOutcome::Created),
+            "duplicates": batch.count(ItemOutcome::Duplicate),
+            "failed": batch.count(ItemOutcome::Failed),
+        });
+        uow.emit(EventKind::InvoiceBatchCompleted, None, &data);
+        uow.writes.batches.push(batch.clone());
+        Ok(batch)
+    }
+}
+
+/// Asks for an id for the invoice, its customer and the item of each line, which may all be new.
+fn want_ids(draft: &Draft, wanted: &mut WantedIds) {
+    wanted.add(IdKind::Invoice, 1);
+    wanted.add(IdKind::Customer, 1);
+    wanted.add(IdKind::Item, draft.lines.len());
+}
+
+/// Asks for the rows on which an invoice is created: its duplicates, its customer and its items.
+fn read_for(draft: &Draft, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+    wanted.add_invoice_no(&draft.invoice_no);
+    let taxpayer = context.cached.taxpayer.as_ref();
+    let built = || Irn::of_invoice(&draft.invoice_no, &taxpayer?.service_id, draft.invoice_date).ok();
+    if let Some(irn) = draft.irn.clone().or_else(built) {
+        wanted.add_irn(&irn);
+    }
+    wanted.add_customer(&draft.customer);
+    draft.lines.iter().for_each(|line| add_item(line, wanted.items()));
+}
+
+fn add_item(line: &Line, items: &mut ItemNames) {
+    match &line.item_no {
+        Some(no) => items.numbers.insert(no.clone()),
+        None => items.names.insert(line.item_name.clone()),
+    };
+}
+
+fn create_item(uow: &mut UnitOfWork, batch_no: &str, candidate: &Candidate) -> BatchItem {
     let invoice_no = candidate.invoice_no.clone();
     let draft = match &candidate.draft {
         Ok(draft) => Draft { batch_no: Some(batch_no.to_owned()), ..(**draft).clone() },
         Err(faults) => return BatchItem::failed(invoice_no, faults),
     };
-    match add(uow, cause, &draft) {
+    match add(uow, &draft) {
         Ok(created) => {
             let is_new = created.duplicate.is_none();
             let outcome = if is_new { ItemOutcome::Created } else { ItemOutcome::Duplicate };
@@ -72,7 +164,7 @@ fn item_faults(refusal: Refusal) -> Faults {
 }
 
 /// Adds an invoice, or returns the existing invoice that has the same number or IRN.
-fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created, Refusal> {
+fn add(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created, Refusal> {
     let taxpayer = uow.taxpayer()?;
     taxpayer.may_create_invoices(uow.verification)?;
     let irn = irn(draft, taxpayer)?;
@@ -92,8 +184,7 @@ fn add(uow: &mut UnitOfWork, cause: CommandId, draft: &Draft) -> Result<Created,
     };
     let (mut invoice, posting) = draft.clone().into_invoice(identity, uow.now);
     resolve_items(uow, &mut invoice.lines);
-    let sequence =
-        uow.emit_about(cause, EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
+    let sequence = uow.emit_about(EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
     if let Some(posting) = posting {
         uow.writes.postings.push(payments::Model::of(&invoice, sequence, posting, uow.now));
     }

@@ -1,78 +1,119 @@
 //! The commands about the integration, which defines how the taxpayer's ERP receives notifications. An operator or
 //! an owner of the account sets it; the server of the ERP issues new refresh tokens for it.
 
-use crate::actors::taxpayer::command::{CommandReply, IntegrationChange, RenewedToken};
+use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::account::audit_entry;
 use crate::actors::taxpayer::commands::webhook::emit_updated;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::integration::network::AllowedNetwork;
 use crate::domain::integration::origin::Origin;
-use crate::domain::integration::{AuthType, Integration, IntegrationSummary};
-use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::integration::{Auth, AuthType, Format, Integration, IntegrationSummary, SecretText};
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry};
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 
-/// Replaces the integration. An absent secret keeps its stored value, if the type of authentication and the origin stay
-/// the same.
-pub(super) fn set(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    change: &IntegrationChange,
-) -> Result<CommandReply, Refusal> {
-    uow.taxpayer()?;
-    let origin = origin(uow, change)?;
-    let stored = uow.integration.as_ref();
-    let same_kind = stored.filter(|one| one.auth.kind() == change.auth.kind());
-    let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
-    let other = same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
-    let auth = change.auth.clone().completed(kept).map_err(|names| missing(&names, other))?;
-    let networks = stored.map(|one| one.allowed_networks.clone()).unwrap_or_default();
-    let integration = Integration {
-        erp_system: change.erp_system.clone(),
-        auth,
-        origin,
-        format: change.format.clone(),
-        allowed_networks: change.allowed_networks.clone().unwrap_or(networks),
-        version: stored.map_or(0, |one| one.version) + 1,
-        created_at: stored.map_or(uow.now, |one| one.created_at),
-        updated_at: uow.now,
-    };
-    let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
-    let before = stored.map(describe);
-    let entry = audit_entry(uow, change.by, AuditAction::SetIntegration);
-    let entry = entry.between(before, Some(describe(&integration)));
-    uow.writes.audit.push(AuditEntry { reason: change.reason.clone(), ..entry });
-    uow.put_integration(integration.clone());
-    if !changed.is_empty() {
-        emit_updated(uow, cause, &changed);
+/// Replaces the settings for how the ERP receives notifications. A secret that is absent keeps its stored value, if the
+/// type of authentication and the origin stay the same.
+#[derive(Debug, Clone)]
+pub struct SetIntegration {
+    pub erp_system: Option<String>,
+    pub auth: Auth<Option<SecretText>>,
+    /// The origin to which the credentials may be sent. `None` means the origin of the webhook's URL.
+    pub origin: Option<Origin>,
+    pub format: Format,
+    /// `None` keeps the networks. Only an operator may change them.
+    pub allowed_networks: Option<Vec<AllowedNetwork>>,
+    pub by: Actor,
+    pub reason: Option<String>,
+}
+
+/// Stores a new refresh token in place of the used one, even if an operator has changed other settings since. Drops the
+/// new token if the used one is no longer stored.
+#[derive(Debug, Clone)]
+pub struct StoreRefreshToken {
+    pub used: SecretText,
+    pub given: SecretText,
+}
+
+impl TaxpayerCommand for SetIntegration {
+    type Output = Integration;
+
+    const NAME: &'static str = "set-integration";
+
+    fn own_actor(&self) -> Actor {
+        self.by
     }
-    Ok(CommandReply::Integration(Box::new(integration)))
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_integration();
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Integration, Refusal> {
+        uow.taxpayer()?;
+        let origin = origin(uow, self)?;
+        let stored = uow.integration.as_ref();
+        let same_kind = stored.filter(|one| one.auth.kind() == self.auth.kind());
+        let kept = same_kind.filter(|one| one.origin == origin).map(|one| &one.auth);
+        let other =
+            same_kind.and_then(|one| one.origin.as_ref()).filter(|other| Some(*other) != origin.as_ref());
+        let auth = self.auth.clone().completed(kept).map_err(|names| missing(&names, other))?;
+        let networks = stored.map(|one| one.allowed_networks.clone()).unwrap_or_default();
+        let integration = Integration {
+            erp_system: self.erp_system.clone(),
+            auth,
+            origin,
+            format: self.format.clone(),
+            allowed_networks: self.allowed_networks.clone().unwrap_or(networks),
+            version: stored.map_or(0, |one| one.version) + 1,
+            created_at: stored.map_or(uow.now, |one| one.created_at),
+            updated_at: uow.now,
+        };
+        let changed = integration.changed_since(&stored.cloned().unwrap_or_default());
+        let before = stored.map(describe);
+        let entry = audit_entry(uow, self.by, AuditAction::SetIntegration);
+        let entry = entry.between(before, Some(describe(&integration)));
+        uow.writes.audit.push(AuditEntry { reason: self.reason.clone(), ..entry });
+        *uow.integration = Some(integration.clone());
+        if !changed.is_empty() {
+            emit_updated(uow, &changed);
+        }
+        Ok(integration)
+    }
+}
+
+impl TaxpayerCommand for StoreRefreshToken {
+    type Output = ();
+
+    const NAME: &'static str = "store-refresh-token";
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_integration();
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
+        let stored = uow.integration.as_ref();
+        let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&self.used, &self.given)?)));
+        if let Some((stored, auth)) = renewed {
+            *uow.integration = Some(Integration { auth, ..stored });
+        }
+        Ok(())
+    }
 }
 
 /// Returns the origin to which the credentials may be sent: the one that the operator named, or that of the current
 /// URL. Refuses without either, because otherwise the next caller who sets a URL would choose the origin.
-fn origin(uow: &UnitOfWork, change: &IntegrationChange) -> Result<Option<Origin>, Refusal> {
+fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, Refusal> {
     if change.auth.kind() == AuthType::None {
         return Ok(None);
     }
-    let url_origin = || Origin::of(&uow.cached.endpoint.as_ref()?.url);
+    let url_origin = || Origin::of(&uow.endpoint.as_ref()?.url);
     let origin = change.origin.clone().or_else(url_origin);
     let unknown = || {
         let message = "The origin field is required while the taxpayer has no webhook_url.";
         Refusal::from(Fault::new("origin", "required", message))
     };
     origin.map(Some).ok_or_else(unknown)
-}
-
-/// Replaces the used refresh token with the new one, even if an operator has changed other settings since. Drops the
-/// new token if the used one is no longer stored.
-pub(super) fn store_refresh_token(uow: &mut UnitOfWork, token: &RenewedToken) -> CommandReply {
-    let stored = uow.integration.as_ref();
-    let renewed = stored.and_then(|one| Some((one.clone(), one.auth.renewed(&token.used, &token.given)?)));
-    if let Some((stored, auth)) = renewed {
-        uow.put_integration(Integration { auth, ..stored });
-    }
-    CommandReply::Done
 }
 
 /// Returns the refusal for absent secrets whose stored values may not be kept. `other` is the origin of the stored

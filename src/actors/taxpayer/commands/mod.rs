@@ -1,30 +1,47 @@
-//! The commands of a taxpayer actor, decided by functions over the unit of work. A function makes all checks first and
-//! changes the unit of work last, so a refused command leaves no trace. Nothing here reads or writes the database.
+//! The commands of a taxpayer actor, a family in each file. A command makes all checks first and changes the unit of
+//! work last, so a refused command leaves no trace. Nothing here reads or writes the database.
 //!
 //! | Commands | File |
 //! |---|---|
-//! | routing of a command to its decision | `execute` |
 //! | create one invoice, create a batch | `create` |
-//! | update an invoice, set its status | `update` |
+//! | revise an invoice, set its status | `update` |
 //! | the customer and the items of an invoice | `resolve_customer_and_items` |
 //! | pay; payments relayed to the authority | `payment` |
-//! | open a run, record a step, recheck | `runs` |
+//! | open a run, recheck it, lift its quarantine | `runs` |
+//! | record the steps of a run | `steps` |
 //! | pause, resume, retry or cancel a run | `operator_actions` |
 //! | transmissions, supplier invoices and outages reported by the authority | `inbound` |
-//! | onboarding, profile, subscription, key, verification | `account` |
-//! | webhook endpoint and replays | `webhook` |
+//! | onboarding, profile, subscription, verification | `account` |
+//! | API keys | `keys` |
+//! | webhook endpoint | `webhook` |
+//! | replays | `replays` |
 //! | how the ERP receives notifications | `integration` |
 
 mod account;
 mod create;
-mod execute;
 mod inbound;
 mod integration;
+mod keys;
 mod operator_actions;
 mod payment;
+mod replays;
 mod resolve_customer_and_items;
 mod runs;
+mod steps;
 mod update;
 mod webhook;
 
-pub(crate) use execute::execute;
+pub use account::{ChangeProfile, Onboard, RecordVerification, SetSubscription};
+pub use create::{CreateBatch, CreateInvoice, Created, Duplicate};
+pub use inbound::{
+    AcknowledgeSupplierInvoice, NotifyOutage, ReceiveSupplierInvoice, RecordReceipt, RecordTransit,
+};
+pub use integration::{SetIntegration, StoreRefreshToken};
+pub use keys::{RevokeKey, RotateKey};
+pub use operator_actions::ApplyOperatorAction;
+pub use payment::Pay;
+pub use replays::{CancelReplay, StartReplay};
+pub use runs::{LiftRun, OpenRun, RecheckRun, StoppedRun};
+pub use steps::{RecordSteps, StepOutcome};
+pub use update::{ReviseInvoice, Revised, SetStatus};
+pub use webhook::{DisableEndpoint, EnableEndpoint, Enabled, RotateSecret, SetWebhook};

@@ -1,42 +1,63 @@
 //! An operator's actions on a run. The taxpayer actor decides the action and the outcome of a call in flight one after
 //! the other, so whichever is second takes the first into account.
 
-use crate::actors::taxpayer::command::{CommandReply, OperatorActionRequest};
+use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::payment;
-use crate::actors::taxpayer::commands::runs::{check_preconditions, show_authority_status, stop};
+use crate::actors::taxpayer::commands::runs::{as_request, check_preconditions, show_authority_status};
+use crate::actors::taxpayer::commands::steps::stop;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::kernel::audit::{AuditAction, AuditEntry};
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::audit::{Actor, AuditAction, AuditEntry, OperatorRequest};
 use crate::domain::kernel::codes::AuthorityStatus;
-use crate::domain::kernel::ids::CommandId;
+use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::operator_action::OperatorAction;
-use crate::domain::pipeline::{Operation, Run, RunRequest, StepResult};
+use crate::domain::pipeline::{Operation, Run, StepResult};
 
 const CANCELLED: &str = "the run was cancelled by an operator";
 
-pub(super) fn apply(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    request: &OperatorActionRequest,
-) -> Result<CommandReply, Refusal> {
-    let before = uow.runs.iter().find(|run| run.id == request.run).cloned().ok_or(Refusal::RunNotFound)?;
-    let run = before.clone().moved(request.to, uow.now)?;
-    match request.to {
-        OperatorAction::Pause => show_on_invoice(uow, &run, AuthorityStatus::Failed),
-        OperatorAction::Resume | OperatorAction::Retry => {
-            let (operation, irn, document) = (run.operation, run.irn.clone(), run.document.clone());
-            check_preconditions(uow, &RunRequest { operation, irn, document })?;
-            show_on_invoice(uow, &run, AuthorityStatus::Queued);
-            uow.writes.due_runs.insert(run.id);
-        }
-        OperatorAction::Cancel if run.operation == Operation::Payment => {
-            payment::follow(uow, cause, &run, &StepResult::Pause { error: CANCELLED.to_owned() });
-        }
-        OperatorAction::Cancel => stop(uow, cause, &run, AuthorityStatus::Failed, CANCELLED),
+/// Pauses, resumes, retries or cancels a run on behalf of an operator.
+pub struct ApplyOperatorAction {
+    pub run: RunId,
+    pub irn: Irn,
+    pub to: OperatorAction,
+    pub by: OperatorRequest,
+}
+
+impl TaxpayerCommand for ApplyOperatorAction {
+    type Output = Run;
+
+    const NAME: &'static str = "apply-operator-action";
+
+    fn own_actor(&self) -> Actor {
+        Actor::Operator(self.by.operator_id)
     }
-    uow.writes.audit.push(audit_entry(uow, request, &before, &run));
-    uow.put_run(run.clone());
-    Ok(CommandReply::Run(Box::new(run)))
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_runs(&self.irn);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
+        let before = uow.run_with_id(self.run)?.clone();
+        let run = before.clone().moved(self.to, uow.now)?;
+        match self.to {
+            OperatorAction::Pause => show_on_invoice(uow, &run, AuthorityStatus::Failed),
+            OperatorAction::Resume | OperatorAction::Retry => {
+                check_preconditions(uow, &as_request(&run))?;
+                show_on_invoice(uow, &run, AuthorityStatus::Queued);
+                uow.writes.due_runs.insert(run.id);
+            }
+            OperatorAction::Cancel if run.operation == Operation::Payment => {
+                payment::follow(uow, &run, &StepResult::Pause { error: CANCELLED.to_owned() });
+            }
+            OperatorAction::Cancel => stop(uow, &run, AuthorityStatus::Failed, CANCELLED),
+        }
+        let entry = audit_entry(uow, self, &before, &run);
+        uow.writes.audit.push(entry);
+        uow.put_run(run.clone());
+        Ok(run)
+    }
 }
 
 /// Shows the state of the run as the invoice's authority status. A relayed payment does not affect that status.
@@ -49,7 +70,7 @@ fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
     }
 }
 
-fn audit_entry(uow: &UnitOfWork, request: &OperatorActionRequest, before: &Run, after: &Run) -> AuditEntry {
+fn audit_entry(uow: &UnitOfWork, request: &ApplyOperatorAction, before: &Run, after: &Run) -> AuditEntry {
     let action = match request.to {
         OperatorAction::Pause => AuditAction::PauseRun,
         OperatorAction::Resume => AuditAction::ResumeRun,

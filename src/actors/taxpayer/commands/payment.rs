@@ -3,16 +3,19 @@
 
 use serde_json::{Value, json};
 
-use crate::actors::taxpayer::command::CommandReply;
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
-use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayment};
 use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
+
+/// Records a payment of an invoice.
+pub struct Pay(pub PaymentUpdate);
 
 /// The texts that the ledger stores with an amount.
 #[derive(Debug, Default)]
@@ -29,25 +32,28 @@ struct PaymentPosting<'a> {
     note: PostingNote,
 }
 
-pub(super) fn pay(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    update: &PaymentUpdate,
-) -> Result<CommandReply, Refusal> {
-    let before = uow.invoice(&update.invoice)?;
-    let previous = before.status;
-    let (invoice, posting) = before.clone().paid(update.notice, uow.now)?;
-    let note = PostingNote { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
-    post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
-    Ok(CommandReply::Invoice(Box::new(invoice)))
+impl TaxpayerCommand for Pay {
+    type Output = Invoice;
+
+    const NAME: &'static str = "pay";
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_invoice(&self.0.invoice);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
+        let Self(update) = self;
+        let before = uow.invoice(&update.invoice)?;
+        let previous = before.status;
+        let (invoice, posting) = before.clone().paid(update.notice, uow.now)?;
+        let note = PostingNote { reference: update.reference.clone(), remark: Some(update.remark.clone()) };
+        post(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
+        Ok(invoice)
+    }
 }
 
 /// Adds the ledger entry and the events of a payment, and stores the invoice.
-fn post(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    PaymentPosting { previous, invoice, posting, note }: PaymentPosting<'_>,
-) {
+fn post(uow: &mut UnitOfWork, PaymentPosting { previous, invoice, posting, note }: PaymentPosting<'_>) {
     let extra = json!({
         "amount": posting.amount,
         "reference": note.reference,
@@ -55,10 +61,10 @@ fn post(
         "amount_paid": invoice.payment.paid,
         "payable_amount": invoice.payment.payable,
     });
-    let sequence = uow.emit_about(cause, EventKind::PaymentStatusUpdated, invoice, extra);
+    let sequence = uow.emit_about(EventKind::PaymentStatusUpdated, invoice, extra);
     if invoice.status != previous {
         let extra = json!({ "previous_status": previous });
-        uow.emit_about(cause, EventKind::InvoiceStatusUpdated, invoice, extra);
+        uow.emit_about(EventKind::InvoiceStatusUpdated, invoice, extra);
     }
     let entry = payments::Model::of(invoice, sequence, posting, uow.now);
     uow.writes.postings.push(payments::Model { reference: note.reference, remark: note.remark, ..entry });
@@ -95,22 +101,22 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
 /// gets the refusal. A paused run emits one, because no caller waits for it any more.
-pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict: &StepResult) {
+pub(super) fn follow(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
     let Some(order) = RelayedPayment::of(&run.document) else { return };
     match verdict {
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
             match uow.invoice_with_irn(&run.irn).cloned() {
-                Some(invoice) => take(uow, cause, invoice, &order, was_sent),
+                Some(invoice) => take(uow, invoice, &order, was_sent),
                 None if was_sent => {
-                    emit_about_run(uow, cause, run, EventKind::PaymentStatusUpdated, without_invoice(&order));
+                    emit_about_run(uow, run, EventKind::PaymentStatusUpdated, without_invoice(&order));
                 }
                 None => {}
             }
         }
         StepResult::Pause { error } => {
             let extra = json!({ "operation": run.operation, "error": error });
-            emit_about_run(uow, cause, run, EventKind::InvoiceFailed, extra);
+            emit_about_run(uow, run, EventKind::InvoiceFailed, extra);
         }
         StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Deferred { .. } => {}
     }
@@ -118,7 +124,7 @@ pub(super) fn follow(uow: &mut UnitOfWork, cause: CommandId, run: &Run, verdict:
 
 /// Makes the invoice take over the relayed payment status, even if its workflow status no longer permits a payment. The
 /// workflow status then stays.
-fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
+fn take(uow: &mut UnitOfWork, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
     if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
         return;
     }
@@ -130,12 +136,12 @@ fn take(uow: &mut UnitOfWork, cause: CommandId, invoice: Invoice, order: &Relaye
     // Cannot fail: a relayed payment never exceeds the amount that is left to pay.
     let Ok((invoice, posting)) = taken else { return };
     let note = PostingNote { reference: None, remark: order.remark.clone() };
-    post(uow, cause, PaymentPosting { previous, invoice: &invoice, posting, note });
+    post(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
 }
 
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
 /// the default of a submission, changes nothing.
-pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
+pub(super) fn take_signed(uow: &mut UnitOfWork, run: &Run) {
     let signed = run.document.get("payment_status").and_then(Value::as_str);
     let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };
     let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else { return };
@@ -145,7 +151,7 @@ pub(super) fn take_signed(uow: &mut UnitOfWork, cause: CommandId, run: &Run) {
     let Ok((payment, posting)) = invoice.payment.after(status.into()) else { return };
     let invoice = Invoice { payment, updated_at: uow.now, ..invoice };
     let note = PostingNote::default();
-    post(uow, cause, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
+    post(uow, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });
 }
 
 /// Returns the payment fields of an event about an invoice that is not stored.
@@ -157,14 +163,14 @@ fn without_invoice(order: &RelayedPayment) -> Value {
 }
 
 /// Emits an event about the run's IRN, with the invoice if it is stored.
-fn emit_about_run(uow: &mut UnitOfWork, cause: CommandId, run: &Run, kind: EventKind, extra: Value) {
+fn emit_about_run(uow: &mut UnitOfWork, run: &Run, kind: EventKind, extra: Value) {
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
-        uow.emit_about(cause, kind, &invoice, extra);
+        uow.emit_about(kind, &invoice, extra);
         return;
     }
     let mut data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null });
     if let (Some(data), Value::Object(extra)) = (data.as_object_mut(), extra) {
         data.extend(extra);
     }
-    uow.emit(cause, kind, Some(&run.irn), &data);
+    uow.emit(kind, Some(&run.irn), &data);
 }

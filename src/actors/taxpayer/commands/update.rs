@@ -2,40 +2,71 @@
 
 use serde_json::json;
 
-use crate::actors::taxpayer::command::{CommandReply, Revised};
+use crate::actors::taxpayer::command::TaxpayerCommand;
 use crate::actors::taxpayer::commands::resolve_customer_and_items::{resolve_customer, resolve_items};
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIds;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::Size;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::invoice_ref::InvoiceRef;
 use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::Transition;
-use crate::domain::invoice::revision::{RevisedParts, Revision};
+use crate::domain::invoice::revision::{RevisedLine, RevisedParts, Revision};
 use crate::domain::invoice::totals;
 use crate::domain::invoice::{Invoice, Line};
 use crate::domain::kernel::codes::{AuthorityStatus, SettableStatus, WorkflowStatus};
 use crate::domain::kernel::fault::{Fault, Faults};
-use crate::domain::kernel::ids::CommandId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::Payment;
 use crate::domain::pipeline::{Operation, Run, RunState};
+use crate::store::db::ids::IdKind;
+use crate::store::invoices::items::ItemNames;
 
-pub(super) fn set_status(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    invoice_ref: &InvoiceRef,
-    status: SettableStatus,
-    remark: &str,
-) -> Result<CommandReply, Refusal> {
-    let before = uow.invoice(invoice_ref)?;
-    let previous = before.status;
-    let mut invoice = before.clone().moved(Transition::Set(status), uow.now)?;
-    if status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
-        invoice.authority.status = AuthorityStatus::Pending;
+pub struct SetStatus {
+    pub invoice: InvoiceRef,
+    pub status: SettableStatus,
+    pub remark: String,
+}
+
+/// Replaces the customer, the lines and the details of an invoice. Cancels the submission of the previous content if
+/// nothing is signed yet.
+pub struct ReviseInvoice {
+    pub invoice: InvoiceRef,
+    pub revision: Revision,
+}
+
+/// The invoice after an update. `withdrawn` is true if a submission of the previous content was cancelled.
+#[derive(Debug, Clone)]
+pub struct Revised {
+    pub invoice: Invoice,
+    pub withdrawn: bool,
+}
+
+impl TaxpayerCommand for SetStatus {
+    type Output = Invoice;
+
+    const NAME: &'static str = "set-status";
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_invoice(&self.invoice);
+        if self.status == SettableStatus::Cancelled {
+            wanted.add_runs_of_invoices();
+        }
     }
-    let extra = json!({ "previous_status": previous, "remark": remark });
-    uow.emit_about(cause, EventKind::InvoiceStatusUpdated, &invoice, extra);
-    uow.put_invoice(invoice.clone());
-    Ok(CommandReply::Invoice(Box::new(invoice)))
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Invoice, Refusal> {
+        let before = uow.invoice(&self.invoice)?;
+        let previous = before.status;
+        let mut invoice = before.clone().moved(Transition::Set(self.status), uow.now)?;
+        if self.status == SettableStatus::Cancelled && cancel_runs(uow, &invoice) {
+            invoice.authority.status = AuthorityStatus::Pending;
+        }
+        let extra = json!({ "previous_status": previous, "remark": self.remark });
+        uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra);
+        uow.put_invoice(invoice.clone());
+        Ok(invoice)
+    }
 }
 
 /// Cancels the submission and the report of a cancelled invoice. A run whose call may have reached the authority
@@ -53,33 +84,63 @@ fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     any
 }
 
-/// Updates an invoice. Cancels the submission of the previous content if nothing is signed yet.
-pub(super) fn revise(
-    uow: &mut UnitOfWork,
-    cause: CommandId,
-    invoice_ref: &InvoiceRef,
-    revision: &Revision,
-) -> Result<CommandReply, Refusal> {
-    let before = uow.invoice(invoice_ref)?.clone();
-    before.status.after(Transition::Edit)?;
-    let outdated = outdated_submission(uow, &before)?;
-    let (mut lines, payment) = check(uow, &before, revision)?;
-    let customer = resolve_customer(uow, &revision.customer, revision.category);
-    resolve_items(uow, &mut lines);
-    let rewritten = RevisedParts { customer, lines, payment };
-    let mut invoice = before.revised(revision, rewritten, uow.now);
-    let withdrawn = outdated.is_some();
-    // A refusal is about the previous content.
-    if withdrawn || invoice.authority.status == AuthorityStatus::Rejected {
-        invoice.authority.status = AuthorityStatus::Pending;
+impl TaxpayerCommand for ReviseInvoice {
+    type Output = Revised;
+
+    const NAME: &'static str = "revise";
+
+    fn size(&self) -> Size {
+        Size { lines: self.revision.lines.len(), bytes: 0 }
     }
-    if let Some(run) = outdated {
-        uow.put_run(run.cancelled(uow.now));
+
+    fn new_ids(&self, wanted: &mut WantedIds) {
+        wanted.add(IdKind::Customer, 1);
+        wanted.add(IdKind::Item, self.revision.lines.len());
     }
-    let extra = json!({ "previous_status": invoice.status });
-    uow.emit_about(cause, EventKind::InvoiceUpdated, &invoice, extra);
-    uow.put_invoice(invoice.clone());
-    Ok(CommandReply::Revised(Box::new(Revised { invoice, withdrawn })))
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_invoice(&self.invoice);
+        wanted.add_runs_of_invoices();
+        let original = self.revision.original.as_deref().and_then(|text| Irn::parse(text).ok());
+        if let Some(irn) = original {
+            wanted.add_irn(&irn);
+        }
+        wanted.add_customer(&self.revision.customer);
+        self.revision.lines.iter().for_each(|line| add_item(line, wanted.items()));
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Revised, Refusal> {
+        let Self { invoice, revision } = self;
+        let before = uow.invoice(invoice)?.clone();
+        before.status.after(Transition::Edit)?;
+        let outdated = outdated_submission(uow, &before)?;
+        let (mut lines, payment) = check(uow, &before, revision)?;
+        let customer = resolve_customer(uow, &revision.customer, revision.category);
+        resolve_items(uow, &mut lines);
+        let rewritten = RevisedParts { customer, lines, payment };
+        let mut invoice = before.revised(revision, rewritten, uow.now);
+        let withdrawn = outdated.is_some();
+        // A refusal is about the previous content.
+        if withdrawn || invoice.authority.status == AuthorityStatus::Rejected {
+            invoice.authority.status = AuthorityStatus::Pending;
+        }
+        if let Some(run) = outdated {
+            uow.put_run(run.cancelled(uow.now));
+        }
+        let extra = json!({ "previous_status": invoice.status });
+        uow.emit_about(EventKind::InvoiceUpdated, &invoice, extra);
+        uow.put_invoice(invoice.clone());
+        Ok(Revised { invoice, withdrawn })
+    }
+}
+
+fn add_item(line: &RevisedLine, items: &mut ItemNames) {
+    match (line.item_id, &line.item_no, &line.item_name) {
+        (Some(id), _, _) => drop(items.ids.insert(id)),
+        (None, Some(no), _) => drop(items.numbers.insert(no.clone())),
+        (None, None, Some(name)) => drop(items.names.insert(name.clone())),
+        (None, None, None) => {}
+    }
 }
 
 /// Returns the submission that the caller must cancel, because it would sign the previous content. Refuses the update

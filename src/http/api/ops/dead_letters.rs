@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::NewReplay;
+use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::{OpsOperator, OpsViewer};
 use crate::domain::events::log_position::LogPosition;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope};
@@ -85,8 +85,8 @@ async fn replay_dead_letter(
 pub(crate) async fn replay_one(state: &ApiState, id: &str, by: OperatorRequest) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let order = NewReplay { range: ReplayRange::only(dead.sequence), by: Some((by, Some(dead.id))) };
-    Ok(state.taxpayers.replay(dead.taxpayer_id, order).await?)
+    let order = StartReplay { range: ReplayRange::only(dead.sequence), by: Some((by, Some(dead.id))) };
+    Ok(state.taxpayers.send(dead.taxpayer_id, order).await?)
 }
 
 /// POST /ops/webhooks/dead-letters/replay: an operator queues the dead letters of one taxpayer for delivery again.
@@ -116,5 +116,5 @@ pub(crate) async fn replay_all_of(
         None => 1,
     };
     let range = ReplayRange::since(ReplayScope::Failed, first);
-    Ok(state.taxpayers.replay(taxpayer, NewReplay { range, by: Some((by, None)) }).await?)
+    Ok(state.taxpayers.send(taxpayer, StartReplay { range, by: Some((by, None)) }).await?)
 }

@@ -4,7 +4,7 @@
 use actix_web::web;
 use futures_util::{StreamExt, stream};
 
-use crate::actors::taxpayer::command::OperatorActionRequest;
+use crate::actors::taxpayer::commands::ApplyOperatorAction;
 use crate::actors::taxpayer::handle::TaxpayerError;
 use crate::domain::access::caller::OpsOperator;
 use crate::domain::kernel::audit::OperatorRequest;
@@ -101,9 +101,9 @@ async fn apply(
     by: &OperatorRequest,
 ) -> Result<Vec<MoveResult>, ApiError> {
     let moves = runs.into_iter().map(|run| {
-        let order = OperatorActionRequest { run: run.id, irn: run.irn, to: action, by: by.clone() };
+        let order = ApplyOperatorAction { run: run.id, irn: run.irn, to: action, by: by.clone() };
         async move {
-            match state.taxpayers.apply_operator_action(run.taxpayer_id, order).await {
+            match state.taxpayers.send(run.taxpayer_id, order).await {
                 Ok(_) => Ok((run.id, Ok(()))),
                 Err(TaxpayerError::Refused(refusal)) => Ok((run.id, Err(refusal.to_string()))),
                 Err(error) => Err(ApiError::from(error)),

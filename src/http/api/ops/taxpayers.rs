@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::{IntegrationChange, VerificationResult};
+use crate::actors::taxpayer::commands::{RecordVerification, SetIntegration};
 use crate::domain::access::caller::{OpsAdmin, OpsViewer};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::party::verification::{ConfirmedBy, Verification, VerificationStatus};
@@ -90,8 +90,8 @@ async fn verify_taxpayer(
     let id = path_ids::any_taxpayer(&state, &id).await?;
     let found = Verification::Verified(ConfirmedBy::Operator);
     let found =
-        VerificationResult { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
-    let taxpayer = state.taxpayers.record_verification(id, found).await?;
+        RecordVerification { found, by: Some(Actor::Operator(operator_id)), reason: Some(form.value) };
+    let taxpayer = state.taxpayers.send(id, found).await?;
     let contacts = taxpayers::contacts_of(&state.store, id).await?;
     let view = TaxpayerView::new(&taxpayer, &contacts);
     Ok(ApiResponse::ok("Taxpayer verified successfully", view).warn(&form.warnings))
@@ -121,8 +121,8 @@ async fn set_integration(
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
     let (by, allowed_networks) = (Actor::Operator(operator_id), Some(allowed_networks));
-    let order = IntegrationChange { erp_system, auth, origin, format, allowed_networks, by, reason };
-    let stored = state.taxpayers.set_integration(taxpayer, order).await?;
+    let order = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
+    let stored = state.taxpayers.send(taxpayer, order).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));
     Ok(ApiResponse::ok("Integration updated successfully", view).warn(&form.warnings))
 }

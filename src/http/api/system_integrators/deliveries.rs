@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::NewReplay;
+use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::delivery::DeliveryState;
 use crate::domain::events::log_position::LogPosition;
@@ -92,7 +92,7 @@ async fn replay_delivery(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
     let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let order = NewReplay { range: ReplayRange::only(sequence), by: None };
-    let replay = state.taxpayers.replay(taxpayer.id, order).await?;
+    let order = StartReplay { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.send(taxpayer.id, order).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }

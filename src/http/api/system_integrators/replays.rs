@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::NewReplay;
+use crate::actors::taxpayer::commands::{CancelReplay, StartReplay};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::replay::{Replay, ReplayRange, ReplayScope, ReplayState};
 use crate::domain::kernel::ids::TaxpayerId;
@@ -73,7 +73,7 @@ async fn replay_webhook(
     let form = report::read(&*body.object().await?, &state.catalog.get(), replay::read)?;
     let first = events::sequence_at(&state.store, taxpayer.id, form.value.since).await?;
     let range = ReplayRange::since(form.value.only, first);
-    let replay = state.taxpayers.replay(taxpayer.id, NewReplay { range, by: None }).await?;
+    let replay = state.taxpayers.send(taxpayer.id, StartReplay { range, by: None }).await?;
     let remark = remark(&state, &replay).await?;
     let answer = ApiResponse::ok("Webhook replay started successfully", ReplayView::from(&replay));
     let warnings: Vec<_> = form.warnings.into_iter().chain(remark).collect();
@@ -153,7 +153,7 @@ async fn cancel_replay(
     let taxpayer = path_ids::taxpayer(&state, integrator, &taxpayer).await?;
     let before = find(&state, taxpayer.id, &replay).await?;
     if before.state != ReplayState::Cancelled {
-        state.taxpayers.cancel_replay(taxpayer.id, before.id).await?;
+        state.taxpayers.send(taxpayer.id, CancelReplay(before.id)).await?;
     }
     // The replay may have ended at the same moment, so it is read again for the response.
     let after = find(&state, taxpayer.id, &replay).await?;

@@ -6,13 +6,13 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web;
 use secrecy::ExposeSecret;
 
-use crate::actors::taxpayer::command::{NewContact, Onboarding};
-use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::commands::{ChangeProfile, Onboard, RotateKey};
 use crate::domain::access::api_key::NewKey;
 use crate::domain::access::caller::{IntegratorCaller, KeyKind};
 use crate::domain::kernel::audit::Actor;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::domain::party::NewContact;
 use crate::domain::party::{Contact, Taxpayer};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::body::Body;
@@ -121,7 +121,7 @@ async fn create_taxpayer(
         let answer = ApiResponse::with_status(StatusCode::CREATED, "Taxpayer created successfully", view);
         answer.warn(&form.warnings)
     };
-    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.onboard(id, onboarding).await).await
+    idempotent.answer(&state.taxpayers, id, onboarding, show).await
 }
 
 /// Builds the account of a new taxpayer. A taken value, such as the tax number, is listed in `conflicts`; the password
@@ -131,9 +131,9 @@ async fn onboarding(
     integrator_id: IntegratorId,
     id: TaxpayerId,
     new: NewTaxpayer,
-) -> Result<Onboarding, ApiError> {
+) -> Result<Onboard, ApiError> {
     let person = new.contact;
-    let mut onboarding = Onboarding {
+    let mut onboarding = Onboard {
         integrator_id,
         contact: contact(&person),
         name: new.name,
@@ -223,8 +223,7 @@ async fn update_profile(
         ApiResponse::ok("Taxpayer profile updated successfully", view).warn(&warnings)
     };
     let by = Actor::Integrator(integrator);
-    let send = async |taxpayers: TaxpayerHandle| taxpayers.change_profile(taxpayer.id, change, by).await;
-    idempotent.answer(&state.taxpayers, show, send).await
+    idempotent.answer(&state.taxpayers, taxpayer.id, ChangeProfile { change, by }, show).await
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/api-key/rotate (also PUT and PATCH): creates a new API key, which only
@@ -242,7 +241,7 @@ async fn rotate_api_key(
     let key = key_generation::key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);
     let new = NewKey::new(key.clone(), terms).with_name(name);
-    idempotent.unshown(&state.taxpayers).rotate_key(taxpayer.id, new, by).await?;
+    idempotent.send(&state.taxpayers, taxpayer.id, RotateKey { key: new, by }).await?;
     let data = RotatedKey { taxpayer_id: taxpayer.id, api_key: key.expose_secret() };
     Ok(ApiResponse::ok("API key rotated successfully", data).unstored())
 }

@@ -5,8 +5,7 @@ use actix_web::web;
 use secrecy::ExposeSecret;
 
 use crate::actors::delivery::GradingOutcome;
-use crate::actors::taxpayer::command::WebhookChange;
-use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::commands::{self, EnableEndpoint, RotateSecret, SetWebhook};
 use crate::domain::access::caller::IntegratorCaller;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::kernel::audit::Actor;
@@ -116,14 +115,13 @@ async fn update_webhook(
     let read = |reader: &mut Reader<'_>| webhook::read(reader, &policy);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let webhook::Webhook { url, enabled_events, retry_schedule } = form.value;
-    let change = WebhookChange { url, enabled_events, retry_schedule, by: Actor::Integrator(integrator) };
+    let change = SetWebhook { url, enabled_events, retry_schedule, by: Actor::Integrator(integrator) };
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let show = move |endpoint: &Endpoint| {
         let view = Integration::new(endpoint, &kinds);
         ApiResponse::ok("Webhook updated successfully", view).warn(&form.warnings)
     };
-    let send = async |taxpayers: TaxpayerHandle| taxpayers.set_webhook(taxpayer.id, change).await;
-    idempotent.answer(&state.taxpayers, show, send).await
+    idempotent.answer(&state.taxpayers, taxpayer.id, change, show).await
 }
 
 /// POST /v1/system-integrators/taxpayers/{id}/webhook/secret: creates a new signing secret, which only this response
@@ -139,7 +137,8 @@ async fn rotate_webhook_secret(
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), webhook::read_secret)?;
     let secret = key_generation::webhook_secret(form.value);
     let by = Actor::Integrator(integrator);
-    idempotent.unshown(&state.taxpayers).rotate_secret(taxpayer.id, secret.clone(), by).await?;
+    let rotate = RotateSecret { secret: secret.clone(), by };
+    idempotent.send(&state.taxpayers, taxpayer.id, rotate).await?;
     let (public_key, shared) = (secret.public_key(), secret.text());
     let shared = public_key.is_none().then(|| shared.expose_secret());
     let data = RotatedSecret { secret: shared, public_key: public_key.as_deref() };
@@ -180,7 +179,8 @@ async fn enable_webhook(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), replay::read_enable)?;
-    let (endpoint, replay) = state.taxpayers.enable_endpoint(taxpayer.id, form.value.scope()).await?;
+    let enable = EnableEndpoint { replay: form.value.scope() };
+    let commands::Enabled { endpoint, replay } = state.taxpayers.send(taxpayer.id, enable).await?;
     let kinds = integrations::kinds_owned_by(state.store.reader(), taxpayer.id).await?;
     let view = Enabled::new(&endpoint, &kinds, replay.as_ref());
     Ok(ApiResponse::ok("Webhook enabled successfully", view).warn(&form.warnings))

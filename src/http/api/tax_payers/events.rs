@@ -2,7 +2,7 @@
 
 use actix_web::web;
 
-use crate::actors::taxpayer::command::NewReplay;
+use crate::actors::taxpayer::commands::StartReplay;
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::events::replay::ReplayRange;
 use crate::domain::kernel::fault::Faults;
@@ -95,7 +95,7 @@ async fn replay_own_dead_letter(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
     let sequence = dead.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let order = NewReplay { range: ReplayRange::only(sequence), by: None };
-    let replay = state.taxpayers.replay(id, order).await?;
+    let order = StartReplay { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.send(id, order).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }

@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::web;
 
-use crate::actors::taxpayer::command::{Created, Duplicate};
+use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, Created, Duplicate};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::batch::{Batch, Candidate};
 use crate::domain::invoice::invoice_ref::InvoiceRef;
@@ -45,7 +45,7 @@ pub(super) async fn create_invoice(
     }
     let (draft, warnings) = (form.value.draft, form.warnings);
     let show = move |made: &Created| create_response(made, "Invoice already exist").warn(&warnings);
-    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
+    idempotent.answer(&state.taxpayers, id, CreateInvoice(draft), show).await
 }
 
 /// Returns a warning if the invoice that a credit note refers to is not stored. It may be older than this service.
@@ -87,7 +87,7 @@ pub(super) async fn create_full_invoice(
     drop(body);
     let (draft, warnings) = (form.value, form.warnings);
     let show = move |made: &Created| create_response(made, DUPLICATE_CREATED_FULL_INVOICE).warn(&warnings);
-    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.create(id, draft).await).await
+    idempotent.answer(&state.taxpayers, id, CreateInvoice(draft), show).await
 }
 
 /// POST /v1/tax-payers/invoices/bulk: Create Invoices (Bulk). Refuses invoices with a fault and stores the others.
@@ -111,9 +111,7 @@ pub(super) async fn create_batch(
     };
     let (candidates, warnings) = (form.value, form.warnings);
     let show = move |batch: &Batch| batch_response(batch).warn(&warnings);
-    idempotent
-        .answer(&state.taxpayers, show, async |taxpayers| taxpayers.create_batch(id, candidates).await)
-        .await
+    idempotent.answer(&state.taxpayers, id, CreateBatch(candidates), show).await
 }
 
 fn batch_response(batch: &Batch) -> ApiResponse {

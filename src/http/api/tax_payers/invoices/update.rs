@@ -3,8 +3,7 @@
 use actix_web::web;
 use serde_json::{Map, Value};
 
-use crate::actors::taxpayer::command::Revised;
-use crate::actors::taxpayer::handle::TaxpayerHandle;
+use crate::actors::taxpayer::commands::{Pay, ReviseInvoice, Revised, SetStatus};
 use crate::domain::access::caller::TaxpayerCaller;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::invoice_view::InvoiceObject;
@@ -38,9 +37,7 @@ pub(super) async fn update_invoice(
     let which = path_ids::which(form.value.which)?;
     let (revision, warnings) = (form.value.revision, form.warnings);
     let show = move |revised: &Revised| answer(revised).warn(&warnings);
-    idempotent
-        .answer(&state.taxpayers, show, async |taxpayers| taxpayers.revise(id, which, revision).await)
-        .await
+    idempotent.answer(&state.taxpayers, id, ReviseInvoice { invoice: which, revision }, show).await
 }
 
 fn answer(revised: &Revised) -> ApiResponse {
@@ -89,9 +86,14 @@ pub(super) async fn update_status(
         let answer = ApiResponse::ok("Invoice status updated successfully", InvoiceObject::from(invoice));
         answer.warn(&form.warnings)
     };
-    let send =
-        async |taxpayers: TaxpayerHandle| taxpayers.set_status(id, which, update.status, update.remark).await;
-    idempotent.answer(&state.taxpayers, show, send).await
+    idempotent
+        .answer(
+            &state.taxpayers,
+            id,
+            SetStatus { invoice: which, status: update.status, remark: update.remark },
+            show,
+        )
+        .await
 }
 
 /// PATCH /v1/tax-payers/invoices/update-payment-status: Update Payment Status.
@@ -108,5 +110,5 @@ pub(super) async fn update_payment_status(
             ApiResponse::ok("Invoice payment status updated successfully", InvoiceObject::from(invoice));
         answer.warn(&form.warnings)
     };
-    idempotent.answer(&state.taxpayers, show, async |taxpayers| taxpayers.pay(id, update).await).await
+    idempotent.answer(&state.taxpayers, id, Pay(update), show).await
 }

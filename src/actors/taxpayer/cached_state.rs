@@ -1,0 +1,55 @@
+//! The part of a taxpayer's data that its actor keeps between batches. It is loaded again if the version of the
+//! taxpayer's lane shows that another process has written since.
+
+use std::collections::HashMap;
+
+use crate::domain::events::delivery::Endpoint;
+use crate::domain::events::event::LogHead;
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::party::Taxpayer;
+use crate::store::accounts::taxpayers;
+use crate::store::db::connections::Transaction;
+use crate::store::db::error::StoreError;
+use crate::store::{events, webhooks};
+
+#[derive(Debug, Clone)]
+pub struct CachedState {
+    /// The version of the lane for which this state is current.
+    pub(crate) version: i64,
+    /// `None` until the taxpayer is onboarded.
+    pub(crate) taxpayer: Option<Taxpayer>,
+    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) head: LogHead,
+}
+
+impl CachedState {
+    /// Loads the states of taxpayers whose lanes are locked. Each id comes with the version of its lane.
+    pub(crate) async fn load(
+        tx: &Transaction,
+        versions: &[(TaxpayerId, i64)],
+    ) -> Result<HashMap<TaxpayerId, Self>, StoreError> {
+        if versions.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let ids: Vec<_> = versions.iter().map(|(id, _)| *id).collect();
+        let mut taxpayers = taxpayers::with_ids(tx, &ids).await?;
+        let mut endpoints = webhooks::with_owners(tx, &ids).await?;
+        let mut heads = events::heads(tx, &ids).await?;
+        let mut states = HashMap::with_capacity(ids.len());
+        for (id, version) in versions {
+            let state = Self {
+                version: *version,
+                taxpayer: taxpayers.remove(id),
+                endpoint: endpoints.remove(id),
+                head: heads.remove(id).unwrap_or_default(),
+            };
+            states.insert(*id, state);
+        }
+        Ok(states)
+    }
+
+    /// Returns the state with the lane's version before it was locked, which a rollback restores.
+    pub(crate) fn before_lock(self) -> Self {
+        Self { version: self.version - 1, ..self }
+    }
+}

@@ -1,0 +1,62 @@
+//! The commands about the taxpayer's API keys.
+
+use serde_json::json;
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::access::api_key::NewKey;
+use crate::domain::events::event::EventKind;
+use crate::domain::kernel::audit::{Actor, AuditAction};
+use crate::domain::kernel::refusal::Refusal;
+
+/// Gives the taxpayer a new API key. When this is answered, no process accepts the keys that it replaces.
+pub struct RotateKey {
+    pub key: NewKey,
+    pub by: Actor,
+}
+
+/// Revokes one API key. When this is answered, no process accepts it. Nothing happens if the taxpayer no longer has it.
+pub struct RevokeKey {
+    pub id: String,
+    pub by: Actor,
+}
+
+impl TaxpayerCommand for RotateKey {
+    type Output = ();
+
+    const NAME: &'static str = "rotate-key";
+    const ENDS_KEYS: bool = true;
+
+    fn own_actor(&self) -> Actor {
+        self.by
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
+        uow.taxpayer()?;
+        uow.writes.keys.push(self.key.clone());
+        let entry = audit_entry(uow, self.by, AuditAction::RotateTaxpayerKey);
+        uow.writes.audit.push(entry.between(None, self.key.terms.noted()));
+        uow.emit(EventKind::ApiKeyRotated, None, &json!({ "taxpayer_id": uow.id }));
+        Ok(())
+    }
+}
+
+impl TaxpayerCommand for RevokeKey {
+    type Output = ();
+
+    const NAME: &'static str = "revoke-key";
+    const ENDS_KEYS: bool = true;
+
+    fn own_actor(&self) -> Actor {
+        self.by
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<(), Refusal> {
+        uow.taxpayer()?;
+        uow.writes.revoked_keys.push(self.id.clone());
+        let entry = audit_entry(uow, self.by, AuditAction::RevokeTaxpayerKey);
+        uow.writes.audit.push(entry.between(None, Some(format!("key {}", self.id))));
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! The commands about replays. A replay is only recorded here; the endpoint's worker carries it out.
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::account::audit_entry;
+use crate::actors::taxpayer::commands::webhook::configured;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::domain::events::delivery::DeliveryState;
+use crate::domain::events::replay::{OPEN_REPLAYS_MAX, Replay, ReplayRange};
+use crate::domain::kernel::audit::{AuditAction, AuditEntry, OperatorRequest};
+use crate::domain::kernel::clock;
+use crate::domain::kernel::refusal::Refusal;
+
+/// Starts a replay, or returns an open replay that covers the same events.
+#[derive(Debug, Clone)]
+pub struct StartReplay {
+    pub range: ReplayRange,
+    /// Set if an operator requests the replay: the request, for the audit trail, and the delivery if only one is
+    /// replayed.
+    pub by: Option<(OperatorRequest, Option<uuid::Uuid>)>,
+}
+
+/// Cancels a replay; deliveries already queued are still sent.
+pub struct CancelReplay(pub uuid::Uuid);
+
+impl TaxpayerCommand for StartReplay {
+    type Output = Replay;
+
+    const NAME: &'static str = "replay";
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_replays();
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Replay, Refusal> {
+        if !configured(uow)?.is_active {
+            return Err(Refusal::WebhookDisabled);
+        }
+        let replay = start_replay(uow, self.range)?;
+        let entry = if let Some((by, delivery)) = &self.by {
+            let (action, subject) = match delivery {
+                Some(delivery) => (AuditAction::ReplayDelivery, delivery),
+                None => (AuditAction::ReplayDeadLetters, &replay.id),
+            };
+            let (dead, pending) = (DeliveryState::Dead.to_string(), DeliveryState::Pending.to_string());
+            let entry = AuditEntry::ordered(by, action, subject, uow.now).of_taxpayer(uow.id);
+            entry.between(Some(dead), Some(pending))
+        } else {
+            let entry = audit_entry(uow, uow.acting.actor, AuditAction::ReplayEvents);
+            AuditEntry { subject: replay.id.to_string(), ..entry }
+        };
+        uow.writes.audit.push(entry);
+        Ok(replay)
+    }
+}
+
+impl TaxpayerCommand for CancelReplay {
+    type Output = Replay;
+
+    const NAME: &'static str = "cancel-replay";
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_replays();
+    }
+
+    /// The endpoint's worker may finish the replay at the same time, so the row is updated only if the replay is still
+    /// open.
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Replay, Refusal> {
+        let now = uow.now;
+        let found = uow.replays.iter_mut().find(|replay| replay.id == self.0 && replay.is_open());
+        let replay = found.ok_or(Refusal::ReplayEnded)?;
+        *replay = replay.clone().cancelled(now);
+        let replay = replay.clone();
+        uow.writes.cancelled_replays.push(self.0);
+        let entry = audit_entry(uow, uow.acting.actor, AuditAction::CancelReplay);
+        uow.writes.audit.push(AuditEntry { subject: self.0.to_string(), ..entry });
+        Ok(replay)
+    }
+}
+
+pub(super) fn start_replay(uow: &mut UnitOfWork, range: ReplayRange) -> Result<Replay, Refusal> {
+    let head = uow.head.sequence;
+    let mut open = uow.replays.iter().filter(|replay| replay.is_open());
+    if let Some(replay) = open.clone().find(|replay| replay.covers(range, head)) {
+        return Ok(replay.clone());
+    }
+    if open.nth(OPEN_REPLAYS_MAX - 1).is_some() {
+        return Err(Refusal::TooManyReplays);
+    }
+    let replay = Replay::open(clock::new_id(), uow.id, range, head, uow.now);
+    uow.put_replay(replay.clone());
+    Ok(replay)
+}

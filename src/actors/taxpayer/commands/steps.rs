@@ -1,0 +1,238 @@
+//! The command that records the steps of a run: what each outcome means for the run, for its invoice and for whoever
+//! waits for events.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::commands::payment;
+use crate::actors::taxpayer::commands::runs::show_authority_status;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::write_set::RunLaneRelease;
+use crate::domain::events::event::EventKind;
+use crate::domain::invoice::Invoice;
+use crate::domain::invoice::irn::Irn;
+use crate::domain::invoice::lifecycle::Stage;
+use crate::domain::kernel::audit::Actor;
+use crate::domain::kernel::codes::{AuthorityStatus, WorkflowStatus};
+use crate::domain::kernel::ids::RunId;
+use crate::domain::kernel::refusal::Refusal;
+use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
+use crate::store::lanes::Lease;
+use crate::store::lanes::leases::LaneRelease;
+use crate::store::runs::StepAttempt;
+
+/// Records the steps that the holder of a run's lane has taken since its last record. If the next step has an effect,
+/// also records the intent to call it.
+#[derive(Debug)]
+pub struct RecordSteps {
+    pub lease: Lease,
+    pub run: RunId,
+    pub irn: Irn,
+    /// The digest of the document with which the steps were called.
+    pub digest: String,
+    /// The outcomes in order. Only the last one can be other than a success.
+    pub steps: Vec<StepOutcome>,
+    /// The id of the attempt that the holder makes next, if that step has an effect.
+    pub next_attempt: uuid::Uuid,
+}
+
+/// The outcome of an attempt at a step.
+#[derive(Debug)]
+pub struct StepOutcome {
+    pub step: Step,
+    pub id: uuid::Uuid,
+    pub attempt: u32,
+    pub started_at: Timestamp,
+    pub verdict: StepResult,
+    pub duration_ms: i64,
+}
+
+impl StepOutcome {
+    fn record(&self) -> StepRecord {
+        StepRecord {
+            step: self.step,
+            attempt: self.attempt,
+            outcome: Some(self.verdict.as_str().to_owned()),
+            started_at: self.started_at,
+            duration_ms: Some(self.duration_ms),
+            error: self.verdict.error().map(str::to_owned),
+        }
+    }
+}
+
+impl TaxpayerCommand for RecordSteps {
+    type Output = Run;
+
+    const NAME: &'static str = "record-steps";
+
+    fn own_actor(&self) -> Actor {
+        Actor::Authority
+    }
+
+    fn run_lease(&self) -> Option<&Lease> {
+        Some(&self.lease)
+    }
+
+    fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
+        wanted.add_runs(&self.irn);
+    }
+
+    /// Only the log of steps changes if the run has ended or got new content during the calls.
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
+        let mut run = uow.run_with_id(self.run)?.clone();
+        for outcome in &self.steps {
+            log_step(uow, &run, outcome.id, outcome.record());
+        }
+        // If the run was paused during the calls, the outcomes are still recorded, but the run does not continue.
+        let is_paused = run.state == RunState::Paused;
+        if run.digest != self.digest || !(run.state.is_open() || is_paused) {
+            release(uow, &run, &self.lease);
+            return Ok(run);
+        }
+        for outcome in &self.steps {
+            run = after_step(uow, run, outcome, is_paused);
+            if run.state == RunState::Cancelled {
+                break;
+            }
+        }
+        let goes_on = run.state == RunState::Running || (run.state.is_open() && self.steps.is_empty());
+        if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
+            run = run.attempting(step, uow.now);
+            let (attempt, started_at) = (run.attempt, uow.now);
+            let record =
+                StepRecord { step, attempt, started_at, outcome: None, duration_ms: None, error: None };
+            log_step(uow, &run, self.next_attempt, record);
+        }
+        release(uow, &run, &self.lease);
+        uow.put_run(run.clone());
+        Ok(run)
+    }
+}
+
+/// Returns the run after a step, and applies the outcome to the invoice. The attempt at a step with an effect was
+/// counted with its intent.
+fn after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
+    let run = if outcome.step.has_effect() { run } else { run.attempting(outcome.step, outcome.started_at) };
+    let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
+    if is_paused && run.state.is_open() {
+        run = run.held(uow.now);
+    }
+    match apply(uow, &run, outcome) {
+        Err(Refusal::InvalidTransition { .. }) => run.cancelled(uow.now),
+        _ => run,
+    }
+}
+
+fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord) {
+    uow.writes.step_attempts.push(StepAttempt { taxpayer: uow.id, id, run: run.id, record });
+}
+
+/// Releases the run's lane, unless the run continues with its next step at once.
+fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
+    if run.present_step().is_none() {
+        let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
+        let next_step = run.next_step().map(Step::as_str);
+        let release = LaneRelease { lease: lease.clone(), delay, next_step };
+        uow.writes.released.push(RunLaneRelease { release, is_isolated: run.goes_alone() });
+    }
+}
+
+/// Applies the outcome of the step to the invoice and emits the events of the outcome.
+fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
+    if run.operation == Operation::Payment {
+        payment::follow(uow, run, &outcome.verdict);
+        return Ok(());
+    }
+    let invoice = uow.invoice_with_irn(&run.irn).cloned();
+    match &outcome.verdict {
+        StepResult::Done { .. } => match (outcome.step.stage(), invoice) {
+            (Some(stage), Some(invoice))
+                if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
+            {
+                reach_cancelled(uow, invoice, run.operation, stage);
+            }
+            (Some(stage), Some(invoice)) => reach(uow, signed(invoice, run), stage)?,
+            (Some(stage), None) => reach_unknown(uow, &run.irn, stage),
+            (None, Some(invoice)) if outcome.step == Step::Sign => {
+                uow.put_invoice(signed(invoice, run));
+                payment::take_signed(uow, run);
+            }
+            (None, _) => {}
+        },
+        StepResult::Unchanged(_) => {}
+        StepResult::Wait { .. } | StepResult::Deferred { .. } => {
+            if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
+                show_authority_status(uow, invoice, run.operation, AuthorityStatus::Queued);
+            }
+        }
+        StepResult::Refused { error } => stop(uow, run, AuthorityStatus::Rejected, error),
+        StepResult::Pause { error } => stop(uow, run, AuthorityStatus::Failed, error),
+    }
+    Ok(())
+}
+
+fn signed(invoice: Invoice, run: &Run) -> Invoice {
+    match &run.qr_code {
+        Some(qr_code) => invoice.signed(qr_code.clone()),
+        None => invoice,
+    }
+}
+
+/// Moves the invoice to a stage and emits two events: its new status, and that it reached the stage. An invoice that
+/// is already at a later stage stays there, and only the second event is emitted.
+pub(super) fn reach(uow: &mut UnitOfWork, invoice: Invoice, stage: Stage) -> Result<(), Refusal> {
+    let previous = invoice.status;
+    let is_late = previous.stage() > Some(stage);
+    let invoice = invoice.reached(stage, uow.now)?;
+    let extra = || json!({ "previous_status": previous });
+    if invoice.status != previous {
+        uow.emit_about(EventKind::InvoiceStatusUpdated, &invoice, extra());
+    }
+    if invoice.status != previous || is_late {
+        uow.emit_about(stage_event(stage), &invoice, extra());
+    }
+    uow.put_invoice(invoice);
+    Ok(())
+}
+
+/// Emits the event of the stage for an invoice that was cancelled during the call. The invoice stays cancelled.
+fn reach_cancelled(uow: &mut UnitOfWork, invoice: Invoice, operation: Operation, stage: Stage) {
+    let extra = json!({ "previous_status": invoice.status });
+    let invoice = show_authority_status(uow, invoice, operation, stage.into());
+    uow.emit_about(stage_event(stage), &invoice, extra);
+}
+
+/// Emits the event of a stage for an invoice that is not stored.
+pub(super) fn reach_unknown(uow: &mut UnitOfWork, irn: &Irn, stage: Stage) {
+    let data = json!({ "irn": irn.as_str(), "invoice": Value::Null, "status": WorkflowStatus::from(stage) });
+    uow.emit(stage_event(stage), Some(irn), &data);
+}
+
+/// Handles a run that does not continue by itself: shows `status` on the invoice and emits an event with the error.
+pub(super) fn stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus, error: &str) {
+    let kind = match status {
+        AuthorityStatus::Rejected => EventKind::InvoiceRejected,
+        _ => EventKind::InvoiceFailed,
+    };
+    let extra = json!({ "operation": run.operation, "error": error });
+    if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
+        let invoice = show_authority_status(uow, invoice, run.operation, status);
+        let mut extra = extra;
+        extra["previous_status"] = json!(invoice.status);
+        uow.emit_about(kind, &invoice, extra);
+    } else {
+        let data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null, "operation": run.operation, "error": error });
+        uow.emit(kind, Some(&run.irn), &data);
+    }
+}
+
+fn stage_event(stage: Stage) -> EventKind {
+    match stage {
+        Stage::Validated => EventKind::InvoiceValidated,
+        Stage::Submitted => EventKind::InvoiceSubmitted,
+        Stage::Transmitted => EventKind::InvoiceTransmitted,
+        Stage::Reported => EventKind::InvoiceReported,
+    }
+}

@@ -1,0 +1,18 @@
+//! What the actors of all taxpayers need.
+
+use crate::actors::notifiers::Notifiers;
+use crate::actors::taxpayer::panic_orders::PanicOrders;
+use crate::domain::kernel::clock::SharedClock;
+use crate::domain::party::verification::VerificationPolicy;
+use crate::domain::pipeline::deadline::DeadlinePolicy;
+use crate::store::db::connections::Store;
+
+#[derive(Clone)]
+pub struct TaxpayerDeps {
+    pub store: Store,
+    pub clock: SharedClock,
+    pub notifiers: Notifiers,
+    pub deadlines: DeadlinePolicy,
+    pub verification: VerificationPolicy,
+    pub panic_orders: PanicOrders,
+}

@@ -1,0 +1,143 @@
+//! A command on its way to the actor, with its sender and its idempotency key. The actor's queue holds commands of all
+//! types, so the envelope hides the type and the handle puts it back.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::actors::taxpayer::command::TaxpayerCommand;
+use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
+use crate::actors::taxpayer::row_ids::WantedIds;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::weight::{SMALL_MAX, Size};
+use crate::domain::access::claim::{IdempotencyClaim, StoredResponse};
+use crate::domain::kernel::audit::Acting;
+use crate::domain::kernel::refusal::Refusal;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::Lease;
+
+/// Renders the HTTP answer for an output. The answer is stored in the same transaction as the change.
+pub type Render<O> = Arc<dyn Fn(&O) -> Option<StoredResponse> + Send + Sync>;
+
+/// The idempotency key of a command. Of all commands with the same key, only the first is executed.
+pub struct Once<O> {
+    pub claim: IdempotencyClaim,
+    /// `None` if the HTTP answer contains a secret: such an answer is shown once and never stored.
+    pub render: Option<Render<O>>,
+}
+
+impl<O> Once<O> {
+    /// Returns the key of a command whose answer is not stored.
+    pub fn unshown(claim: IdempotencyClaim) -> Self {
+        Self { claim, render: None }
+    }
+}
+
+/// The output of a command, of the type that the command names.
+pub(super) type Output = Box<dyn Any + Send + Sync>;
+
+pub(super) type CommandResult = Result<Output, CommandError>;
+
+/// The reason why a command was not executed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Refused(Refusal),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A command with the same idempotency key was executed before, and its answer is stored.
+    #[error("a command with this key was executed before")]
+    AlreadyProcessed,
+}
+
+/// A command with its idempotency key, as the actor receives it.
+pub struct CommandEnvelope {
+    pub(super) command: Box<dyn AnyCommand>,
+    /// `None` if the request has no idempotency key.
+    pub(super) claim: Option<IdempotencyClaim>,
+    /// The sender of the command.
+    pub(super) acting: Acting,
+    pub(super) size: Size,
+}
+
+/// The outcome of a command: what its sender gets, and what is stored for repeats of its request.
+pub(super) struct Executed {
+    pub(super) output: Output,
+    pub(super) answer: Option<StoredResponse>,
+}
+
+/// A command of any type.
+pub(super) trait AnyCommand: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn is_large(&self) -> bool;
+    fn sets_unique_values(&self) -> bool;
+    fn new_ids(&self, wanted: &mut WantedIds);
+    fn run_lease(&self) -> Option<&Lease>;
+    fn contents(&self) -> Option<String>;
+    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>);
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Executed, Refusal>;
+}
+
+struct Rendered<C: TaxpayerCommand> {
+    command: C,
+    render: Option<Render<C::Output>>,
+}
+
+impl<C: TaxpayerCommand> AnyCommand for Rendered<C> {
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+
+    fn is_large(&self) -> bool {
+        C::IS_LARGE
+    }
+
+    fn sets_unique_values(&self) -> bool {
+        C::SETS_UNIQUE_VALUES
+    }
+
+    fn new_ids(&self, wanted: &mut WantedIds) {
+        self.command.new_ids(wanted);
+    }
+
+    fn run_lease(&self) -> Option<&Lease> {
+        self.command.run_lease()
+    }
+
+    fn contents(&self) -> Option<String> {
+        self.command.contents()
+    }
+
+    fn reads(&self, wanted: &mut ReadSet, context: &ReadContext<'_>) {
+        self.command.reads(wanted, context);
+    }
+
+    fn execute(&self, uow: &mut UnitOfWork) -> Result<Executed, Refusal> {
+        let output = self.command.execute(uow)?;
+        let answer = self.render.as_ref().and_then(|render| render(&output));
+        Ok(Executed { output: Box::new(output), answer })
+    }
+}
+
+impl CommandEnvelope {
+    /// Wraps a command. `sender` is `None` if no request names an actor.
+    pub(super) fn new<C: TaxpayerCommand>(
+        command: C,
+        once: Option<Once<C::Output>>,
+        sender: Option<Acting>,
+    ) -> Self {
+        let acting = sender.unwrap_or_else(|| command.own_actor().into());
+        let size = command.size();
+        let (claim, render) = once.map(|once| (once.claim, once.render)).unzip();
+        Self { command: Box::new(Rendered { command, render: render.flatten() }), claim, acting, size }
+    }
+
+    /// A large command has a transaction of its own and takes turns with other large commands.
+    pub(super) fn is_large(&self) -> bool {
+        self.command.is_large() || self.size.weight() > SMALL_MAX
+    }
+
+    /// Returns true if the command may be executed in one transaction with commands of other taxpayers.
+    pub(super) fn may_share_transaction(&self) -> bool {
+        !self.is_large() && !self.command.sets_unique_values()
+    }
+}

@@ -1,0 +1,254 @@
+//! Writes everything that a transaction changes, with one statement per table for all taxpayers where that is possible.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use crate::actors::dispatch::ReservedSlot;
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::actors::taxpayer::write_set::{FirstContact, RunLaneRelease};
+use crate::domain::access::api_key::KeyOwner;
+use crate::domain::access::caller::KeyKind;
+use crate::domain::access::session::ContactRole;
+use crate::domain::kernel::clock;
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::pipeline::{Run, Step};
+use crate::store::accounts::contact_row;
+use crate::store::accounts::keys;
+use crate::store::accounts::taxpayers;
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::events;
+use crate::store::idempotency;
+use crate::store::invoices;
+use crate::store::invoices::batches;
+use crate::store::invoices::customers;
+use crate::store::invoices::items;
+use crate::store::invoices::payments;
+use crate::store::lanes::fair_queue::{self, QueuedLane};
+use crate::store::lanes::group::{self, LaneName};
+use crate::store::lanes::leases::{self, LaneRelease};
+use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::operations::audit;
+use crate::store::operations::outages;
+use crate::store::operations::supplier_invoices;
+use crate::store::runs;
+use crate::store::webhooks::deliveries;
+use crate::store::webhooks::integrations;
+use crate::store::webhooks::replays;
+use crate::store::webhooks::{self, SecretRotation};
+use crate::webhook::SigningSecret;
+
+/// How long a replaced signing secret still signs notifications together with the new secret.
+const SECRET_OVERLAP: Duration = Duration::from_hours(24);
+
+/// How the endpoint's worker was woken.
+#[derive(Debug)]
+pub(crate) enum WakeResult {
+    /// The lane was free; this process holds its lease once the transaction commits.
+    Taken(Lease),
+    /// A worker holds the lane and is notified.
+    Held,
+    /// The lane is due; a dispatcher will claim it.
+    Due,
+}
+
+/// The key of a run's lane: `taxpayer/run`.
+pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
+    format!("{taxpayer}/{run}")
+}
+
+fn queue_entry(run: &Run) -> QueuedLane {
+    QueuedLane {
+        key: run_lane(run.taxpayer_id, run.id),
+        taxpayer_id: run.taxpayer_id.0,
+        deadline: run.deadline_at.as_microsecond(),
+        next_step: run.next_step().map(Step::as_str),
+    }
+}
+
+/// Writes the changes of all units of work. Takes the lease of up to `slots.len()` endpoint lanes that no process
+/// holds, one for each free worker. Returns how each unit's endpoint worker was woken, or `None` without new work.
+pub(crate) async fn flush(
+    store: &Store,
+    tx: &Transaction,
+    units: &[UnitOfWork],
+    slots: &[ReservedSlot<'_>],
+) -> Result<Vec<Option<WakeResult>>, StoreError> {
+    for unit in units {
+        unit.write_account(store, tx).await?;
+    }
+    write_invoices(tx, units).await?;
+    write_runs(tx, units).await?;
+    for unit in units {
+        unit.write_inbox(tx).await?;
+    }
+    let wakes = write_events(tx, units, slots).await?;
+    if let Some(now) = units.first().map(|unit| unit.now) {
+        let used: Vec<_> = units.iter().flat_map(|unit| &unit.writes.used_keys).collect();
+        idempotency::keep(store, tx, &used, now).await?;
+    }
+    Ok(wakes)
+}
+
+async fn write_invoices(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
+    let Some(now) = units.first().map(|unit| unit.now) else { return Ok(()) };
+    let customers =
+        units.iter().flat_map(|unit| unit.customers.changed().map(|customer| (unit.id, customer)));
+    customers::save(tx, &customers.collect::<Vec<_>>(), now).await?;
+    let items = units.iter().flat_map(|unit| unit.items.changed().map(|item| (unit.id, item)));
+    items::save(tx, &items.collect::<Vec<_>>(), now).await?;
+    let invoices = units.iter().flat_map(|unit| unit.invoices.changed());
+    invoices::save(tx, &invoices.collect::<Vec<_>>()).await?;
+    for batch in units.iter().flat_map(|unit| &unit.writes.batches) {
+        batches::add(tx, batch).await?;
+    }
+    let postings: Vec<_> = units.iter().flat_map(|unit| &unit.writes.postings).collect();
+    payments::append(tx, &postings).await
+}
+
+async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreError> {
+    let changed: Vec<_> = units.iter().flat_map(UnitOfWork::changed_runs).collect();
+    runs::save(tx, &changed).await?;
+    let attempts: Vec<_> = units.iter().flat_map(|unit| &unit.writes.step_attempts).collect();
+    runs::log_steps(tx, &attempts).await?;
+    let released = units.iter().flat_map(|unit| &unit.writes.released);
+    let (isolated, free): (Vec<_>, Vec<_>) = released.partition(|released| released.is_isolated);
+    for RunLaneRelease { release: LaneRelease { lease, delay, next_step }, .. } in isolated {
+        lanes::release_isolated(tx, lease, *delay, *next_step).await?;
+    }
+    let free: Vec<_> = free.into_iter().map(|released| released.release.clone()).collect();
+    leases::release_all(tx, LaneKind::Run, &free).await?;
+    let due = units.iter().flat_map(UnitOfWork::due_runs).map(queue_entry);
+    fair_queue::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
+}
+
+async fn write_events(
+    tx: &Transaction,
+    units: &[UnitOfWork],
+    slots: &[ReservedSlot<'_>],
+) -> Result<Vec<Option<WakeResult>>, StoreError> {
+    let events: Vec<_> = units.iter().flat_map(|unit| &unit.writes.events).collect();
+    events::append(tx, &events).await?;
+    for unit in units {
+        outages::record_notified(tx, unit.id, &unit.writes.sent_outages).await?;
+    }
+    // Wakes the endpoints first, because this locks their lanes, and deliveries are added only under that lock.
+    let wakes = wake_endpoints(tx, units, slots).await?;
+    if let Some(now) = units.first().map(|unit| unit.now) {
+        let deliveries: Vec<_> = units.iter().flat_map(|unit| &unit.writes.deliveries).collect();
+        deliveries::add(tx, &deliveries, now).await?;
+    }
+    for unit in units {
+        replays::save(tx, &unit.writes.replays).await?;
+        replays::cancel(tx, unit.id, &unit.writes.cancelled_replays, unit.now).await?;
+        audit::append(tx, &unit.writes.audit).await?;
+    }
+    Ok(wakes)
+}
+
+async fn wake_endpoints(
+    tx: &Transaction,
+    units: &[UnitOfWork],
+    slots: &[ReservedSlot<'_>],
+) -> Result<Vec<Option<WakeResult>>, StoreError> {
+    let mut keys: Vec<_> =
+        units.iter().filter(|unit| unit.wakes_endpoint()).map(|unit| unit.id.to_string()).collect();
+    let mut taken = HashMap::new();
+    if let Some(slot) = slots.first() {
+        let first = &keys[..keys.len().min(slots.len())];
+        let leases = group::claim_idle(tx, LaneKind::Endpoint, first, slot.owner(), slot.lease()).await?;
+        taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
+    }
+    keys.retain(|key| !taken.contains_key(key));
+    let held = group::wake(tx, LaneKind::Endpoint, &keys).await?;
+    let wake = |unit: &UnitOfWork| {
+        let key = unit.id.to_string();
+        let woken = || if held.contains(&key) { WakeResult::Held } else { WakeResult::Due };
+        unit.wakes_endpoint().then(|| taken.remove(&key).map_or_else(woken, WakeResult::Taken))
+    };
+    Ok(units.iter().map(wake).collect())
+}
+
+impl UnitOfWork {
+    /// Returns the lanes of runs and endpoints that the writes lock. They may not exist yet.
+    pub(crate) fn written_lanes(&self) -> impl Iterator<Item = LaneName> {
+        let runs = self.writes.due_runs.iter();
+        let runs = runs.map(|run| LaneName { kind: LaneKind::Run, key: run_lane(self.id, *run) });
+        let writes_endpoint = self.wakes_endpoint() || !self.writes.secrets.is_empty();
+        let endpoint = LaneName { kind: LaneKind::Endpoint, key: self.id.to_string() };
+        runs.chain(writes_endpoint.then_some(endpoint))
+    }
+
+    async fn write_account(&self, store: &Store, tx: &Transaction) -> Result<(), StoreError> {
+        let writes = &self.writes;
+        if let Some(Some(taxpayer)) = self.taxpayer.changed() {
+            match &writes.first_contact {
+                Some(contact) => {
+                    taxpayers::add(tx, taxpayer, self.contact(contact)).await?;
+                    lanes::make_due(tx, LaneKind::Verification, &[self.id.to_string()]).await?;
+                }
+                None => taxpayers::save(tx, taxpayer).await?,
+            }
+        }
+        if self.endpoint.is_changed() || !writes.secrets.is_empty() {
+            // Locks the lane before the endpoint's own row. The endpoint's worker locks in the same order, so the two
+            // cannot deadlock.
+            lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
+        }
+        if let Some(Some(endpoint)) = self.endpoint.changed() {
+            // An endpoint that is already stored keeps its own secret.
+            let first_secret = SigningSecret::generate(&mut clock::chance()).text();
+            webhooks::save(store, tx, endpoint, first_secret.expose_secret()).await?;
+        }
+        if let Some(Some(integration)) = self.integration.changed() {
+            integrations::save(store, tx, self.id, integration).await?;
+        }
+        for secret in &writes.secrets {
+            let text = secret.text();
+            let rotation = SecretRotation {
+                secret: text.expose_secret(),
+                public_key: secret.public_key(),
+                now: self.now,
+                overlap_until: self.now.saturating_add(SECRET_OVERLAP).unwrap_or(jiff::Timestamp::MAX),
+            };
+            webhooks::rotate_secret(store, tx, self.id, rotation).await?;
+        }
+        let owner = KeyOwner { kind: KeyKind::Taxpayer, id: self.id.0 };
+        for key in &writes.keys {
+            keys::rotate(tx, owner, key, self.now).await?;
+        }
+        for id in &writes.revoked_keys {
+            keys::revoke_one(tx, owner, id).await?;
+        }
+        Ok(())
+    }
+
+    fn contact(&self, FirstContact { id, person }: &FirstContact) -> contact_row::Model {
+        contact_row::Model {
+            taxpayer_id: self.id.0,
+            id: *id,
+            first_name: person.first_name.clone(),
+            last_name: person.last_name.clone(),
+            email: person.email.clone(),
+            email_key: person.email.trim().to_lowercase(),
+            phone: person.phone.clone(),
+            password_hash: person.password_hash.clone(),
+            role: ContactRole::Owner.to_string(),
+            created_at: self.now.as_microsecond(),
+            updated_at: self.now.as_microsecond(),
+            disabled_at: None,
+        }
+    }
+
+    async fn write_inbox(&self, tx: &Transaction) -> Result<(), StoreError> {
+        for (invoice, document) in &self.writes.received {
+            supplier_invoices::add(tx, invoice, document).await?;
+        }
+        for (irn, at) in &self.writes.acknowledged {
+            supplier_invoices::acknowledge(tx, self.id, irn, *at).await?;
+        }
+        Ok(())
+    }
+}

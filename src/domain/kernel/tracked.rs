@@ -1,0 +1,64 @@
+//! A value that knows whether it has changed since it was loaded, so that a writer stores the changed values only.
+
+use std::ops::{Deref, DerefMut};
+
+/// A loaded value. Every mutable access counts as a change.
+#[derive(Debug)]
+pub struct Tracked<T> {
+    value: T,
+    is_changed: bool,
+}
+
+impl<T> Tracked<T> {
+    /// Returns a value as it is stored.
+    pub fn stored(value: T) -> Self {
+        Self { value, is_changed: false }
+    }
+
+    /// Returns a value that is not stored yet.
+    pub fn new(value: T) -> Self {
+        Self { value, is_changed: true }
+    }
+
+    pub fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Returns the value if it has changed.
+    pub fn changed(&self) -> Option<&T> {
+        self.is_changed.then_some(&self.value)
+    }
+
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> Deref for Tracked<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Tracked<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.is_changed = true;
+        &mut self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_has_changed_if_it_is_new_or_was_written_to() {
+        let mut rows = Tracked::stored(vec![1]);
+        assert_eq!((rows.len(), rows.changed()), (1, None), "reading is no change");
+        rows.push(2);
+        assert_eq!(rows.changed(), Some(&vec![1, 2]));
+        assert!(Tracked::new(1).is_changed());
+    }
+}
