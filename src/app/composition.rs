@@ -82,7 +82,8 @@ impl App {
         install_hook();
         let clock: SharedClock = Arc::new(SystemClock);
         let store = open_store(settings).await?;
-        let process_lock = ProcessLock::acquire(settings, &store).await?;
+        let owner = new_id().to_string();
+        let process_lock = ProcessLock::acquire(settings, &store, &owner).await?;
         let AuthorityConnection { authority, keys, sandbox } =
             AuthorityConnection::connect(settings, &clock).await?;
         let tree = Tree::new(clock.clone());
@@ -100,7 +101,7 @@ impl App {
             notifiers,
             tree,
             arbiters,
-            owner: new_id().to_string(),
+            owner,
             lease: Duration::from_secs(settings.cluster.lease_s),
         };
         let pipeline = context.pipeline();

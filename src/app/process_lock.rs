@@ -1,6 +1,9 @@
-//! A lock file: no other process serves the same SQLite file, so all leases in it can be ended at once.
+//! A lock file in `data_dir`, held while a process serves. Whoever gets it knows that the process that held it before is
+//! gone, and ends its leases at once instead of waiting until they expire.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
 
 use secrecy::ExposeSecret;
 
@@ -11,25 +14,55 @@ use crate::store::lanes::leases;
 
 const LOCK_FILE: &str = "serve.lock";
 
-/// The lock, held while the process serves. The operating system releases it however the process ends.
+/// The lock. The operating system releases it however the process ends.
 pub(super) struct ProcessLock {
     _lock: File,
 }
 
 impl ProcessLock {
-    /// Takes the lock and ends all leases in the database. Returns `None` and keeps the leases if another process holds
-    /// the lock, or if `database.url` is set: other processes may serve that database.
-    pub(super) async fn acquire(settings: &Settings, store: &Store) -> Result<Option<Self>, StartError> {
-        if !settings.database.url.expose_secret().is_empty() {
-            return Ok(None);
-        }
+    /// Takes the lock and ends the leases of earlier processes: all leases in an embedded database, which nobody else
+    /// serves; in a database with a URL, which other processes may serve, those of the process that held the lock
+    /// before. Returns `None` and ends no lease if another process holds the lock. `owner` is the name that this process
+    /// writes into its leases.
+    pub(super) async fn acquire(
+        settings: &Settings,
+        store: &Store,
+        owner: &str,
+    ) -> Result<Option<Self>, StartError> {
+        let is_embedded = settings.database.url.expose_secret().is_empty();
         let path = settings.data_dir.join(LOCK_FILE);
-        let lock = File::create(&path).map_err(|source| StartError::File { path, source })?;
+        let mut lock = match open(&path) {
+            Ok(lock) => lock,
+            Err(source) if is_embedded => return Err(StartError::File { path, source }),
+            Err(error) => {
+                let path = path.display();
+                tracing::info!(%path, %error, "no lock file; leases of an earlier process end by themselves");
+                return Ok(None);
+            }
+        };
         if lock.try_lock().is_err() {
-            tracing::warn!("another process serves the same data_dir");
+            tracing::warn!("another process serves with the same data_dir");
             return Ok(None);
         }
-        leases::expire_all(store).await?;
+        let mut before = String::new();
+        lock.read_to_string(&mut before).unwrap_or_default();
+        if is_embedded {
+            leases::expire_all(store).await?;
+        } else if !before.is_empty() {
+            leases::expire_owned_by(store, &before).await?;
+        }
+        put(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))
     }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Writes the name of the process that holds the lock.
+fn put(lock: &mut File, owner: &str) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    lock.write_all(owner.as_bytes())
 }

@@ -1,15 +1,18 @@
 //! Limits the memory of answers that wait for their callers to take them: for the process, for each integrator with its
-//! taxpayers, and for each key. A large answer holds its part of the budget, and its place among the calls in flight, until it is sent.
+//! taxpayers, and for each key. A large answer holds its part of the budget, and its place among the calls in flight,
+//! until it is sent.
 
+use std::num::NonZero;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::web::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::domain::access::payer::Payer;
@@ -41,6 +44,8 @@ pub struct AnswerMemory {
     payers: KeyedSemaphores<Payer>,
     shares: KeyedSemaphores<RateKey>,
     size: usize,
+    /// Turns to load and render a part of a list.
+    rendering: Semaphore,
 }
 
 /// The memory reserved for an answer. Dropping this value releases the memory.
@@ -73,7 +78,15 @@ impl AnswerMemory {
             payers: KeyedSemaphores::new(bytes.integrator_max),
             shares: KeyedSemaphores::new(bytes.account_max),
             size: bytes.process_max,
+            rendering: Semaphore::new(available_parallelism().map_or(1, NonZero::get)),
         }
+    }
+
+    /// Returns when the caller may load and render a part of a list. A loaded invoice takes ten times the memory of its
+    /// text, so there are no more of them at once than cores that render them.
+    pub(crate) async fn rendering_turn(&self) -> Option<SemaphorePermit<'_>> {
+        // Fails only if the semaphore is closed, which it never is.
+        self.rendering.acquire().await.ok()
     }
 
     /// Reserves memory for an answer that is ready. Fails at once, so that the answer is dropped rather than kept.

@@ -154,11 +154,17 @@ pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], S
 /// Expires all leases. Only a process that is alone on the database may call this. The next claims count the
 /// former holders as crashed.
 pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
-    let statement = Query::update()
-        .table("lanes")
-        .value("lease_until", lanes::ABANDONED)
-        .and_where(Expr::col("lease_until").is_not_null())
-        .to_owned();
+    expire(store, Expr::col("lease_until").is_not_null()).await
+}
+
+/// Expires the leases of a process that is certainly gone. The next claims count it as crashed.
+pub async fn expire_owned_by(store: &Store, owner: &str) -> Result<(), StoreError> {
+    expire(store, Expr::col("lease_until").is_not_null().and(Expr::col("owner").eq(owner))).await
+}
+
+async fn expire(store: &Store, which: Expr) -> Result<(), StoreError> {
+    let statement =
+        Query::update().table("lanes").value("lease_until", lanes::ABANDONED).and_where(which).to_owned();
     let tx = store.begin().await?;
     tx.execute(&statement).await?;
     tx.commit().await
@@ -251,6 +257,30 @@ mod tests {
             tx.commit().await.unwrap();
             let again = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             assert_eq!(again.iter().map(|lease| lease.key.as_str()).collect::<Vec<_>>(), ["1"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_leases_of_a_process_that_is_gone_are_taken_over_at_once_and_counted() {
+        for test in stores().await {
+            let store = &test.store;
+            let tx = store.begin().await.unwrap();
+            lanes::make_due(&tx, LaneKind::Endpoint, &["1", "2"].map(str::to_owned)).await.unwrap();
+            tx.commit().await.unwrap();
+            let gone = claim_due(store, LaneKind::Endpoint, "gone", LEASE, 1).await.unwrap();
+            claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1).await.unwrap();
+            expire_owned_by(store, "gone").await.unwrap();
+            let claimed = lanes::claim_where(
+                store,
+                LaneKind::Endpoint,
+                "new",
+                LEASE,
+                lanes::free(LaneKind::Endpoint, &sql::now(store.backend())),
+            )
+            .await
+            .unwrap();
+            let taken: Vec<_> = claimed.iter().map(|lane| (lane.lease.key.as_str(), lane.crashes)).collect();
+            assert_eq!(taken, [(gone[0].key.as_str(), 1)]);
         }
     }
 

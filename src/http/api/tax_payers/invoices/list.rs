@@ -70,6 +70,14 @@ struct Part {
     _room: Option<AnswerRoom>,
 }
 
+impl Part {
+    fn new(invoice: &Invoice, separator: &str, room: Option<AnswerRoom>) -> Result<Self, ApiError> {
+        let mut text = separator.as_bytes().to_vec();
+        serde_json::to_writer(&mut text, &InvoiceObject::from(invoice)).map_err(ApiError::internal)?;
+        Ok(Self { rest: text.into(), _room: room })
+    }
+}
+
 /// The text of a page as it is sent: its start, its invoices, its end.
 struct Sending {
     page: LongPage,
@@ -102,21 +110,20 @@ impl Sending {
         let Some(invoice) = self.page.invoices.next() else {
             return Ok(self.end.take().map(|rest| Part { rest, _room: None }));
         };
-        let (invoice, room) = self.page.complete(invoice).await?;
-        let mut text = self.separator.as_bytes().to_vec();
-        serde_json::to_writer(&mut text, &InvoiceObject::from(&invoice)).map_err(ApiError::internal)?;
+        let part = self.page.render(invoice, self.separator).await?;
         self.separator = ",";
-        Ok(Some(Part { rest: text.into(), _room: room }))
+        Ok(Some(part))
     }
 }
 
 impl LongPage {
-    /// Loads the lines of an invoice if the list came without them.
-    async fn complete(&self, invoice: Invoice) -> Result<(Invoice, Option<AnswerRoom>), ApiError> {
-        let Some(bytes) = self.long.get(&invoice.id) else { return Ok((invoice, None)) };
+    /// Renders an invoice, after a separator. Loads its lines if the list came without them.
+    async fn render(&self, invoice: Invoice, separator: &str) -> Result<Part, ApiError> {
+        let Some(bytes) = self.long.get(&invoice.id) else { return Part::new(&invoice, separator, None) };
         let room = self.state.answers.wait(self.holder, *bytes).await;
         let room = room.ok_or_else(|| ApiError::internal("no memory for a part of a list"))?;
+        let _turn = self.state.answers.rendering_turn().await;
         let found = invoices::owned_by_with_id(&self.state.store, self.taxpayer, invoice.id).await?;
-        Ok((found.unwrap_or(invoice), Some(room)))
+        Part::new(found.as_ref().unwrap_or(&invoice), separator, Some(room))
     }
 }
