@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::store::db::deadline::{CallLimit, Deadlines, InRuntime, Liveness, is_exhausted};
 use crate::store::db::kept::KeptConnections;
-use crate::store::db::pool_settings::{PoolSettings, WAIT, postgres, sqlite};
+use crate::store::db::pool_settings::{PoolSettings, READER_CACHE, WAIT, WRITER_CACHE, postgres, sqlite};
 use crate::store::db::readers::Readers;
 use crate::telemetry::histograms;
 
@@ -118,7 +118,8 @@ impl Pool {
         let pool = async |connections, keeps| {
             let (url, settings) = (url.to_owned(), *settings);
             if url.starts_with("sqlite:") {
-                let options = move |_: &_| sqlite(&url, connections, is_created);
+                let cache = if keeps { READER_CACHE } else { WRITER_CACHE };
+                let options = move |_: &_| sqlite(&url, connections, is_created, cache);
                 Self::connect(DbBackend::Sqlite, &settings, Box::new(options), keeps).await
             } else {
                 let options = move |liveness: &_| postgres(&url, connections, &settings, liveness);

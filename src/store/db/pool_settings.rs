@@ -84,7 +84,16 @@ impl PoolSettings {
     }
 }
 
-pub(super) fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOptions {
+/// So many rows of a query wait for its caller before the thread of the SQLite connection waits for it. A large invoice
+/// reads thousands of items, and each wait changes the thread twice.
+const ROWS_BUFFERED: usize = 1_024;
+
+/// How much of the SQLite file each connection keeps in memory, as SQLite wants it: negative numbers are KiB. What a
+/// query reads is in the system's cache too, so readers keep little: a list of large invoices would fill each of theirs.
+pub(super) const WRITER_CACHE: &str = "-65536";
+pub(super) const READER_CACHE: &str = "-8192";
+
+pub(super) fn sqlite(url: &str, connections: u32, is_created: bool, cache: &'static str) -> ConnectOptions {
     let mut options = common(url, connections);
     options.map_sqlx_sqlite_opts(move |sqlite| {
         sqlite
@@ -92,9 +101,10 @@ pub(super) fn sqlite(url: &str, connections: u32, is_created: bool) -> ConnectOp
             .foreign_keys(true)
             .busy_timeout(WAIT)
             .statement_cache_capacity(STATEMENTS_KEPT)
+            .row_buffer_size(ROWS_BUFFERED)
             .pragma("journal_mode", "WAL")
             .pragma("synchronous", "FULL")
-            .pragma("cache_size", "-65536")
+            .pragma("cache_size", cache)
             .pragma("temp_store", "MEMORY")
     });
     options.map_sqlx_sqlite_pool_opts(|pool| {
