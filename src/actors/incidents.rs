@@ -77,7 +77,6 @@ mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -116,7 +115,7 @@ mod tests {
 
     fn run() -> Run {
         let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
+        let request = RunRequest::sample(irn.as_str(), Operation::Submit);
         Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 

@@ -70,8 +70,6 @@ impl QuarantineLift {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::actors::supervision::Arbiters;
     use crate::actors::taxpayer::commands::{Onboard, OpenRun};
@@ -106,7 +104,7 @@ mod tests {
         /// Stores a run that is paused after `change`, as at its quarantine.
         async fn quarantine(&self, number: &str, change: impl Fn(Run) -> Run) -> RunId {
             let irn = Irn::parse(&format!("{number}-94AD90FB-20260115")).unwrap();
-            let request = RunRequest { operation: Operation::Submit, document: json!({ "irn": irn }), irn };
+            let request = RunRequest::sample(irn.as_str(), Operation::Submit);
             let run = self.lift.taxpayers.send(ID, OpenRun(request)).await.unwrap();
             self.pause(change(run)).await
         }

@@ -2,10 +2,8 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::domain::invoice::invoice_ref::InvoiceRef;
-use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::audit::NamedActor;
 use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, RelayedPaymentStatus};
 use crate::domain::kernel::fault::Fault;
@@ -48,22 +46,11 @@ impl From<RelayedPaymentStatus> for PaymentChange {
     }
 }
 
-/// A payment status that a run relays to the authority, with a remark. Both are stored in the document of the run.
+/// A payment status that a run relays to the authority, with a remark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelayedPayment {
     pub payment_status: RelayedPaymentStatus,
     pub remark: Option<String>,
-}
-
-impl RelayedPayment {
-    pub fn document(&self, irn: &Irn) -> Value {
-        json!({ "irn": irn.as_str(), "payment_status": self.payment_status, "remark": self.remark })
-    }
-
-    /// Parses the document of a payment run.
-    pub fn of(document: &Value) -> Option<Self> {
-        Self::deserialize(document).ok()
-    }
 }
 
 /// A posting to the payment ledger: the new payment status, and the amount that was paid.

@@ -1,16 +1,20 @@
 //! The plan of the authority pipeline: the steps of each operation and their effects on the invoice.
 
+pub mod authority_document;
 pub mod deadline;
 pub mod operator_action;
 pub mod resolution;
 pub mod signed_copy;
 pub mod transit;
+pub mod vat_report;
 pub mod waiting;
 
+mod payload;
 mod run;
 
 use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::words;
+pub use crate::domain::pipeline::payload::RunPayload;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
 pub use crate::domain::pipeline::run::{Run, RunRequest, StepRecord, StepResult};
 

@@ -33,9 +33,8 @@ use jiff::Timestamp;
 
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
-use crate::domain::kernel::codes::{DeclaredPaymentStatus, PaymentStatus, WorkflowStatus, words};
+use crate::domain::kernel::codes::{PaymentStatus, WorkflowStatus, words};
 use crate::domain::kernel::ids::RunId;
-use crate::domain::payment::RelayedPayment;
 use crate::domain::pipeline::transit::Transit;
 use crate::domain::pipeline::{Operation, Run, RunState, Step};
 
@@ -191,7 +190,7 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
 impl LocalRecord {
     /// Collects our records of one IRN; `None` if there are none. `is_held` tells whether an operator paused a run.
     pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
-        let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
+        let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let standing = |run: &Run| RunSnapshot {
             run: run.id,
             state: run.state,
@@ -200,7 +199,7 @@ impl LocalRecord {
         };
         let (submission, relay) = (run(Operation::Submit), run(Operation::Payment));
         let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
-        let relayed = |run: &Run| Some(RelayedPayment::of(&run.document)?.payment_status.reads_as());
+        let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.reads_as());
         let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));
         let relayed = relay.as_ref().filter(|(run, _)| run.state == RunState::Succeeded);
         let payment = match (invoice, relayed) {
@@ -330,9 +329,7 @@ impl LocalRecord {
 
 /// Returns the payment status that a submission declares; pending if it declares none.
 fn declared(run: &Run) -> PaymentStatus {
-    let word = run.document.get("payment_status").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let spoken = PaymentStatus::parse(word);
-    let status = spoken.or_else(|| DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::reads_as));
+    let status = run.payload.submitted().and_then(|document| document.payment_status);
     status.unwrap_or(PaymentStatus::Pending)
 }
 

@@ -82,13 +82,13 @@ impl Inbound {
         let runs = runs::owned_by_with_irn_keys(reader, owner, vec![irn.key()]).await?;
         let known_irn = invoice.as_ref().map(|invoice| &invoice.irn).or(runs.first().map(|run| &run.irn));
         let Some(known_irn) = known_irn.cloned() else { return Ok(None) };
-        let run = |operation| runs.iter().find(|run: &&Run| run.operation == operation);
+        let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let (submission, transmission) = (run(Operation::Submit), run(Operation::Transmit));
         let transit = Transit::of(invoice.as_ref(), &runs);
         Ok(Some(OutgoingInvoice {
             taxpayer_id: owner,
             irn: known_irn,
-            buyer_tin: submission.and_then(|run| buyer_tin(&run.document)),
+            buyer_tin: submission.and_then(|run| buyer_tin(run.payload.submitted()?.as_json())),
             is_transmitted: transit.is_transmitted,
             is_acknowledged: transit.is_acknowledged,
             is_under_way: transmission.is_some_and(|run| run.intent == Some(Step::Send)),

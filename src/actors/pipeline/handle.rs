@@ -19,7 +19,7 @@ use crate::domain::kernel::codes::UniqueNoType;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::RelayedPayment;
-use crate::domain::pipeline::{Operation, Run, RunRequest};
+use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest};
 use crate::store::db::connections::Store;
 use crate::store::invoices;
 use crate::store::runs;
@@ -112,13 +112,12 @@ impl PipelineHandle {
         &self,
         taxpayer: TaxpayerId,
         irn: &Irn,
-        order: &RelayedPayment,
+        payment: RelayedPayment,
         patience: Duration,
     ) -> Result<Run, RelayError> {
         let irn = self.canonical_irn(taxpayer, irn).await?;
         self.authority_for(taxpayer).await?.confirm(irn.as_str()).await?;
-        let document = order.document(&irn);
-        let request = RunRequest { operation: Operation::Payment, irn, document };
+        let request = RunRequest { irn, payload: RunPayload::Payment(payment) };
         Ok(self.perform(taxpayer, request, patience).await?)
     }
 
@@ -132,7 +131,7 @@ impl PipelineHandle {
         let (reader, key) = (self.store.reader(), irn.key());
         let runs =
             runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(TaxpayerError::Store)?;
-        if let Some(run) = runs.into_iter().find(|run| run.operation == Operation::Submit) {
+        if let Some(run) = runs.into_iter().find(|run| run.operation() == Operation::Submit) {
             return Ok(run.irn);
         }
         let kind = UniqueNoType::Irn;
@@ -164,12 +163,12 @@ impl PipelineHandle {
     ) -> Result<Run, TaxpayerError> {
         let found = runs::owned_by_with_irn_keys(self.store.reader(), taxpayer, vec![irn.key()]).await;
         let runs = found.map_err(TaxpayerError::Store)?.into_iter();
-        let rank = |run: &Run| match run.operation {
+        let rank = |run: &Run| match run.operation() {
             Operation::Transmit => 2,
             Operation::Submit => 1,
             Operation::Report | Operation::Payment => 0,
         };
-        let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation));
+        let meant = runs.filter(|run| operation.is_none_or(|only| only == run.operation()));
         let latest = meant.max_by_key(|run| (rank(run), run.updated_at));
         latest.ok_or(TaxpayerError::Refused(Refusal::RunNotFound))
     }

@@ -108,9 +108,6 @@ async fn count_panic(deps: &PipelineDeps, lease: &Lease) -> WorkStatus {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
-    use jiff::Timestamp;
-    use serde_json::json;
-
     use super::*;
     use crate::actors::dispatch::Turns;
     use crate::actors::supervision::panics;
@@ -129,6 +126,7 @@ mod tests {
     use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
+    use jiff::Timestamp;
 
     const ID: TaxpayerId = TaxpayerId(1);
     const LEASE: Duration = Duration::from_secs(30);
@@ -162,7 +160,7 @@ mod tests {
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(store, clock.clone(), &arbiters));
             taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
             let irn = Irn::parse("INV1-94AD90FB-20260115").unwrap();
-            let request = RunRequest { operation: Operation::Submit, document: json!({ "irn": irn }), irn };
+            let request = RunRequest::sample(irn.as_str(), Operation::Submit);
             let run = taxpayers.send(ID, OpenRun(request)).await.unwrap().id;
             let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
             let second = Duration::from_secs(1);

@@ -26,7 +26,7 @@ impl StepExecutor<'_> {
             return Ok(None);
         };
         let is_ours = match self.copy(run).await? {
-            Ok(copy) => signed_copy::holds(&copy, &run.document),
+            Ok(copy) => signed_copy::holds(&copy, &run.document()),
             Err(_) if has_other_dates(run, &status) => false,
             Err(reason) => return Err(unreadable(&reason)),
         };
@@ -54,7 +54,7 @@ impl StepExecutor<'_> {
 /// Returns true if the signed document has other dates than the run's document, so it is another document.
 fn has_other_dates(run: &Run, status: &RemoteStatus) -> bool {
     let dates = (status.issue_date.as_deref(), status.due_date.as_deref());
-    signed_copy::agrees(&run.document, dates.0, dates.1) == Some(false)
+    run.payload.submitted().and_then(|sent| signed_copy::agrees(sent, dates.0, dates.1)) == Some(false)
 }
 
 fn unreadable(reason: &str) -> StepError {
@@ -86,7 +86,7 @@ mod tests {
     use crate::authority::testing::{Behaviour, PUBLIC_PART, Server, encrypted, http};
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
-    use crate::domain::pipeline::{Operation, RunRequest, Step};
+    use crate::domain::pipeline::{Operation, RunPayload, RunRequest, Step};
     use crate::store::testing::{TestStore, stores};
 
     type CannedAnswer = (&'static str, Vec<u8>);
@@ -103,7 +103,8 @@ mod tests {
             "irn": IRN, "business_id": "B1", "issue_date": "2026-01-15", "due_date": "2026-02-15",
             "payment_status": "PAID", "remark": null, "legal_monetary_total": { "payable_amount": 1075 },
         });
-        let request = RunRequest { operation, irn: Irn::parse(IRN).unwrap(), document };
+        let payload = RunPayload::read(operation, document).unwrap();
+        let request = RunRequest { irn: Irn::parse(IRN).unwrap(), payload };
         Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 
@@ -156,7 +157,7 @@ mod tests {
     }
 
     fn copy_under(irn: &str, payable: i64) -> CannedAnswer {
-        let mut copy = run(Operation::Submit).document;
+        let mut copy = run(Operation::Submit).document();
         copy["irn"] = json!(irn);
         copy["legal_monetary_total"]["payable_amount"] = json!(payable);
         copy["payment_status"] = json!("PENDING");

@@ -81,8 +81,9 @@ impl StepExecutor<'_> {
 
     /// Returns the taxpayer's business id with the authority: from the run's document, else from the stored taxpayer.
     async fn business_id(&self, run: &Run) -> Option<String> {
-        if let Some(named) = run.document.get("business_id").and_then(Value::as_str) {
-            return Some(named.to_owned());
+        let named = run.payload.submitted().and_then(|document| document.business_id.clone());
+        if named.is_some() {
+            return named;
         }
         match taxpayers::with_id(self.store.reader(), run.taxpayer_id).await {
             Ok(taxpayer) => Some(taxpayer?.business_id),

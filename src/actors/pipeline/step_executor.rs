@@ -2,13 +2,13 @@
 //! outcome, the authority is first asked for that outcome.
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::actors::pipeline::resolve_unknown::resolve_unknown;
 use crate::actors::pipeline::status_probe::RemoteStatus;
 use crate::authority::{Authority, AuthorityFailure, Cause, CryptoKeys, IrnCheck};
 use crate::domain::payment::RelayedPayment;
-use crate::domain::pipeline::{NO_CUSTOMER, ResolvedBy, Run, Step};
+use crate::domain::pipeline::authority_document::AuthorityDocument;
+use crate::domain::pipeline::{NO_CUSTOMER, ResolvedBy, Run, RunPayload, Step};
 use crate::store::db::connections::Store;
 
 /// A step that succeeded.
@@ -61,32 +61,43 @@ impl StepExecutor<'_> {
         resuming: bool,
         now: Timestamp,
     ) -> ExecutionResult {
-        match step {
-            Step::IrnCheck => self.irn_check(run).await,
+        match (step, &run.payload) {
+            (Step::IrnCheck, RunPayload::Submit(document)) => self.irn_check(run, document).await,
             // A document that the authority has already signed needs no check.
-            Step::DataCheck if run.was_asked_about() => Ok(done()),
-            Step::DataCheck => answered(self.authority.validate(&run.document).await),
-            Step::Sign => self.sign(run, resuming || run.was_asked_about(), now).await,
-            Step::Confirm => self.confirm(run).await,
-            Step::Health | Step::AccessPoints if run.intent.is_some() => {
+            (Step::DataCheck, RunPayload::Submit(_)) if run.was_asked_about() => Ok(done()),
+            (Step::DataCheck, RunPayload::Submit(document)) => {
+                answered(self.authority.validate(document.as_json()).await)
+            }
+            (Step::Sign, RunPayload::Submit(document)) => {
+                self.sign(run, document, resuming || run.was_asked_about(), now).await
+            }
+            (Step::Confirm, RunPayload::Submit(_)) => self.confirm(run).await,
+            (Step::Health | Step::AccessPoints, RunPayload::Transmit) if run.intent.is_some() => {
                 self.probe_then_check(run, step).await
             }
-            Step::Health | Step::AccessPoints => self.check_reachability(run, step).await,
-            Step::Send => self.send(run, resuming).await.map_err(not_found_is_final),
-            Step::Receipt => Ok(done()),
-            Step::Report => self.report(run, resuming).await.map_err(not_found_is_final),
-            Step::Payment => self.update_payment(run, resuming).await.map_err(not_found_is_final),
+            (Step::Health | Step::AccessPoints, RunPayload::Transmit) => {
+                self.check_reachability(run, step).await
+            }
+            (Step::Send, RunPayload::Transmit) => self.send(run, resuming).await.map_err(not_found_is_final),
+            (Step::Report, RunPayload::Report(_)) => {
+                self.report(run, resuming).await.map_err(not_found_is_final)
+            }
+            (Step::Payment, RunPayload::Payment(payment)) => {
+                self.update_payment(run, payment, resuming).await.map_err(not_found_is_final)
+            }
+            (step, payload) => {
+                let operation = payload.operation();
+                Err(StepError::Refused(format!("the operation {operation} has no step {step}")))
+            }
         }
     }
 
     /// Checks the IRN. The authority gives the same answer for a signed IRN as when it is busy. After this answer we
     /// ask whether it has signed this run's document; if so, the later steps know this from `resolved_by`.
-    async fn irn_check(&self, run: &Run) -> ExecutionResult {
-        let text =
-            |field: &str| run.document.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    async fn irn_check(&self, run: &Run, document: &AuthorityDocument) -> ExecutionResult {
         let check = IrnCheck {
-            invoice_reference: text("invoice_reference"),
-            business_id: text("business_id"),
+            invoice_reference: document.invoice_reference.clone().unwrap_or_default(),
+            business_id: document.business_id.clone().unwrap_or_default(),
             irn: run.irn.to_string(),
         };
         match self.authority.validate_irn(&check).await {
@@ -99,13 +110,19 @@ impl StepExecutor<'_> {
 
     /// Signs the document. The QR code is made first, because an invoice without one must not be signed. With
     /// `is_asked_first` the document may already be signed, so we ask for it before the call and after a refusal.
-    async fn sign(&self, run: &Run, is_asked_first: bool, now: Timestamp) -> ExecutionResult {
+    async fn sign(
+        &self,
+        run: &Run,
+        document: &AuthorityDocument,
+        is_asked_first: bool,
+        now: Timestamp,
+    ) -> ExecutionResult {
         let qr_code = self.keys.map(|keys| keys.qr_code(run.irn.as_str(), now)).transpose();
         let qr_code = qr_code.map_err(|error| StepError::Refused(error.to_string()))?;
         if is_asked_first && let Some(by) = self.signed(run).await? {
             return Ok(ExecutedStep::Done { by, qr_code });
         }
-        let by = match self.authority.sign(&run.document).await {
+        let by = match self.authority.sign(document.as_json()).await {
             Ok(()) => ResolvedBy::Answer,
             Err(unknown @ AuthorityFailure::Unknown { .. }) => {
                 resolve_unknown(unknown, self.signed(run).await)?
@@ -183,13 +200,12 @@ impl StepExecutor<'_> {
     /// Sends the report, also if an earlier call has an unknown outcome: the authority cannot be asked for a report,
     /// but it keeps only the last one for an IRN.
     async fn report(&self, run: &Run, resuming: bool) -> ExecutionResult {
-        reported(self.authority.report(&run.document).await, resuming)
+        reported(self.authority.report(&run.document()).await, resuming)
     }
 
     /// Sends the payment status, unless the authority already has it and would therefore refuse the call.
-    async fn update_payment(&self, run: &Run, resuming: bool) -> ExecutionResult {
-        let unreadable = || StepError::Refused("the run holds no payment status".to_owned());
-        let wanted = RelayedPayment::of(&run.document).ok_or_else(unreadable)?.payment_status.as_str();
+    async fn update_payment(&self, run: &Run, payment: &RelayedPayment, resuming: bool) -> ExecutionResult {
+        let wanted = payment.payment_status.as_str();
         let stands = |status: &RemoteStatus| status.payment_status.as_deref() == Some(wanted);
         match self.happened(run, stands).await? {
             Some(by) if resuming => return Ok(known(by)),

@@ -144,7 +144,7 @@ impl UnitOfWork {
 
     pub(crate) fn run(&self, operation: Operation, irn: &Irn) -> Option<&Run> {
         let key = irn.key();
-        self.runs.iter().find(|run| run.operation == operation && run.irn.key() == key).map(|run| &**run)
+        self.runs.iter().find(|run| run.operation() == operation && run.irn.key() == key).map(|run| &**run)
     }
 
     pub(crate) fn run_with_id(&self, id: RunId) -> Result<&Run, Refusal> {

@@ -15,7 +15,6 @@ use crate::domain::pipeline::signed_copy::{SIGNED_OTHERWISE, is_signed_otherwise
 use crate::domain::pipeline::{Operation, Run, RunState};
 use crate::http::explain::authority;
 use crate::http::explain::explanation::Explanation;
-use crate::http::forms::authority_document;
 use crate::http::respond::details::Details;
 use crate::http::respond::error::{ApiError, sentence};
 use crate::http::state::ApiState;
@@ -47,14 +46,14 @@ impl RefusedRun {
         if run.state != RunState::Refused {
             return None;
         }
-        let name = operation_name(run.operation);
+        let name = operation_name(run.operation());
         if is_signed_otherwise(run) {
             let reasons = vec![Reason::plain(sentence(SIGNED_OTHERWISE))];
             return Some(Self { name, reasons, is_correctable: false });
         }
         let words = run.last_error.as_deref().unwrap_or("The authority gave no reason.");
-        let reasons = authority::explained(words, &run.document).into_iter().map(Reason::from).collect();
-        Some(Self { name, reasons, is_correctable: run.operation == Operation::Submit })
+        let reasons = authority::explained(words, &run.document()).into_iter().map(Reason::from).collect();
+        Some(Self { name, reasons, is_correctable: run.operation() == Operation::Submit })
     }
 }
 
@@ -130,10 +129,10 @@ pub(super) async fn suggest(
     let (store, id) = (&state.store, session.taxpayer);
     let invoice = invoice::find(&state, &session, &ids.1).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
-    let is_wanted = |run: &Run| run.operation == Operation::Submit && run.state == RunState::Refused;
+    let is_wanted = |run: &Run| run.operation() == Operation::Submit && run.state == RunState::Refused;
     let run = runs.into_iter().find(is_wanted).ok_or_else(ApiError::route_not_found)?;
     let taxpayer = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
-    let body = authority_document::callers(&run.document).ok_or_else(ApiError::route_not_found)?;
+    let body = run.payload.submitted().ok_or_else(ApiError::route_not_found)?.callers_body();
     let catalog = state.catalog.get();
     let context = PatchContext { catalog: &catalog, zone: state.settings.utc_offset };
     let mut details = Details::default();

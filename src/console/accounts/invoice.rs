@@ -316,7 +316,7 @@ impl From<LedgerEntry> for Payment {
 
 impl From<Run> for RunLine {
     fn from(run: Run) -> Self {
-        Self { name: operation_name(run.operation), badge: run.state.into(), why: why(&run), run }
+        Self { name: operation_name(run.operation()), badge: run.state.into(), why: why(&run), run }
     }
 }
 

@@ -88,7 +88,7 @@ async fn page(state: &ApiState, session: &OperatorSession, run: Run, is_shown: b
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
     let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
     let filter = AuditFilter { subject: Some(run.id.to_string()), ..AuditFilter::default() };
-    let document = run.document.clone();
+    let document = run.document();
     let document = if is_shown { document } else { redaction::redact(document) };
     let page = RunPage {
         frame: Frame::operator(session, "Run"),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
 use jiff::tz::{Offset, TimeZone};
-use serde_json::Value;
 
 use crate::domain::kernel::codes::Category;
+use crate::domain::pipeline::authority_document::AuthorityDocument;
 
 /// The time from issue to deadline for each category of invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +24,14 @@ pub struct DeadlinePolicy {
 impl DeadlinePolicy {
     /// Returns the deadline of a document that is submitted at `now`. The document's category wins over `category`;
     /// without both, the shortest duration applies. An unusable or future time of issue counts as `now`.
-    pub fn of_document(&self, document: &Value, category: Option<Category>, now: Timestamp) -> Timestamp {
-        let text = |field: &str| document.get(field).and_then(Value::as_str);
-        let stated = text("invoice_kind").and_then(Category::parse);
-        let issued = text("issue_date").and_then(|date| self.issued(date, text("issue_time")));
+    pub fn of_document(
+        &self,
+        document: Option<&AuthorityDocument>,
+        category: Option<Category>,
+        now: Timestamp,
+    ) -> Timestamp {
+        let stated = document.and_then(|document| document.category);
+        let issued = document.and_then(|document| self.issued(document.issue_date?, document.issue_time));
         self.after(stated.or(category), issued.map_or(now, |issued| issued.min(now)))
     }
 
@@ -41,11 +45,9 @@ impl DeadlinePolicy {
         issued.saturating_add(given).unwrap_or(Timestamp::MAX)
     }
 
-    /// Returns the time of issue; `None` if `date` or `time` is malformed. Without `time`, it is the end of the day.
-    fn issued(&self, date: &str, time: Option<&str>) -> Option<Timestamp> {
-        let date: Date = date.parse().ok()?;
-        let time: Time = time.map_or(Ok(Time::MAX), str::parse).ok()?;
-        let at = date.to_datetime(time).to_zoned(TimeZone::fixed(self.offset)).ok()?;
+    /// Returns the time of issue. Without `time`, it is the end of the day.
+    fn issued(&self, date: Date, time: Option<Time>) -> Option<Timestamp> {
+        let at = date.to_datetime(time.unwrap_or(Time::MAX)).to_zoned(TimeZone::fixed(self.offset)).ok()?;
         Some(at.timestamp())
     }
 }
@@ -69,7 +71,7 @@ mod tests {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let of = |kind: &str, date: &str, time: Option<&str>| {
             let document = json!({ "invoice_kind": kind, "issue_date": date, "issue_time": time });
-            policy.of_document(&document, None, now).to_string()
+            policy.of_document(Some(&AuthorityDocument::read(document)), None, now).to_string()
         };
         assert_eq!(of("B2C", "2026-11-21", Some("09:30:00")), "2026-11-22T08:30:00Z");
         assert_eq!(of("B2B", "2026-11-21", Some("09:30:00")), "2026-11-24T08:30:00Z");
@@ -83,7 +85,7 @@ mod tests {
     #[test]
     fn a_document_without_a_category_has_that_of_its_invoice() {
         let policy = DeadlinePolicy::default();
-        let of = |category| policy.of_document(&json!({ "irn": "x" }), category, Timestamp::UNIX_EPOCH);
+        let of = |category| policy.of_document(None, category, Timestamp::UNIX_EPOCH);
         assert_eq!(of(Some(Category::B2B)).as_second(), 72 * 3_600);
         assert_eq!(of(None).as_second(), 24 * 3_600);
     }

@@ -66,19 +66,16 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::domain::pipeline::{Operation, ResolvedBy, RunRequest, Step, StepResult, WaitReason};
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn run(operation: Operation, state: RunState) -> Run {
-        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = RunRequest { operation, irn, document: json!({}) };
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
         Run { state, ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
     }
 

@@ -29,13 +29,10 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use serde_json::json;
-
     use super::*;
-    use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunRequest, RunState, StepResult};
+    use jiff::Timestamp;
 
     #[test]
     fn a_run_is_known_for_how_its_effect_became_known() {
@@ -49,8 +46,7 @@ mod tests {
             ([Download, Answer, Search, Answer], Search),
             ([Download, Answer, Answer, Answer], Download),
         ] {
-            let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-            let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
+            let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
             let mut run = Run::open(RunId::nil(), TaxpayerId(7), request, now);
             for (step, resolved_by) in Operation::Submit.steps().iter().zip(steps) {
                 let verdict = StepResult::Done { resolved_by, qr_code: None };

@@ -6,25 +6,18 @@ use serde_json::Value;
 
 use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::crash::CrashHistory;
-use crate::domain::kernel::digest;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Operation, ResolvedBy, RunState, Step, WaitReason};
-
-/// The fields of a report whose values are numbers written as JSON strings.
-const REPORT_NUMBERS: [&str; 5] =
-    ["base_amount", "other_taxes", "vat_rate", "vat_calculated", "total_amount"];
+use crate::domain::pipeline::{Operation, ResolvedBy, RunPayload, RunState, Step, WaitReason};
 
 /// One run of the pipeline for one IRN.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub id: RunId,
     pub taxpayer_id: TaxpayerId,
-    pub operation: Operation,
     pub irn: Irn,
+    pub payload: RunPayload,
     pub state: RunState,
-    /// The document sent to the authority.
-    pub document: Value,
-    /// SHA-256 of the document, in hexadecimal (`RunRequest::digest`).
+    /// SHA-256 of the document, in hexadecimal (`RunPayload::digest`).
     pub digest: String,
     pub done: Vec<Step>,
     /// A step with an effect that may have been called and whose outcome is unknown: ask the authority before the next
@@ -100,36 +93,40 @@ impl StepResult {
     }
 }
 
+/// What a run is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRequest {
-    pub operation: Operation,
     pub irn: Irn,
-    pub document: Value,
+    pub payload: RunPayload,
 }
 
 impl RunRequest {
-    /// Returns the SHA-256 of the document. In a report, `"5"` and `"5.00"` give the same digest.
+    pub fn operation(&self) -> Operation {
+        self.payload.operation()
+    }
+
     pub fn digest(&self) -> String {
-        if self.operation != Operation::Report {
-            return digest::of_document(&self.document);
-        }
-        let mut document = self.document.clone();
-        for name in REPORT_NUMBERS {
-            let number = document.get(name).and_then(Value::as_str).and_then(digest::plain_number);
-            if let Some(number) = number {
-                document[name] = number.into();
-            }
-        }
-        digest::of_document(&document)
+        self.payload.digest(&self.irn)
     }
 
     /// Replaces the IRN by this other spelling of it, in the request and in its document.
     #[must_use]
-    pub fn spelled(mut self, irn: Irn) -> Self {
-        if let Some(field) = self.document.get_mut("irn") {
-            *field = Value::from(irn.as_str());
-        }
-        Self { irn, ..self }
+    pub fn spelled(self, irn: Irn) -> Self {
+        Self { payload: self.payload.spelled(&irn), irn }
+    }
+}
+
+#[cfg(test)]
+impl RunRequest {
+    pub fn sample(irn: &str, operation: Operation) -> Self {
+        let document = serde_json::json!({
+            "irn": irn, "payment_status": "PAID", "agent_tin": "1", "beneficiary_tin": "2", "currency": "NGN",
+            "item_description": "Rice", "transaction_date": "2026-11-21", "integrator_service_id": "94AD90FB",
+            "vat_status": "ZERO_VAT", "base_amount": "100", "vat_rate": "7.5", "vat_calculated": "7.50",
+            "total_amount": "107.50",
+        });
+        let payload = RunPayload::read(operation, document).unwrap();
+        Self { irn: irn.parse().unwrap(), payload }
     }
 }
 
@@ -139,10 +136,9 @@ impl Run {
             id,
             taxpayer_id,
             digest: request.digest(),
-            operation: request.operation,
             irn: request.irn,
+            payload: request.payload,
             state: RunState::Running,
-            document: request.document,
             done: Vec::new(),
             intent: None,
             attempt: 0,
@@ -164,9 +160,18 @@ impl Run {
         Self { deadline_at, ..self }
     }
 
+    pub fn operation(&self) -> Operation {
+        self.payload.operation()
+    }
+
+    /// Returns the document that is sent to the authority.
+    pub fn document(&self) -> Value {
+        self.payload.document(&self.irn)
+    }
+
     /// Returns the first step that is not done; `None` if all steps are done.
     pub fn next_step(&self) -> Option<Step> {
-        self.operation.next(&self.done)
+        self.operation().next(&self.done)
     }
 
     /// Returns the step that can be called now; `None` if the run is over, paused or waiting.
@@ -177,7 +182,7 @@ impl Run {
     /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
     /// payment update that is over can always be replaced, because a payment status may change again.
     pub fn is_replaceable(&self) -> bool {
-        let over = self.operation.repeats() && !self.state.is_open();
+        let over = self.operation().repeats() && !self.state.is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
         untouched && self.intent.is_none()
     }
@@ -191,7 +196,7 @@ impl Run {
 
     /// True if a waiting caller gets a response now: the run is over or paused, or waits and is no submission.
     pub fn is_settled(&self) -> bool {
-        match self.operation {
+        match self.operation() {
             Operation::Submit => !self.state.is_open(),
             Operation::Transmit | Operation::Report | Operation::Payment => self.state != RunState::Running,
         }
@@ -375,13 +380,10 @@ pub struct StepRecord {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn run(operation: Operation) -> Run {
-        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = RunRequest { operation, irn, document: json!({}) };
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
         Run::open(RunId::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::domain::kernel::digest;
 use crate::domain::pipeline::Run;
+use crate::domain::pipeline::authority_document::{AuthorityDocument, date};
 
 /// The message of a run that is refused because other content was signed under its IRN.
 pub const SIGNED_OTHERWISE: &str = "the authority has signed another document under this IRN, so this one was not \
@@ -17,8 +18,6 @@ const CHANGING: &str = "payment_status";
 const CASELESS: [&str; 2] = ["business_id", "irn"];
 /// The longest list that is compared without regard to order. Each entry may have to be compared with each other entry.
 const SEARCHED_MAX: usize = 256;
-/// The number of characters in `YYYY-MM-DD`. A time after the date is ignored.
-const DATE_LEN: usize = 10;
 
 /// True if every field of the sent document has an equal value in the authority's copy.
 pub fn holds(copy: &Value, sent: &Value) -> bool {
@@ -32,10 +31,9 @@ pub fn holds(copy: &Value, sent: &Value) -> bool {
 }
 
 /// Compares the authority's dates with those of the document. `None` if an issue date is missing or malformed.
-pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
-    let of = |name: &str| sent.get(name).and_then(Value::as_str).and_then(date);
-    let same = |reported: Option<&str>, name: &str| Some(reported.and_then(date)? == of(name)?);
-    match (same(issue_date, "issue_date"), same(due_date, "due_date")) {
+pub fn agrees(sent: &AuthorityDocument, issue_date: Option<&str>, due_date: Option<&str>) -> Option<bool> {
+    let same = |reported: Option<&str>, sent: Option<Date>| Some(reported.and_then(date)? == sent?);
+    match (same(issue_date, sent.issue_date), same(due_date, sent.due_date)) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (issued, _) => issued,
     }
@@ -44,10 +42,6 @@ pub fn agrees(sent: &Value, issue_date: Option<&str>, due_date: Option<&str>) ->
 /// True if the run ended because another document was signed under its IRN.
 pub fn is_signed_otherwise(run: &Run) -> bool {
     run.last_error.as_deref() == Some(SIGNED_OTHERWISE)
-}
-
-fn date(text: &str) -> Option<Date> {
-    text.get(..DATE_LEN)?.parse().ok()
 }
 
 /// Returns the value of a field in `CASELESS` in lower case, and any other value unchanged.
@@ -217,7 +211,8 @@ mod tests {
 
     #[test]
     fn dates_agree_differ_or_say_nothing() {
-        let document = json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" });
+        let document =
+            AuthorityDocument::read(json!({ "issue_date": "2026-01-15", "due_date": "2026-02-15" }));
         for (issue_date, due_date, expected) in [
             (Some("2026-01-15"), Some("2026-02-15"), Some(true)),
             (Some("2026-01-15T00:00:00Z"), None, Some(true)),
@@ -232,7 +227,11 @@ mod tests {
             assert_eq!(agrees(&document, issue_date, due_date), expected, "{issue_date:?} {due_date:?}");
         }
         assert_eq!(
-            agrees(&json!({ "issue_date": "2026-01-15" }), Some("2026-01-15"), Some("2027-01-01")),
+            agrees(
+                &AuthorityDocument::read(json!({ "issue_date": "2026-01-15" })),
+                Some("2026-01-15"),
+                Some("2027-01-01")
+            ),
             Some(true)
         );
     }

@@ -180,10 +180,7 @@ fn at(moment: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunRequest, StepResult};
 
@@ -192,8 +189,7 @@ mod tests {
     }
 
     fn run() -> Run {
-        let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-        let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
+        let request = RunRequest::sample("INV001-94AD90FB-20261121", Operation::Submit);
         Run::open(RunId::nil(), TaxpayerId(7), request, second(0)).attempting(Step::IrnCheck, second(0))
     }
 

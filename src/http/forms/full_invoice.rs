@@ -160,7 +160,7 @@ fn tax_total(reader: &mut Reader<'_>) -> Option<()> {
 fn extras(body: &Map<String, Value>, draft: &Draft, unknown: &[Vec<String>]) -> Map<String, Value> {
     let kept = body.iter().filter(|(name, _)| !HELD.contains(&name.as_str()));
     let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let Value::Object(mut extras) = as_sent(kept, unknown) else { return Map::new() };
+    let mut extras = as_sent(kept, unknown);
     extras.insert("payment_status".to_owned(), json!(draft.declared));
     for (name, default) in [
         ("tax_point_date", json!(draft.invoice_date.to_string())),

@@ -25,10 +25,9 @@
 //! | Validate, Report, Update Payment Status of `/v1/app` | `validation`, `vat_report`, `relayed_payment` |
 //! | parts of the authority's document: owner, header | `ownership`, `document_header` |
 //! | parts of the authority's document: parties, lines, taxes, references | `document`, `taxes`, `references` |
-//! | the document as it is sent or stored | `normalized`, `authority_document` |
+//! | the document as it is sent or stored | `normalized` |
 
 pub(crate) mod activity;
-pub(crate) mod authority_document;
 pub(crate) mod batch;
 pub(crate) mod bounds;
 pub(crate) mod customer;

@@ -5,23 +5,29 @@ use serde_json::{Map, Value};
 use crate::http::forms::reader::is_absent;
 
 /// Returns the normalized body, without the fields at the paths `unknown`.
-pub(crate) fn as_sent(body: Map<String, Value>, unknown: &[Vec<String>]) -> Value {
-    let mut document = Value::Object(body);
+pub(crate) fn as_sent(mut body: Map<String, Value>, unknown: &[Vec<String>]) -> Map<String, Value> {
     for steps in unknown {
-        remove(&mut document, steps);
+        remove_field(&mut body, steps);
     }
-    as_read(&mut document);
-    document
+    trim_fields(&mut body);
+    body
 }
 
-fn remove(value: &mut Value, steps: &[String]) {
-    match (value, steps) {
-        (Value::Object(fields), [last]) => drop(fields.remove(last)),
-        (Value::Object(fields), [first, rest @ ..]) => {
+fn remove_field(fields: &mut Map<String, Value>, steps: &[String]) {
+    match steps {
+        [] => {}
+        [last] => drop(fields.remove(last)),
+        [first, rest @ ..] => {
             if let Some(inner) = fields.get_mut(first) {
                 remove(inner, rest);
             }
         }
+    }
+}
+
+fn remove(value: &mut Value, steps: &[String]) {
+    match (value, steps) {
+        (Value::Object(fields), steps) => remove_field(fields, steps),
         (Value::Array(items), [first, rest @ ..]) => {
             if let Some(inner) = first.parse().ok().and_then(|index: usize| items.get_mut(index)) {
                 remove(inner, rest);
@@ -32,13 +38,15 @@ fn remove(value: &mut Value, steps: &[String]) {
 }
 
 /// Trims texts and removes empty fields, as the form does.
-fn as_read(value: &mut Value) {
+fn trim_fields(fields: &mut Map<String, Value>) {
+    fields.retain(|_, inner| !is_absent(inner));
+    fields.values_mut().for_each(trim);
+}
+
+fn trim(value: &mut Value) {
     match value {
-        Value::Object(fields) => {
-            fields.retain(|_, inner| !is_absent(inner));
-            fields.values_mut().for_each(as_read);
-        }
-        Value::Array(items) => items.iter_mut().for_each(as_read),
+        Value::Object(fields) => trim_fields(fields),
+        Value::Array(items) => items.iter_mut().for_each(trim),
         Value::String(text) if text.trim().len() < text.len() => *text = text.trim().to_owned(),
         _ => {}
     }

@@ -17,7 +17,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::http::forms::testing::{check, read as read_with};
+    use crate::http::forms::testing::check;
 
     #[test]
     fn each_field_keeps_its_rule() {
@@ -32,14 +32,5 @@ mod tests {
             ("/remark", Some(json!(1)), "remark: type"),
         ];
         check(&json!({ "payment_status": "PAID", "remark": "In cash" }), &cases, read);
-    }
-
-    #[test]
-    fn an_order_is_read_back_from_the_document_of_its_run() {
-        let order = read_with(json!({ "payment_status": "paid" }), read).unwrap().value;
-        let irn = "INV001-94AD90FB-20261121".parse().unwrap();
-        let document = order.document(&irn);
-        assert_eq!(document, json!({ "irn": irn, "payment_status": "PAID", "remark": null }));
-        assert_eq!(RelayedPayment::of(&document), Some(order));
     }
 }

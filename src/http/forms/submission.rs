@@ -7,12 +7,13 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus};
 use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
-use crate::domain::pipeline::{Operation, RunRequest};
+use crate::domain::pipeline::authority_document::AuthorityDocument;
+use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::authority_document::{rename, sent};
 use crate::http::forms::document;
 use crate::http::forms::document_header;
 use crate::http::forms::field::TEXT_MAX;
+use crate::http::forms::normalized::as_sent;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::references;
@@ -39,7 +40,7 @@ pub(crate) fn read(
 ) -> Result<Accepted<RunRequest>, Faults> {
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| fields(reader, taxpayer))?;
     let document = document(body, &read.value, &unknown);
-    let value = RunRequest { operation: Operation::Submit, irn: read.value.irn, document };
+    let value = RunRequest { irn: read.value.irn, payload: RunPayload::Submit(Box::new(document)) };
     Ok(Accepted { value, warnings: read.warnings })
 }
 
@@ -90,23 +91,25 @@ pub(crate) fn fields(reader: &mut Reader<'_>, taxpayer: Option<&Taxpayer>) -> Op
 /// Returns a warning if the issue date is in the future. The legal deadline counts from that date, and once signed it
 /// cannot be changed.
 pub(crate) fn future_issue_date(request: &RunRequest, today: Date) -> Option<String> {
-    let issued = request.document.get("issue_date").and_then(Value::as_str)?.parse::<Date>().ok()?;
+    let issued = request.payload.submitted()?.issue_date?;
     let warning = "issue_date is in the future: the deadline counts from it, and once signed it stays";
     (issued > today).then(|| warning.to_owned())
 }
 
 /// Returns the document for the authority: the body with the authority's field names and with the derived fields.
-fn document(body: &Map<String, Value>, submission: &Submission, unknown: &[Vec<String>]) -> Value {
-    let mut document = sent(body, unknown);
-    let Value::Object(fields) = &mut document else { return document };
-    rename(fields, Some(submission.category), Some(submission.status));
+fn document(
+    body: &Map<String, Value>,
+    submission: &Submission,
+    unknown: &[Vec<String>],
+) -> AuthorityDocument {
+    let mut fields = as_sent(body.clone(), unknown);
     if !submission.has_tax_currency {
         fields.insert("tax_currency_code".to_owned(), json!(submission.currency));
     }
     if let Some(tax_total) = &submission.tax_total {
         fields.insert("tax_total".to_owned(), tax_total.clone());
     }
-    document
+    AuthorityDocument::new(fields, Some(submission.category), Some(submission.status))
 }
 
 #[cfg(test)]
@@ -120,7 +123,7 @@ mod tests {
     }
 
     fn sent(body: Value) -> Value {
-        read_body(body).unwrap().value.document
+        read_body(body).unwrap().value.payload.submitted().unwrap().as_json().clone()
     }
 
     fn check(cases: &[(&str, Option<Value>, &str)]) {
@@ -299,9 +302,9 @@ mod tests {
         }
         let form = read_body(body).unwrap();
         assert_eq!(form.warnings, ["unknown field: invoice_line.0.item.colour, colour"]);
-        assert!(!form.value.document.to_string().contains("colour"));
-        assert_eq!(form.value.document.get("note"), None);
-        assert_eq!(form.value.document.get("buyer_reference"), None);
+        let document = form.value.payload.submitted().unwrap().as_json();
+        assert!(!document.to_string().contains("colour"));
+        assert_eq!((document.get("note"), document.get("buyer_reference")), (None, None));
     }
 
     #[test]

@@ -9,11 +9,12 @@ use crate::domain::kernel::fault::Faults;
 use crate::domain::party::Taxpayer;
 use crate::domain::party::email::is_email;
 use crate::domain::party::normal_form::is_same_tin;
+use crate::domain::pipeline::authority_document::AuthorityDocument;
 use crate::domain::reference::catalog::{Catalog, ReferenceList};
-use crate::http::forms::authority_document::{rename, sent};
 use crate::http::forms::document::{self, is_telephone};
 use crate::http::forms::document_header;
 use crate::http::forms::field::{LONG_TEXT_MAX, TEXT_MAX};
+use crate::http::forms::normalized::as_sent;
 use crate::http::forms::ownership;
 use crate::http::forms::reader::Reader;
 use crate::http::forms::references;
@@ -28,7 +29,7 @@ const NO_ADDRESS: &str = "not-checked@example.invalid";
 #[derive(Debug)]
 pub(crate) struct Validation {
     pub(crate) irn: Irn,
-    pub(crate) document: Value,
+    pub(crate) document: AuthorityDocument,
 }
 
 /// The values from the body that `read` needs to build the document for the authority.
@@ -44,17 +45,15 @@ pub(crate) fn read(
     catalog: &Catalog,
 ) -> Result<Accepted<Validation>, Faults> {
     let (read, unknown) = report::read_with_unknown(body, catalog, |reader| validation(reader, taxpayer))?;
-    let mut document = sent(body, &unknown);
-    if let Value::Object(fields) = &mut document {
-        // The authority accepts a missing customer only for B2C, so B2C is assumed if the category is missing too.
-        let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
-        rename(fields, read.value.category.or(consumer), read.value.status);
-        for party in [SUPPLIER, CUSTOMER] {
-            if let Some(Value::Object(party)) = fields.get_mut(party) {
-                leave_formats_open(party);
-            }
+    let mut fields = as_sent(body.clone(), &unknown);
+    // The authority accepts a missing customer only for B2C, so B2C is assumed if the category is missing too.
+    let consumer = (!fields.contains_key(CUSTOMER)).then_some(Category::B2C);
+    for party in [SUPPLIER, CUSTOMER] {
+        if let Some(Value::Object(party)) = fields.get_mut(party) {
+            leave_formats_open(party);
         }
     }
+    let document = AuthorityDocument::new(fields, read.value.category.or(consumer), read.value.status);
     let value = Validation { irn: read.value.irn, document };
     Ok(Accepted { value, warnings: read.warnings })
 }
@@ -133,7 +132,7 @@ mod tests {
 
     fn sent(body: Value) -> (Value, Vec<String>) {
         let form = super::read(&object(body), None, &catalog()).unwrap();
-        (form.value.document, form.warnings)
+        (form.value.document.as_json().clone(), form.warnings)
     }
 
     #[test]

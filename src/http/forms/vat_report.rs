@@ -1,12 +1,10 @@
 //! Report (spec.md): reads a sale and its VAT. In the authority's document the numbers are JSON strings.
 
-use serde_json::{Map, Value, json};
-
 use crate::domain::kernel::codes::VatStatus;
 use crate::domain::kernel::field_rule::FieldRule;
-use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
-use crate::domain::pipeline::{Operation, RunRequest};
+use crate::domain::pipeline::vat_report::{VatReport, WrittenAmount};
+use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::http::forms::bounds::Bounds;
 use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::ownership;
@@ -43,39 +41,27 @@ pub(crate) fn read(
         );
     }
     let vat_status = reader.required("vat_status").word(VatStatus::parse, VatStatus::allowed);
-    let irn = irn?;
-    let texts = [
-        ("agent_tin", agent_tin?),
-        ("beneficiary_tin", beneficiary_tin?),
-        ("irn", irn.to_string()),
-        ("currency", currency?),
-        ("item_description", item_description?),
-        ("transaction_date", transaction_date?.to_string()),
-        ("integrator_service_id", service_id?),
-        ("vat_status", vat_status?.upstream().to_owned()),
-    ];
-    let numbers = [
-        ("base_amount", Some(base_amount?)),
-        ("other_taxes", other_taxes),
-        ("vat_rate", Some(vat_rate?)),
-        ("vat_calculated", Some(vat_calculated?)),
-        ("total_amount", Some(total_amount?)),
-    ];
-    let document = document(texts, numbers);
-    Some(RunRequest { operation: Operation::Report, irn, document })
-}
-
-fn document<const T: usize, const N: usize>(
-    texts: [(&str, String); T],
-    numbers: [(&str, Option<Amount>); N],
-) -> Value {
-    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
-    let fields = texts.into_iter().chain(numbers).map(|(name, text)| (name.to_owned(), json!(text)));
-    Value::Object(fields.collect::<Map<_, _>>())
+    let report = VatReport {
+        agent_tin: agent_tin?,
+        beneficiary_tin: beneficiary_tin?,
+        currency: currency?,
+        item_description: item_description?,
+        transaction_date: transaction_date?,
+        integrator_service_id: service_id?,
+        vat_status: vat_status?.upstream().to_owned(),
+        base_amount: base_amount?.into(),
+        other_taxes: other_taxes.map(WrittenAmount::from),
+        vat_rate: vat_rate?.into(),
+        vat_calculated: vat_calculated?.into(),
+        total_amount: total_amount?.into(),
+    };
+    Some(RunRequest { irn: irn?, payload: RunPayload::Report(Box::new(report)) })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::http::forms::testing::{broken, changed, check, number, read as read_with};
 
@@ -128,7 +114,11 @@ mod tests {
 
     #[test]
     fn the_authority_gets_its_own_words_and_numbers_as_texts() {
-        let sent = |body: Value| read_with(body, |reader| read(reader, None, false)).unwrap().value.document;
+        let sent = |body: Value| {
+            let RunRequest { irn, payload } =
+                read_with(body, |reader| read(reader, None, false)).unwrap().value;
+            payload.document(&irn)
+        };
         assert_eq!(
             sent(body()),
             json!({

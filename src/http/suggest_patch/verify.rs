@@ -47,7 +47,7 @@ pub(crate) async fn patch(
         let is_right = builder.until_right(check);
         let read = builder.body().and_then(|body| validation::read(body, Some(taxpayer), catalog).ok());
         let Some(form) = read.filter(|_| is_right) else { break };
-        let words = match authority.validate(&form.value.document).await {
+        let words = match authority.validate(form.value.document.as_json()).await {
             Ok(()) => {
                 suffices = Some(true);
                 break;
@@ -61,7 +61,7 @@ pub(crate) async fn patch(
                 break;
             }
         };
-        let reasons = authority::explained(&words, &form.value.document);
+        let reasons = authority::explained(&words, form.value.document.as_json());
         let wrong: Vec<Violation> = reasons.iter().filter_map(Violation::of).collect();
         if !builder.round(&wrong) {
             break;

@@ -38,7 +38,7 @@ impl<'a> OperatedRun<'a> {
             id: run.id,
             taxpayer_id: run.taxpayer_id,
             irn: run.irn.as_str(),
-            operation: run.operation,
+            operation: run.operation(),
             state: run.state,
             step: run.intent.or_else(|| run.next_step()),
             attempt: run.attempt,

@@ -43,7 +43,7 @@ impl<'a> RunView<'a> {
     pub(crate) fn new(run: &'a Run, steps: &'a [StepRecord], queue: Option<QueueView>) -> Self {
         Self {
             irn: run.irn.as_str(),
-            operation: run.operation,
+            operation: run.operation(),
             state: run.state,
             step: run.intent.or_else(|| run.next_step()),
             attempt: run.attempt,
@@ -135,7 +135,7 @@ pub(crate) struct PaymentResult<'a> {
 
 impl<'a> PaymentResult<'a> {
     pub(crate) fn of(run: &'a Run) -> Option<Self> {
-        let RelayedPayment { payment_status, remark } = RelayedPayment::of(&run.document)?;
+        let RelayedPayment { payment_status, remark } = run.payload.payment()?.clone();
         Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain(run.updated_at) })
     }
 }

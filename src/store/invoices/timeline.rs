@@ -10,7 +10,7 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::timeline::{ENTRIES_MAX, EntryKind, Timeline, TimelineEntry};
 use crate::domain::kernel::audit::{Acting, Actor, NamedActor};
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::Operation;
+use crate::domain::pipeline::{Operation, Run};
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
@@ -111,7 +111,7 @@ async fn steps(store: &Store, taxpayer: TaxpayerId, irn: &Irn) -> Result<Vec<Tim
         .all(store.reader())
         .await?;
     let operation = |row: &step_row::Model| runs.iter().find(|run| run.id.to_string() == row.run_id);
-    let entry = |row: step_row::Model| entry_of_step(operation(&row).map(|run| run.operation), row);
+    let entry = |row: step_row::Model| entry_of_step(operation(&row).map(Run::operation), row);
     rows.into_iter().rev().map(entry).collect()
 }
 

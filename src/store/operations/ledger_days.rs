@@ -79,8 +79,6 @@ pub async fn has_moved_since(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::domain::kernel::clock;
     use crate::domain::pipeline::{Run, RunRequest};
@@ -93,7 +91,7 @@ mod tests {
 
     fn run(no: &str, operation: Operation, created: i64, updated: i64) -> Run {
         let irn = Irn::parse(&format!("{no}-94ad90fb-20261121")).unwrap();
-        let request = RunRequest { operation, irn, document: json!({}) };
+        let request = RunRequest::sample(irn.as_str(), operation);
         Run { updated_at: at(updated), ..Run::open(clock::new_id(), TaxpayerId(7), request, at(created)) }
     }
 

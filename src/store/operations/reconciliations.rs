@@ -226,8 +226,6 @@ pub async fn last_ended(store: &Store) -> Result<Option<Timestamp>, StoreError> 
 mod tests {
     use std::time::Duration;
 
-    use serde_json::json;
-
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::clock;
@@ -314,8 +312,7 @@ mod tests {
             }
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
             let run = |id, second| {
-                let request =
-                    RunRequest { operation: Operation::Submit, irn: irn.clone(), document: json!({}) };
+                let request = RunRequest::sample(irn.as_str(), Operation::Submit);
                 Run::open(clock::new_id(), TaxpayerId(id), request, at(second))
             };
             runs::save(&tx, &[&run(6, 99), &run(7, 100), &run(8, 200)]).await.unwrap();

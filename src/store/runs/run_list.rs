@@ -162,7 +162,6 @@ pub async fn with_ids(store: &Store, ids: &[RunId]) -> Result<Vec<Run>, StoreErr
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -178,7 +177,7 @@ mod tests {
 
     fn run(number: u32, operation: Operation) -> Run {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
-        let request = RunRequest { operation, irn, document: json!({}) };
+        let request = RunRequest::sample(irn.as_str(), operation);
         let created = at(i64::from(number));
         Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, created).due_by(at(10_000))
     }

@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::Run;
+use crate::domain::pipeline::{Run, RunPayload};
 use crate::store::db::column::{RowRef, count, json};
 use crate::store::db::error::StoreError;
 
@@ -49,13 +49,15 @@ impl TryFrom<Model> for Run {
 
     fn try_from(row: Model) -> Result<Self, StoreError> {
         let at = RowRef { table: "pipeline_runs", id: row.id.clone() };
+        let document = at.json(&row.document)?;
+        let payload = RunPayload::read(at.parse(&row.operation)?, document);
+        let payload = payload.map_err(|fault| at.corrupt(fault))?;
         Ok(Self {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
-            operation: at.parse(&row.operation)?,
             irn: at.parse(&row.irn)?,
             state: at.parse(&row.state)?,
-            document: at.json(&row.document)?,
+            payload,
             done: at.json(&row.done)?,
             intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
             attempt: at.count(row.attempt)?,
@@ -83,11 +85,11 @@ impl From<&Run> for Model {
         Self {
             taxpayer_id: run.taxpayer_id.0,
             id: run.id.to_string(),
-            operation: run.operation.to_string(),
+            operation: run.operation().to_string(),
             irn: run.irn.to_string(),
             irn_key: run.irn.key(),
             state: run.state.to_string(),
-            document: run.document.to_string(),
+            document: run.document().to_string(),
             digest: run.digest.clone(),
             done: json(&run.done),
             intent: run.intent.map(|step| step.to_string()),

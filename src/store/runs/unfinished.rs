@@ -60,7 +60,6 @@ pub async fn count(store: &Store, now: Timestamp) -> Result<Vec<UnfinishedRuns>,
 #[cfg(test)]
 mod tests {
     use sea_orm::DbBackend;
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -76,7 +75,7 @@ mod tests {
 
     fn run(number: u32, state: RunState, created: i64, deadline: i64) -> Run {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
-        let request = RunRequest { operation: Operation::Submit, irn, document: json!({}) };
+        let request = RunRequest::sample(irn.as_str(), Operation::Submit);
         let run = Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, at(created));
         let wait_reason = (state == RunState::Waiting).then_some(WaitReason::AuthorityUnavailable);
         Run { state, wait_reason, ..run.due_by(at(deadline)) }

@@ -48,7 +48,7 @@ impl TaxpayerCommand for ApplyOperatorAction {
                 show_on_invoice(uow, &run, AuthorityStatus::Queued);
                 uow.writes.due_runs.insert(run.id);
             }
-            OperatorAction::Cancel if run.operation == Operation::Payment => {
+            OperatorAction::Cancel if run.operation() == Operation::Payment => {
                 payment::follow(uow, &run, &StepResult::Pause { error: CANCELLED.to_owned() });
             }
             OperatorAction::Cancel => stop(uow, &run, AuthorityStatus::Failed, CANCELLED),
@@ -62,11 +62,11 @@ impl TaxpayerCommand for ApplyOperatorAction {
 
 /// Shows the state of the run as the invoice's authority status. A relayed payment does not affect that status.
 fn show_on_invoice(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus) {
-    if run.operation == Operation::Payment {
+    if run.operation() == Operation::Payment {
         return;
     }
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
-        show_authority_status(uow, invoice, run.operation, status);
+        show_authority_status(uow, invoice, run.operation(), status);
     }
 }
 

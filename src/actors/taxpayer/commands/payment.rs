@@ -11,7 +11,7 @@ use crate::domain::invoice::Invoice;
 use crate::domain::kernel::codes::{PaymentStatus, RelayedPaymentStatus, WorkflowStatus};
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::payment::{PaymentChange, PaymentUpdate, Posting, RelayedPayment};
-use crate::domain::pipeline::{Operation, Run, RunRequest, RunState, StepResult};
+use crate::domain::pipeline::{Run, RunRequest, RunState, StepResult};
 use crate::store::invoices::payments;
 
 /// Records a payment of an invoice.
@@ -74,48 +74,46 @@ fn post(uow: &mut UnitOfWork, PaymentPosting { previous, invoice, posting, note 
 /// Checks that the invoice could take over the relayed payment status, unless it already has this status.
 pub(super) fn check_preconditions(
     uow: &UnitOfWork,
-    document: &Value,
+    relayed: &RelayedPayment,
     invoice: Option<&Invoice>,
 ) -> Result<(), Refusal> {
-    let (Some(invoice), Some(order)) = (invoice, RelayedPayment::of(document)) else { return Ok(()) };
-    if invoice.payment.status == order.payment_status.reads_as() {
+    let Some(invoice) = invoice else { return Ok(()) };
+    if invoice.payment.status == relayed.payment_status.reads_as() {
         return Ok(());
     }
-    invoice.clone().paid(order.payment_status.into(), uow.now).map(drop)
+    invoice.clone().paid(relayed.payment_status.into(), uow.now).map(drop)
 }
 
 /// Returns true if the run has relayed the same payment and it was PAID, and a stored invoice is paid too. The
 /// authority never changes PAID, so there is nothing left to relay.
 pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> bool {
-    let is_paid = || {
-        let order = RelayedPayment::of(&run.document);
-        order.is_some_and(|order| order.payment_status == RelayedPaymentStatus::Paid)
-    };
+    let Some(relayed) = run.payload.payment() else { return false };
+    let is_paid = relayed.payment_status == RelayedPaymentStatus::Paid;
     let follows = || {
         let invoice = uow.invoice_with_irn(&run.irn);
         invoice.is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
     };
     let is_relayed = run.state == RunState::Succeeded && run.digest == request.digest();
-    run.operation == Operation::Payment && is_relayed && is_paid() && follows()
+    is_paid && is_relayed && follows()
 }
 
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
 /// gets the refusal. A paused run emits one, because no caller waits for it any more.
 pub(super) fn follow(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
-    let Some(order) = RelayedPayment::of(&run.document) else { return };
+    let Some(order) = run.payload.payment() else { return };
     match verdict {
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
             match uow.invoice_with_irn(&run.irn).cloned() {
-                Some(invoice) => take(uow, invoice, &order, was_sent),
+                Some(invoice) => take(uow, invoice, order, was_sent),
                 None if was_sent => {
-                    emit_about_run(uow, run, EventKind::PaymentStatusUpdated, without_invoice(&order));
+                    emit_about_run(uow, run, EventKind::PaymentStatusUpdated, without_invoice(order));
                 }
                 None => {}
             }
         }
         StepResult::Pause { error } => {
-            let extra = json!({ "operation": run.operation, "error": error });
+            let extra = json!({ "operation": run.operation(), "error": error });
             emit_about_run(uow, run, EventKind::InvoiceFailed, extra);
         }
         StepResult::Refused { .. } | StepResult::Wait { .. } | StepResult::Deferred { .. } => {}
@@ -142,13 +140,16 @@ fn take(uow: &mut UnitOfWork, invoice: Invoice, order: &RelayedPayment, was_sent
 /// Makes the invoice take over the payment status that was signed with it. PAID pays the amount that is left. PENDING,
 /// the default of a submission, changes nothing.
 pub(super) fn take_signed(uow: &mut UnitOfWork, run: &Run) {
-    let signed = run.document.get("payment_status").and_then(Value::as_str);
-    let Some(status) = signed.and_then(RelayedPaymentStatus::parse) else { return };
+    let change = match run.payload.submitted().and_then(|document| document.payment_status) {
+        Some(PaymentStatus::Paid) => PaymentChange::Paid,
+        Some(PaymentStatus::Rejected) => PaymentChange::Rejected,
+        Some(PaymentStatus::Pending | PaymentStatus::Partial) | None => return,
+    };
     let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() else { return };
-    if status == RelayedPaymentStatus::Pending || invoice.payment.status == status.reads_as() {
+    let Ok((payment, posting)) = invoice.payment.after(change) else { return };
+    if payment.status == invoice.payment.status {
         return;
     }
-    let Ok((payment, posting)) = invoice.payment.after(status.into()) else { return };
     let invoice = Invoice { payment, updated_at: uow.now, ..invoice };
     let note = PostingNote::default();
     post(uow, PaymentPosting { previous: invoice.status, invoice: &invoice, posting, note });

@@ -15,7 +15,7 @@ use crate::domain::kernel::codes::AuthorityStatus;
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
-use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
+use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
 
 /// Opens a run of the pipeline, or joins the run that the invoice already has for this operation. A run that ended
 /// without success is reopened.
@@ -42,7 +42,7 @@ impl TaxpayerCommand for OpenRun {
     const NAME: &'static str = "open-run";
 
     fn size(&self) -> Size {
-        Size::of_document(&self.0.document)
+        self.0.payload.submitted().map(|document| Size::of_document(document.as_json())).unwrap_or_default()
     }
 
     fn reads(&self, wanted: &mut ReadSet, _: &ReadContext<'_>) {
@@ -52,19 +52,19 @@ impl TaxpayerCommand for OpenRun {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let request = &self.0.clone().spelled(canonical_irn(uow, &self.0));
         check_preconditions(uow, request)?;
-        let run = match uow.run(request.operation, &request.irn).cloned() {
+        let run = match uow.run(request.operation(), &request.irn).cloned() {
             None => {
                 let fresh = Run::open(clock::new_id(), uow.id, request.clone(), uow.now);
                 fresh.due_by(deadline(uow, request))
             }
             Some(run) if payment::is_final(uow, &run, request) => return Ok(run),
-            Some(run) if run.operation.repeats() && !run.state.is_open() && run.is_replaceable() => {
+            Some(run) if run.operation().repeats() && !run.state.is_open() && run.is_replaceable() => {
                 run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
             }
             Some(run) if run.digest == request.digest() => match run.state {
                 RunState::Running | RunState::Succeeded => return Ok(run),
                 // A waiting submission keeps its schedule. Any other waiting run is retried at once on every request.
-                RunState::Waiting if request.operation == Operation::Submit => return Ok(run),
+                RunState::Waiting if request.operation() == Operation::Submit => return Ok(run),
                 RunState::Waiting => run.due_now(uow.now),
                 // A request does not release a quarantined run.
                 RunState::Paused if run.is_quarantined() => return Ok(run),
@@ -73,7 +73,7 @@ impl TaxpayerCommand for OpenRun {
             Some(run) if run.is_replaceable() => {
                 run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
             }
-            Some(_) if request.operation.repeats() => return Err(Refusal::PaymentUnderWay),
+            Some(_) if request.operation().repeats() => return Err(Refusal::PaymentUnderWay),
             Some(_) => return Err(Refusal::IrnContentChanged),
         };
         Ok(make_due(uow, run))
@@ -132,8 +132,8 @@ impl TaxpayerCommand for LiftRun {
 /// Makes a run due and shows on its invoice that it waits. A relayed payment does not affect the authority status.
 fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
     match uow.invoice_with_irn(&run.irn).cloned() {
-        Some(invoice) if run.operation != Operation::Payment => {
-            show_authority_status(uow, invoice, run.operation, AuthorityStatus::Queued);
+        Some(invoice) if run.operation() != Operation::Payment => {
+            show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);
         }
         _ => {}
     }
@@ -144,17 +144,17 @@ fn make_due(uow: &mut UnitOfWork, run: Run) -> Run {
 
 /// Returns what a run would be asked for now.
 pub(super) fn as_request(run: &Run) -> RunRequest {
-    RunRequest { operation: run.operation, irn: run.irn.clone(), document: run.document.clone() }
+    RunRequest { irn: run.irn.clone(), payload: run.payload.clone() }
 }
 
 /// Returns the deadline of a new run. An operation that follows a submission has the deadline of the submission.
 fn deadline(uow: &UnitOfWork, request: &RunRequest) -> Timestamp {
     let submitted = uow.run(Operation::Submit, &request.irn);
-    if let Some(run) = submitted.filter(|run| request.operation != run.operation) {
+    if let Some(run) = submitted.filter(|run| request.operation() != run.operation()) {
         return run.deadline_at;
     }
     let category = uow.invoice_with_irn(&request.irn).map(|invoice| invoice.category);
-    uow.deadlines.of_document(&request.document, category, uow.now)
+    uow.deadlines.of_document(request.payload.submitted(), category, uow.now)
 }
 
 /// Returns the spelling of the IRN for the authority, which must always get the same one: that of the stored invoice,
@@ -168,11 +168,11 @@ fn canonical_irn(uow: &UnitOfWork, request: &RunRequest) -> Irn {
 /// Checks that the states of the invoice and of its submission permit the operation.
 pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Result<(), Refusal> {
     let invoice = uow.invoice_with_irn(&request.irn);
-    match request.operation {
-        Operation::Submit => {
+    match &request.payload {
+        RunPayload::Submit(_) => {
             invoice.map_or(Ok(()), |invoice| invoice.status.after(Transition::Submit).map(drop))
         }
-        Operation::Transmit => {
+        RunPayload::Transmit => {
             let submission = uow.run(Operation::Submit, &request.irn);
             let signed = submission.is_some_and(|run| run.state == RunState::Succeeded);
             match (signed, submission.is_some() || invoice.is_some()) {
@@ -181,11 +181,11 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
                 (false, false) => Err(Refusal::InvoiceNotFound),
             }
         }
-        Operation::Report => {
+        RunPayload::Report(_) => {
             let reported = |invoice: &Invoice| invoice.status.after(Transition::Reach(Stage::Reported));
             invoice.map_or(Ok(()), |invoice| reported(invoice).map(drop))
         }
-        Operation::Payment => payment::check_preconditions(uow, &request.document, invoice),
+        RunPayload::Payment(relayed) => payment::check_preconditions(uow, relayed, invoice),
     }
 }
 

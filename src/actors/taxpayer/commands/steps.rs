@@ -141,7 +141,7 @@ fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
 
 /// Applies the outcome of the step to the invoice and emits the events of the outcome.
 fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), Refusal> {
-    if run.operation == Operation::Payment {
+    if run.operation() == Operation::Payment {
         payment::follow(uow, run, &outcome.verdict);
         return Ok(());
     }
@@ -151,7 +151,7 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
             (Some(stage), Some(invoice))
                 if invoice.status == WorkflowStatus::Cancelled && outcome.step.has_effect() =>
             {
-                reach_cancelled(uow, invoice, run.operation, stage);
+                reach_cancelled(uow, invoice, run.operation(), stage);
             }
             (Some(stage), Some(invoice)) => reach(uow, signed(invoice, run), stage)?,
             (Some(stage), None) => reach_unknown(uow, &run.irn, stage),
@@ -164,7 +164,7 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
         StepResult::Unchanged(_) => {}
         StepResult::Wait { .. } | StepResult::Deferred { .. } => {
             if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
-                show_authority_status(uow, invoice, run.operation, AuthorityStatus::Queued);
+                show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);
             }
         }
         StepResult::Refused { error } => stop(uow, run, AuthorityStatus::Rejected, error),
@@ -216,14 +216,14 @@ pub(super) fn stop(uow: &mut UnitOfWork, run: &Run, status: AuthorityStatus, err
         AuthorityStatus::Rejected => EventKind::InvoiceRejected,
         _ => EventKind::InvoiceFailed,
     };
-    let extra = json!({ "operation": run.operation, "error": error });
+    let extra = json!({ "operation": run.operation(), "error": error });
     if let Some(invoice) = uow.invoice_with_irn(&run.irn).cloned() {
-        let invoice = show_authority_status(uow, invoice, run.operation, status);
+        let invoice = show_authority_status(uow, invoice, run.operation(), status);
         let mut extra = extra;
         extra["previous_status"] = json!(invoice.status);
         uow.emit_about(kind, &invoice, extra);
     } else {
-        let data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null, "operation": run.operation, "error": error });
+        let data = json!({ "irn": run.irn.as_str(), "invoice": Value::Null, "operation": run.operation(), "error": error });
         uow.emit(kind, Some(&run.irn), &data);
     }
 }

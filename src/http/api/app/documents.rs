@@ -2,10 +2,9 @@
 //! Transmit or Report fails, the status is 500, and the error code tells the cause.
 
 use actix_web::web;
-use serde_json::json;
 
 use crate::domain::access::caller::Caller;
-use crate::domain::pipeline::{Operation, RunRequest};
+use crate::domain::pipeline::{RunPayload, RunRequest};
 use crate::http::api::app::run_response;
 use crate::http::endpoint::{Path, path};
 use crate::http::explain::local_faults;
@@ -103,8 +102,7 @@ async fn transmit(
     let form = report::read(&body, &state.catalog.get(), read);
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
     let id = taxpayer.as_ref().ok_or_else(ApiError::taxpayer_not_found)?.id;
-    let document = json!({ "irn": form.value.as_str() });
-    let request = RunRequest { operation: Operation::Transmit, irn: form.value, document };
+    let request = RunRequest { irn: form.value, payload: RunPayload::Transmit };
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
     let run = state.pipeline.perform(id, request, prefer.wait).await?;

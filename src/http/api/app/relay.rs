@@ -138,7 +138,7 @@ async fn update_payment_status(
     let form = form.map_err(|faults| local_faults::refused(faults, &body))?;
     // The wait for the run may be long, so the memory of the body is freed first.
     drop(body);
-    let run = state.pipeline.update_payment(taxpayer.id, &irn, &form.value, prefer.wait).await?;
+    let run = state.pipeline.update_payment(taxpayer.id, &irn, form.value, prefer.wait).await?;
     Ok(run_response::paid(&state, &run, prefer).await?.warn(&form.warnings))
 }
 

@@ -121,7 +121,7 @@ async fn pending(state: &ApiState, run: &Run, mut error: ApiError) -> Result<Api
 fn address(run: &Run) -> String {
     let irn = path_segment(run.irn.as_str()).unwrap_or_default();
     // Without `?operation=`, the path shows the run of Submit or Transmit.
-    let which = match run.operation {
+    let which = match run.operation() {
         Operation::Submit | Operation::Transmit => String::new(),
         other => format!("?operation={other}"),
     };
@@ -142,7 +142,7 @@ fn refused(run: &Run) -> ApiError {
         return ApiError::new(ErrorCode::IrnContentChanged, sentence(SIGNED_OTHERWISE));
     }
     let words = run.last_error.as_deref().unwrap_or("The authority refused the invoice");
-    let refused = authority::refused(words, &run.document);
+    let refused = authority::refused(words, &run.document());
     if words == NO_CUSTOMER {
         return ApiError { code: ErrorCode::NoCustomerAccessPoint, ..refused };
     }
@@ -183,7 +183,6 @@ async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use uuid::Uuid;
 
     use super::*;
@@ -195,7 +194,7 @@ mod tests {
     fn a_refusal_begins_as_a_sentence_unless_it_quotes_a_path() {
         let said = |words: &str| {
             let irn = Irn::parse("INV001-94AD90FB-20261121").unwrap();
-            let request = RunRequest { operation: Operation::Submit, irn, document: json!({ "irn": "x" }) };
+            let request = RunRequest::sample(irn.as_str(), Operation::Submit);
             let run = Run {
                 last_error: Some(words.to_owned()),
                 ..Run::open(Uuid::nil(), TaxpayerId(7), request, Timestamp::UNIX_EPOCH)

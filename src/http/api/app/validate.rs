@@ -112,7 +112,7 @@ async fn judge(
 ) -> Result<ApiResponse, Rejection> {
     let form = form?;
     let taxpayer = taxpayer.ok_or_else(|| Rejection::NotChecked(ApiError::taxpayer_not_found()))?;
-    let document = &form.value.document;
+    let document = form.value.document.as_json();
     let authority = state.authority.on_behalf_of(taxpayer.into());
     authority.validate(document).await.map_err(|failure| match failure {
         AuthorityFailure::Refused { message, .. } | AuthorityFailure::NotFound { message } => {

@@ -1,0 +1,144 @@
+//! The document that Submit sends, in the authority's words. It is kept as it was made, because the authority signs all
+//! of it; what the service itself needs of it is read once.
+
+use jiff::civil::{Date, Time};
+use serde_json::{Map, Value, json};
+
+use crate::domain::invoice::irn::Irn;
+use crate::domain::kernel::codes::{Category, DeclaredPaymentStatus, PaymentStatus};
+
+/// Paths of the country fields. The authority accepts country codes in capital letters only.
+const COUNTRIES: [&str; 2] = [
+    "/accounting_supplier_party/postal_address/country",
+    "/accounting_customer_party/postal_address/country",
+];
+/// The number of characters in `YYYY-MM-DD`. A time after the date is ignored.
+const DATE_LEN: usize = 10;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuthorityDocument {
+    json: Value,
+    pub invoice_reference: Option<String>,
+    pub business_id: Option<String>,
+    pub category: Option<Category>,
+    pub issue_date: Option<Date>,
+    pub issue_time: Option<Time>,
+    pub due_date: Option<Date>,
+    /// The status that the invoice is signed with.
+    pub payment_status: Option<PaymentStatus>,
+}
+
+impl AuthorityDocument {
+    /// Makes a document of a caller's fields: the authority has other names for the category and the payment status.
+    pub fn new(
+        mut fields: Map<String, Value>,
+        category: Option<Category>,
+        status: Option<DeclaredPaymentStatus>,
+    ) -> Self {
+        fields.remove("invoice_category");
+        if let Some(category) = category {
+            fields.insert("invoice_kind".to_owned(), json!(category));
+        }
+        if let Some(status) = status {
+            fields.insert("payment_status".to_owned(), json!(status.reads_as()));
+        }
+        let mut json = Value::Object(fields);
+        for country in COUNTRIES {
+            if let Some(Value::String(code)) = json.pointer_mut(country) {
+                code.make_ascii_uppercase();
+            }
+        }
+        Self::read(json)
+    }
+
+    /// Reads a stored document.
+    pub fn read(json: Value) -> Self {
+        let text = |name: &str| json.get(name).and_then(Value::as_str);
+        let status = |word: &str| {
+            let declared = || DeclaredPaymentStatus::parse(word).map(DeclaredPaymentStatus::reads_as);
+            PaymentStatus::parse(word).or_else(declared)
+        };
+        Self {
+            invoice_reference: text("invoice_reference").map(str::to_owned),
+            business_id: text("business_id").map(str::to_owned),
+            category: text("invoice_kind").and_then(Category::parse),
+            issue_date: text("issue_date").and_then(date),
+            issue_time: text("issue_time").and_then(|time| time.parse().ok()),
+            due_date: text("due_date").and_then(date),
+            payment_status: text("payment_status").and_then(status),
+            json,
+        }
+    }
+
+    pub fn as_json(&self) -> &Value {
+        &self.json
+    }
+
+    /// Returns the document under another spelling of its IRN.
+    #[must_use]
+    pub fn spelled(mut self, irn: &Irn) -> Self {
+        if let Some(field) = self.json.get_mut("irn") {
+            *field = Value::from(irn.as_str());
+        }
+        self
+    }
+
+    /// Returns the body of Validate that asks for this document.
+    pub fn callers_body(&self) -> Map<String, Value> {
+        let mut body = self.json.as_object().cloned().unwrap_or_default();
+        body.remove("invoice_kind");
+        if let Some(category) = self.category {
+            body.insert("invoice_category".to_owned(), json!(category));
+        }
+        let declared =
+            DeclaredPaymentStatus::ALL.iter().find(|one| Some(one.reads_as()) == self.payment_status);
+        if let Some(declared) = declared {
+            body.insert("payment_status".to_owned(), json!(declared));
+        }
+        body
+    }
+}
+
+/// Reads a date, which a time may follow.
+pub(super) fn date(text: &str) -> Option<Date> {
+    text.get(..DATE_LEN)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body() -> Map<String, Value> {
+        let body = json!({
+            "irn": "x", "business_id": "b", "invoice_category": "B2G", "payment_status": "CANCELLED",
+            "issue_date": "2026-11-21", "accounting_customer_party": { "postal_address": { "country": "ng" } },
+        });
+        body.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_document_has_the_authoritys_words_and_gives_the_callers_back() {
+        let document =
+            AuthorityDocument::new(body(), Some(Category::B2G), Some(DeclaredPaymentStatus::Cancelled));
+        let json = document.as_json();
+        assert_eq!((&json["invoice_kind"], &json["payment_status"]), (&json!("B2G"), &json!("REJECTED")));
+        assert_eq!(json["accounting_customer_party"]["postal_address"]["country"], "NG");
+        assert_eq!(
+            (document.category, document.payment_status),
+            (Some(Category::B2G), Some(PaymentStatus::Rejected))
+        );
+        assert_eq!(document.issue_date, Some("2026-11-21".parse().unwrap()));
+        assert_eq!(AuthorityDocument::read(json.clone()), document);
+        let mut expected = body();
+        expected["accounting_customer_party"]["postal_address"]["country"] = json!("NG");
+        assert_eq!(document.callers_body(), expected);
+    }
+
+    #[test]
+    fn what_is_missing_or_odd_is_not_known() {
+        let odd = json!({ "issue_date": "soon", "payment_status": 1, "invoice_kind": "B2X" });
+        let document = AuthorityDocument::read(odd);
+        assert_eq!((document.issue_date, document.payment_status, document.category), (None, None, None));
+        assert_eq!(AuthorityDocument::read(json!("text")).callers_body(), Map::new());
+    }
+}

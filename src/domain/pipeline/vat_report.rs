@@ -1,0 +1,54 @@
+//! A sale and its VAT, as Report sends them. In the authority's document the numbers are JSON strings.
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::kernel::digest;
+use crate::domain::money::Amount;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VatReport {
+    pub agent_tin: String,
+    pub beneficiary_tin: String,
+    pub currency: String,
+    pub item_description: String,
+    pub transaction_date: Date,
+    pub integrator_service_id: String,
+    /// The authority's word for the tax treatment.
+    pub vat_status: String,
+    pub base_amount: WrittenAmount,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub other_taxes: Option<WrittenAmount>,
+    pub vat_rate: WrittenAmount,
+    pub vat_calculated: WrittenAmount,
+    pub total_amount: WrittenAmount,
+}
+
+/// An amount that is written as a text, with the digits that the caller gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WrittenAmount(String);
+
+impl From<Amount> for WrittenAmount {
+    fn from(amount: Amount) -> Self {
+        Self(amount.to_string())
+    }
+}
+
+impl VatReport {
+    /// Returns the report with each number in its canonical spelling: `"5"` and `"5.00"` become equal.
+    #[must_use]
+    pub fn plain(&self) -> Self {
+        let plain = |amount: &WrittenAmount| {
+            WrittenAmount(digest::plain_number(&amount.0).unwrap_or_else(|| amount.0.clone()))
+        };
+        Self {
+            base_amount: plain(&self.base_amount),
+            other_taxes: self.other_taxes.as_ref().map(plain),
+            vat_rate: plain(&self.vat_rate),
+            vat_calculated: plain(&self.vat_calculated),
+            total_amount: plain(&self.total_amount),
+            ..self.clone()
+        }
+    }
+}
