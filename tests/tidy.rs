@@ -276,10 +276,7 @@ fn a_violation_is_found_however_it_is_written() {
         ("src/store/lanes.rs", "fn wake() {\n    crate::actors::pipeline::wake();\n}"),
         ("src/store/lanes.rs", "use crate::authority::Client;"),
         ("src/actors/inbound/transit_poller.rs", "use super::super::pipeline::Wake;"),
-        (
-            "src/actors/inbound/transit_poller.rs",
-            "use crate::actors::taxpayer::{\n    unit_of_work::{UnitOfWork},\n};",
-        ),
+        ("src/actors/inbound/transit_poller.rs", "use crate::actors::pipeline::{\n    runner::{Runner},\n};"),
         ("src/http/views/invoice.rs", "#[cfg(test)]\nmod tests {\n    use crate::app::App;\n}"),
         ("src/ledger/mod.rs", "use crate::domain::money;"),
         ("src/domain/invoice.rs", "use tokio::spawn;"),

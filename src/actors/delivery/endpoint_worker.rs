@@ -159,7 +159,9 @@ impl EndpointWorker {
         let found = match self.due_reader.load(taxpayer).await {
             // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
             // be sent again.
-            Err(StoreError::Unavailable(error)) if !self.in_flight.is_empty() && !self.is_closing() => {
+            Err(StoreError::Unavailable(error) | StoreError::Broken(error))
+                if !self.in_flight.is_empty() && !self.is_closing() =>
+            {
                 tracing::warn!(%taxpayer, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
                 return Ok(WorkStatus::More);

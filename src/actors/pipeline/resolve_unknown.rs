@@ -87,20 +87,20 @@ mod tests {
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, RunPayload, RunRequest, Step};
-    use crate::store::testing::{TestStore, stores};
+    use crate::store::testing::{TestStore, add_taxpayer, stores};
 
     type CannedAnswer = (&'static str, Vec<u8>);
 
     const IRN: &str = "INV1-94AD90FB-20260115";
     const BUSY: &str =
         r#"{"code":400,"message":"unable to complete this operation at this time, kindly try again later"}"#;
-    const SEARCH: &str = "/invoice/B1?";
+    const SEARCH: &str = "/invoice/7?";
     const CONFIRM: &str = "/invoice/confirm/";
     const DOWNLOAD: &str = "/invoice/download/";
 
     fn run(operation: Operation) -> Run {
         let document = json!({
-            "irn": IRN, "business_id": "B1", "issue_date": "2026-01-15", "due_date": "2026-02-15",
+            "irn": IRN, "business_id": "7", "issue_date": "2026-01-15", "due_date": "2026-02-15",
             "payment_status": "PAID", "remark": null, "legal_monetary_total": { "payable_amount": 1075 },
         });
         let payload = RunPayload::read(operation, document).unwrap();
@@ -205,8 +205,11 @@ mod tests {
         (word, server.received().iter().map(path).collect())
     }
 
+    /// Returns a store with the taxpayer of the runs, whose business id is `7`.
     async fn one_store() -> TestStore {
-        stores().await.swap_remove(0)
+        let test = stores().await.swap_remove(0);
+        add_taxpayer(&test.store, 7, 1).await;
+        test
     }
 
     /// In each case the server closes the connection without answering the call to sign, unless the case has an answer

@@ -201,7 +201,7 @@ fn missing_fields(missing: &[&'static str]) -> Faults {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Corrupt { .. } => Self::internal(error),
+            StoreError::Broken(_) | StoreError::Corrupt { .. } => Self::internal(error),
             StoreError::Unsettled => Self::interrupted().because(error),
             StoreError::Unavailable(_)
             | StoreError::Duplicate(_)

@@ -9,6 +9,10 @@ pub enum StoreError {
     /// The database cannot be reached, is locked or aborted the call. A retry may succeed.
     #[error("the database is not available: {0}")]
     Unavailable(DbErr),
+    /// The database has refused a statement, or a column does not decode: the statement or a stored row is wrong. A retry
+    /// fails in the same way.
+    #[error("a statement failed and will fail again: {0}")]
+    Broken(DbErr),
     /// A unique index refused a row.
     #[error("the row exists already: {0}")]
     Duplicate(String),
@@ -33,6 +37,7 @@ impl From<DbErr> for StoreError {
     fn from(error: DbErr) -> Self {
         match error.sql_err() {
             Some(sea_orm::SqlErr::UniqueConstraintViolation(what)) => Self::Duplicate(what),
+            _ if is_wrong(&error) => Self::Broken(error),
             _ => Self::Unavailable(error),
         }
     }
@@ -44,7 +49,11 @@ impl StoreError {
     /// in a transaction of its own. A database that does not answer, or that is full, would fail them all again.
     pub(crate) fn may_concern_one(&self) -> bool {
         match self {
-            Self::Duplicate(_) | Self::Corrupt { .. } | Self::Stale | Self::NotCommitted => true,
+            Self::Broken(_)
+            | Self::Duplicate(_)
+            | Self::Corrupt { .. }
+            | Self::Stale
+            | Self::NotCommitted => true,
             Self::Unsettled | Self::Locked => false,
             Self::Unavailable(error) => is_about_statement(error),
         }
@@ -57,7 +66,7 @@ impl StoreError {
 
     /// The code that the database reported, if it reported one: an SQLSTATE, or a result code of SQLite.
     pub(crate) fn code(&self) -> Option<String> {
-        let Self::Unavailable(error) = self else { return None };
+        let (Self::Unavailable(error) | Self::Broken(error)) = self else { return None };
         code(error)
     }
 }
@@ -74,6 +83,12 @@ const WHOLE_SERVER: [&str; 9] = ["08", "28", "3D", "53", "57P02", "57P03", "57P0
 /// An extended result code holds its basic code in the lowest byte.
 const WHOLE_FILE: [u32; 8] = [SQLITE_BUSY, 6, 7, 8, 10, 13, 14, 26];
 const SQLITE_BUSY: u32 = 5;
+/// The SQLSTATE classes of errors that a statement or a row causes by itself: a feature that does not exist, the number
+/// or the contents of values, a constraint, the syntax, a view's condition, a raised exception, damaged data.
+const WRONG: [&str; 8] = ["0A", "21", "22", "23", "42", "44", "P0", "XX"];
+/// SQLite's codes of the same: a wrong statement, a damaged file, a value that is too long, a constraint, a value of
+/// another type, a wrong use of the library, a parameter out of range.
+const WRONG_HERE: [u32; 7] = [1, 11, 18, 19, 20, 21, 25];
 /// The length of an SQLSTATE. SQLite's codes are shorter.
 const SQLSTATE_LEN: usize = 5;
 
@@ -93,6 +108,30 @@ fn code(error: &DbErr) -> Option<String> {
         SqlxError::Database(error) => error.code().map(Into::into),
         _ => None,
     }
+}
+
+/// True if a retry would fail in the same way.
+pub(super) fn is_wrong(error: &DbErr) -> bool {
+    match driver_error(error) {
+        Some(SqlxError::Database(error)) => error.code().is_some_and(|code| is_code_wrong(&code)),
+        Some(
+            SqlxError::ColumnDecode { .. }
+            | SqlxError::ColumnIndexOutOfBounds { .. }
+            | SqlxError::ColumnNotFound(_)
+            | SqlxError::Decode(_)
+            | SqlxError::Encode(_)
+            | SqlxError::TypeNotFound { .. },
+        ) => true,
+        Some(_) => false,
+        None => matches!(error, DbErr::Type(_) | DbErr::Json(_)),
+    }
+}
+
+fn is_code_wrong(code: &str) -> bool {
+    if code.len() == SQLSTATE_LEN {
+        return WRONG.iter().any(|class| code.starts_with(class));
+    }
+    sqlite_code(code).is_some_and(|code| WRONG_HERE.contains(&code))
 }
 
 /// True if the database answered, and if the answer is about a statement or a row and not about the whole database. A
@@ -130,7 +169,7 @@ pub(crate) fn is_busy(error: &DbErr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use sea_orm::DbBackend;
+    use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
     use super::*;
     use crate::store::lanes::{self, LaneKind};
@@ -145,10 +184,39 @@ mod tests {
             "25P03", "P0001", "1", "11", "1811", "2067", "19",
         ];
         for code in whole {
-            assert!(is_about_database(code), "{code}");
+            assert!(is_about_database(code) && !is_code_wrong(code), "{code}");
         }
         for code in one {
             assert!(!is_about_database(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_tells_whether_a_retry_may_succeed() {
+        for wrong in
+            ["22003", "22P05", "23502", "23514", "42703", "42P01", "P0001", "XX001", "1", "11", "20", "1811"]
+        {
+            assert!(is_code_wrong(wrong), "{wrong}");
+        }
+        for passing in
+            ["40001", "40P01", "55P03", "57014", "57P01", "25P03", "53100", "08006", "5", "6", "10", "13"]
+        {
+            assert!(!is_code_wrong(passing), "{passing}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wrong_statement_and_a_column_that_does_not_decode_are_not_an_outage() {
+        for test in stores().await {
+            let reader = test.store.reader();
+            let backend = test.store.backend();
+            let wrong =
+                reader.query_all_raw(Statement::from_string(backend, "SELECT colour FROM lanes")).await;
+            let error = StoreError::from(wrong.unwrap_err());
+            assert!(matches!(error, StoreError::Broken(_)) && error.may_concern_one(), "{error}");
+            let row = reader.query_one_raw(Statement::from_string(backend, "SELECT 'text' AS number")).await;
+            let number: Result<i64, DbErr> = row.unwrap().unwrap().try_get("", "number");
+            assert!(matches!(StoreError::from(number.unwrap_err()), StoreError::Broken(_)));
         }
     }
 

@@ -15,6 +15,7 @@ use sea_orm::{
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
 use tokio::time::timeout;
 
+use crate::store::db::broken::tell;
 use crate::store::db::deadline::{Deadlines, InRuntime};
 use crate::store::db::error::{StoreError, is_busy, is_rolled_back};
 use crate::store::db::metrics::StoreMetrics;
@@ -313,19 +314,22 @@ impl ConnectionTrait for Transaction {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
-        self.call(self.database()?.execute_raw(statement)).await
+        let sql = statement.sql.clone();
+        self.call(self.database()?.execute_raw(statement)).await.inspect_err(|error| tell(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
-        self.call(self.database()?.execute_unprepared(sql)).await
+        self.call(self.database()?.execute_unprepared(sql)).await.inspect_err(|error| tell(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
-        self.call(self.database()?.query_one_raw(statement)).await
+        let sql = statement.sql.clone();
+        self.call(self.database()?.query_one_raw(statement)).await.inspect_err(|error| tell(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
-        self.call(self.database()?.query_all_raw(statement)).await
+        let sql = statement.sql.clone();
+        self.call(self.database()?.query_all_raw(statement)).await.inspect_err(|error| tell(&sql, error))
     }
 }
 

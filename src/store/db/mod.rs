@@ -1,5 +1,6 @@
 //! The database itself, and the cache of API keys. Other tables and queries are in the other modules of `store`.
 
+mod broken;
 pub mod column;
 pub mod connections;
 pub mod deadline;

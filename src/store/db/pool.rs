@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::store::db::broken::tell;
 use crate::store::db::deadline::{CallLimit, Deadlines, InRuntime, Liveness, is_exhausted};
 use crate::store::db::kept::KeptConnections;
 use crate::store::db::pool_settings::{PoolSettings, READER_CACHE, WAIT, WRITER_CACHE, postgres, sqlite};
@@ -249,6 +250,7 @@ impl ConnectionTrait for Pool {
     }
 
     async fn execute_raw(&self, statement: Statement) -> Result<ExecResult, DbErr> {
+        let sql = statement.sql.clone();
         self.call(|current| async move {
             match current.kept() {
                 Some(kept) => kept.execute(statement).await,
@@ -256,6 +258,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
+        .inspect_err(|error| tell(&sql, error))
     }
 
     async fn execute_unprepared(&self, sql: &str) -> Result<ExecResult, DbErr> {
@@ -266,9 +269,11 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
+        .inspect_err(|error| tell(sql, error))
     }
 
     async fn query_one_raw(&self, statement: Statement) -> Result<Option<QueryResult>, DbErr> {
+        let sql = statement.sql.clone();
         self.call(|current| async move {
             match current.kept() {
                 Some(kept) => kept.query_one(statement).await,
@@ -276,9 +281,11 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
+        .inspect_err(|error| tell(&sql, error))
     }
 
     async fn query_all_raw(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        let sql = statement.sql.clone();
         self.call(|current| async move {
             match current.kept() {
                 Some(kept) => kept.query_all(statement).await,
@@ -286,6 +293,7 @@ impl ConnectionTrait for Pool {
             }
         })
         .await
+        .inspect_err(|error| tell(&sql, error))
     }
 }
 

@@ -1,0 +1,57 @@
+//! Tells once of each statement that the database refuses in a way that a retry cannot mend. Whoever sent it may try
+//! again for ever, and the log would drown.
+
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use sea_orm::DbErr;
+
+use crate::store::db::error::is_wrong;
+
+/// More different errors than this are not told, because each is remembered.
+const TOLD_MAX: usize = 1_000;
+
+static TOLD: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+
+/// Logs the error of a statement, the first time that this statement fails in this way.
+pub(super) fn tell(sql: &str, error: &DbErr) {
+    if !is_wrong(error) {
+        return;
+    }
+    let name = name_of(sql);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.len() < TOLD_MAX && told.insert(format!("{name}: {error}")) {
+        tracing::error!(statement = name, %error, "a statement failed and will fail again");
+    }
+}
+
+/// Returns the verb and the first table of a statement.
+fn name_of(sql: &str) -> String {
+    let mut words = sql.split_whitespace();
+    let verb = words.next().unwrap_or_default();
+    let is_before_table = |word: &str| ["FROM", "INTO", "UPDATE"].contains(&word);
+    if !is_before_table(verb) {
+        words.find(|word| is_before_table(word));
+    }
+    let table = words.next().unwrap_or_default();
+    let table: String = table.chars().filter(|letter| letter.is_alphanumeric() || *letter == '_').collect();
+    format!("{verb} {table}").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_named_by_its_verb_and_its_table() {
+        for (sql, name) in [
+            (r#"INSERT INTO "invoices" ("id") VALUES ($1)"#, "INSERT invoices"),
+            (r#"SELECT "id" FROM "lanes" WHERE kind = $1"#, "SELECT lanes"),
+            (r#"UPDATE "lanes" SET owner = $1"#, "UPDATE lanes"),
+            ("WITH due AS (SELECT key FROM lanes) SELECT 1", "WITH lanes"),
+            ("PRAGMA optimize", "PRAGMA"),
+        ] {
+            assert_eq!(name_of(sql), name);
+        }
+    }
+}
