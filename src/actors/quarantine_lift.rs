@@ -55,8 +55,8 @@ impl QuarantineLift {
         let mut lifted = 0;
         for run in runs::liftable(&self.store, since, LIFTED_MAX).await? {
             let (taxpayer, id) = (run.taxpayer_id, run.id);
-            let order = StoppedRun { run: id, irn: run.irn, seen: run.updated_at };
-            match self.taxpayers.send(taxpayer, LiftRun(order)).await {
+            let stopped = StoppedRun { run: id, irn: run.irn, seen: run.updated_at };
+            match self.taxpayers.send(taxpayer, LiftRun(stopped)).await {
                 Ok(_) => lifted += 1,
                 Err(TaxpayerError::Store(error)) => return Err(error),
                 Err(error) => {

@@ -295,7 +295,7 @@ mod tests {
                 scope: None,
                 authentication: ClientAuthentication::Basic,
             };
-            let order = SetIntegration {
+            let command = SetIntegration {
                 erp_system: None,
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
                 origin: Origin::of(ORIGIN),
@@ -304,7 +304,7 @@ mod tests {
                 by: Actor::Operator(1),
                 reason: None,
             };
-            self.deps.taxpayers.send(ID, order).await.unwrap();
+            self.deps.taxpayers.send(ID, command).await.unwrap();
         }
 
         async fn stored(&self) -> (i64, String) {

@@ -207,8 +207,8 @@ impl DayComparison<'_> {
         match repair {
             Repair::Ask(standing) => {
                 let irn = irn.clone();
-                let order = StoppedRun { run: standing.run, irn, seen: standing.seen };
-                taxpayers.send(self.taxpayer, RecheckRun(order)).await?;
+                let stopped = StoppedRun { run: standing.run, irn, seen: standing.seen };
+                taxpayers.send(self.taxpayer, RecheckRun(stopped)).await?;
                 Ok("The run goes on now: it asks the authority what came of it.")
             }
             Repair::Record { is_delivered } => {

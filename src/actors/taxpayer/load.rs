@@ -62,7 +62,6 @@ impl BatchStart<'_> {
             let context = ReadContext { taxpayer_id: self.id, command: task.id, cached: &self.cached };
             task.command.command.reads(&mut wanted, &context);
         }
-        wanted.complete();
         wanted
     }
 }
@@ -76,7 +75,7 @@ pub(super) async fn load(
     starts: Vec<BatchStart<'_>>,
 ) -> Result<Vec<UnitOfWork>, StoreError> {
     let mut read_sets: Vec<_> = starts.iter().map(BatchStart::read_set).collect();
-    let names = each(&mut read_sets, &starts, |wanted| std::mem::take(&mut wanted.invoices));
+    let names = each(&mut read_sets, &starts, ReadSet::take_invoices);
     let mut invoices: ByOwner<Invoice> = ByOwner::default();
     for invoice in invoices::with_names(tx, names).await? {
         invoices.put(invoice.taxpayer_id, invoice);

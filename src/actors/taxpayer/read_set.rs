@@ -14,7 +14,7 @@ use crate::store::operations::outages::OutageEvent;
 /// The identifiers of the rows that a taxpayer's commands read.
 #[derive(Default)]
 pub struct ReadSet {
-    pub(super) invoices: InvoiceNames,
+    invoices: InvoiceNames,
     pub(super) customers: CustomerNames,
     pub(super) items: ItemNames,
     pub(super) run_irn_keys: Vec<String>,
@@ -107,12 +107,13 @@ impl ReadSet {
         self.unique_values.push(UniqueValues { command, taxpayer, login });
     }
 
-    /// Adds the IRN keys of the invoices that are read by it, if their runs are wanted. To call when all commands have
-    /// asked.
-    pub(super) fn complete(&mut self) {
+    /// Takes out the names of the invoices. Those that are IRNs are names of runs, too, if the runs of all invoices are
+    /// wanted.
+    pub(super) fn take_invoices(&mut self) -> InvoiceNames {
         if self.runs_of_invoices {
             self.run_irn_keys.extend(self.invoices.irn_keys.iter().cloned());
         }
+        std::mem::take(&mut self.invoices)
     }
 
     /// Adds the IRNs of the loaded invoices. A command may name its invoice by number, but runs and receipts are found

@@ -151,8 +151,8 @@ async fn resend(
     _: Form<FormValues>,
 ) -> Answer {
     let delivery = find(&state, &session, &ids.1).await?.delivery;
-    let order = StartReplay { range: ReplayRange::only(delivery.sequence), by: None };
-    session.send(&state, order).await?;
+    let command = StartReplay { range: ReplayRange::only(delivery.sequence), by: None };
+    session.send(&state, command).await?;
     let here = format!("{}/webhooks/deliveries/{}", base(&session), delivery.id);
     Ok(go_to(&here, "It is sent again. Reload the page in a moment to see the answer."))
 }

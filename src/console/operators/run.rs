@@ -118,8 +118,8 @@ async fn move_run(
     let to = OperatorAction::parse(&word).ok_or_else(ApiError::route_not_found)?;
     let by = form.0.request(&state, &session)?;
     let run = path_ids::run(&state, &id).await?;
-    let order = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
-    let run = state.taxpayers.send(run.taxpayer_id, order).await?;
+    let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.send(run.taxpayer_id, command).await?;
     let notice = match to {
         OperatorAction::Pause => "The run is paused.",
         OperatorAction::Resume => "The run goes on.",

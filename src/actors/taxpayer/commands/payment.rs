@@ -100,14 +100,14 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
 /// Makes the invoice take over the payment that the run relayed. A refused payment emits no event, because its caller
 /// gets the refusal. A paused run emits one, because no caller waits for it any more.
 pub(super) fn follow(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
-    let Some(order) = run.payload.payment() else { return };
+    let Some(relayed) = run.payload.payment() else { return };
     match verdict {
         StepResult::Done { .. } | StepResult::Unchanged(_) => {
             let was_sent = matches!(verdict, StepResult::Done { .. });
             match uow.invoice_with_irn(&run.irn).cloned() {
-                Some(invoice) => take(uow, invoice, order, was_sent),
+                Some(invoice) => take(uow, invoice, relayed, was_sent),
                 None if was_sent => {
-                    emit_about_run(uow, run, EventKind::PaymentStatusUpdated, without_invoice(order));
+                    emit_about_run(uow, run, EventKind::PaymentStatusUpdated, without_invoice(relayed));
                 }
                 None => {}
             }
@@ -122,18 +122,18 @@ pub(super) fn follow(uow: &mut UnitOfWork, run: &Run, verdict: &StepResult) {
 
 /// Makes the invoice take over the relayed payment status, even if its workflow status no longer permits a payment. The
 /// workflow status then stays.
-fn take(uow: &mut UnitOfWork, invoice: Invoice, order: &RelayedPayment, was_sent: bool) {
-    if !was_sent && invoice.payment.status == order.payment_status.reads_as() {
+fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_sent: bool) {
+    if !was_sent && invoice.payment.status == relayed.payment_status.reads_as() {
         return;
     }
-    let (previous, notice) = (invoice.status, PaymentChange::from(order.payment_status));
+    let (previous, notice) = (invoice.status, PaymentChange::from(relayed.payment_status));
     let taken = invoice.clone().paid(notice, uow.now).or_else(|_| {
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))
     });
     // Cannot fail: a relayed payment never exceeds the amount that is left to pay.
     let Ok((invoice, posting)) = taken else { return };
-    let note = PostingNote { reference: None, remark: order.remark.clone() };
+    let note = PostingNote { reference: None, remark: relayed.remark.clone() };
     post(uow, PaymentPosting { previous, invoice: &invoice, posting, note });
 }
 
@@ -156,10 +156,10 @@ pub(super) fn take_signed(uow: &mut UnitOfWork, run: &Run) {
 }
 
 /// Returns the payment fields of an event about an invoice that is not stored.
-fn without_invoice(order: &RelayedPayment) -> Value {
+fn without_invoice(relayed: &RelayedPayment) -> Value {
     json!({
-        "payment_status": order.payment_status, "amount": Value::Null, "reference": Value::Null,
-        "remark": order.remark, "amount_paid": Value::Null, "payable_amount": Value::Null,
+        "payment_status": relayed.payment_status, "amount": Value::Null, "reference": Value::Null,
+        "remark": relayed.remark, "amount_paid": Value::Null, "payable_amount": Value::Null,
     })
 }
 

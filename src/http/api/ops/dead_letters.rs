@@ -85,8 +85,8 @@ async fn replay_dead_letter(
 pub(crate) async fn replay_one(state: &ApiState, id: &str, by: OperatorRequest) -> Result<Replay, ApiError> {
     let id = path_ids::uuid(id).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_with_id(&state.store, id).await?.ok_or(Refusal::DeliveryNotFound)?;
-    let order = StartReplay { range: ReplayRange::only(dead.sequence), by: Some((by, Some(dead.id))) };
-    Ok(state.taxpayers.send(dead.taxpayer_id, order).await?)
+    let command = StartReplay { range: ReplayRange::only(dead.sequence), by: Some((by, Some(dead.id))) };
+    Ok(state.taxpayers.send(dead.taxpayer_id, command).await?)
 }
 
 /// POST /ops/webhooks/dead-letters/replay: an operator queues the dead letters of one taxpayer for delivery again.

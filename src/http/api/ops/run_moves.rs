@@ -101,9 +101,9 @@ async fn apply(
     by: &OperatorRequest,
 ) -> Result<Vec<MoveResult>, ApiError> {
     let moves = runs.into_iter().map(|run| {
-        let order = ApplyOperatorAction { run: run.id, irn: run.irn, to: action, by: by.clone() };
+        let command = ApplyOperatorAction { run: run.id, irn: run.irn, to: action, by: by.clone() };
         async move {
-            match state.taxpayers.send(run.taxpayer_id, order).await {
+            match state.taxpayers.send(run.taxpayer_id, command).await {
                 Ok(_) => Ok((run.id, Ok(()))),
                 Err(TaxpayerError::Refused(refusal)) => Ok((run.id, Err(refusal.to_string()))),
                 Err(error) => Err(ApiError::from(error)),

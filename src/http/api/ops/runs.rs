@@ -121,8 +121,8 @@ async fn move_run(state: &ApiState, operator_id: i64, id: &str, body: Body, to: 
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), reason::read)?;
     let run = path_ids::run(state, id).await?;
     let by = OperatorRequest { operator_id, reason: form.value.0 };
-    let order = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
-    let run = state.taxpayers.send(run.taxpayer_id, order).await?;
+    let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
+    let run = state.taxpayers.send(run.taxpayer_id, command).await?;
     let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
     let message = match to {
         OperatorAction::Pause => "Pipeline run paused successfully",

@@ -121,8 +121,8 @@ async fn set_integration(
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
     let (by, allowed_networks) = (Actor::Operator(operator_id), Some(allowed_networks));
-    let order = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
-    let stored = state.taxpayers.send(taxpayer, order).await?;
+    let command = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
+    let stored = state.taxpayers.send(taxpayer, command).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));
     Ok(ApiResponse::ok("Integration updated successfully", view).warn(&form.warnings))
 }

@@ -92,7 +92,7 @@ async fn replay_delivery(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let found = delivery_log::owned_by_with_id(&state.store, taxpayer.id, delivery).await?;
     let sequence = found.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let order = StartReplay { range: ReplayRange::only(sequence), by: None };
-    let replay = state.taxpayers.send(taxpayer.id, order).await?;
+    let command = StartReplay { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.send(taxpayer.id, command).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }

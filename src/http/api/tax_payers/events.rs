@@ -95,7 +95,7 @@ async fn replay_own_dead_letter(
     let delivery = path_ids::uuid(&delivery).ok_or(Refusal::DeliveryNotFound)?;
     let dead = delivery_log::dead_owned_by_with_id(&state.store, id, delivery).await?;
     let sequence = dead.ok_or(Refusal::DeliveryNotFound)?.sequence;
-    let order = StartReplay { range: ReplayRange::only(sequence), by: None };
-    let replay = state.taxpayers.send(id, order).await?;
+    let command = StartReplay { range: ReplayRange::only(sequence), by: None };
+    let replay = state.taxpayers.send(id, command).await?;
     Ok(ApiResponse::ok("Webhook delivery queued successfully", ReplayView::from(&replay)))
 }
