@@ -10,7 +10,7 @@ use testkit::edit::{exact, with, without};
 use testkit::patience::eventually;
 use testkit::roles::{REPORT, SUBMIT};
 
-use crate::support::world::{ALONE, World};
+use crate::support::world::{ALONE, RETRY_LATE, World};
 
 const REQUIRED: [&str; 12] = [
     "agent_tin",
@@ -199,7 +199,7 @@ async fn a_reply_that_is_lost_leads_to_one_report(world: &World) {
     }
 }
 
-#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "600000")])]
+#[each_database(&RETRY_LATE)]
 async fn a_report_that_may_have_arrived_is_not_replaced_by_another(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = irn(&taxpayer, &documents::invoice_no());

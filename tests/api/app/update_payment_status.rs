@@ -8,7 +8,7 @@ use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::{Taxpayer, relay};
 
-use crate::support::world::World;
+use crate::support::world::{ALONE, World};
 
 /// A stored invoice that the authority has signed, and its IRN.
 async fn signed(taxpayer: &Taxpayer) -> (Value, String) {
@@ -197,20 +197,22 @@ async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
     }
 }
 
-#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "1500")])]
+#[each_database(ALONE)]
 async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
-    let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Update).times(3);
+    let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Update);
     order.irn = Some(irn.clone());
     world.authority.add_fault(order).unwrap();
     let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     let other = taxpayer.app().pay(&irn, "REJECTED").await;
     other.expect_refusal(409, "INVALID_TRANSITION");
+    world.authority.clear_faults();
     let followed = async || (taxpayer.reread(&invoice).await["payment_status"] == "PAID").then_some(());
     eventually("a payment that nobody relays again", followed).await;
-    assert_eq!(held(world, &irn), ("PAID", 4));
+    let (status, calls) = held(world, &irn);
+    assert!(status == "PAID" && calls > 1, "{status} after {calls} calls");
     assert_eq!(payment_events(&taxpayer).await, 1);
 }
 

@@ -9,12 +9,12 @@ use testkit::patience::eventually;
 use testkit::roles::Taxpayer;
 
 use crate::support::supplies::{arrived, signed};
-use crate::support::world::{ALONE, World};
+use crate::support::world::{ALONE, RETRY_LATE, World};
+
+/// A run that waits is continued neither by its retry nor by a reconciliation.
+const PATIENT: [(&str, &str); 3] = [RETRY_LATE[0], RETRY_LATE[1], ("RECONCILE__EVERY_S", "0")];
 
 /// Where an invoice stands: its workflow status and the authority's.
-/// A run that waits does so for longer than the test: neither its retry nor a reconciliation continues it.
-const LONG_RETRY: [(&str, &str); 2] = [("PIPELINE__RETRY_INITIAL_MS", "600000"), ("RECONCILE__EVERY_S", "0")];
-
 async fn standing(taxpayer: &Taxpayer, invoice: &Value) -> (String, String) {
     let read = taxpayer.reread(invoice).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -112,7 +112,7 @@ async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(worl
     assert_eq!(events_about(&seller, &irn).await, expected);
 }
 
-#[each_database(&LONG_RETRY)]
+#[each_database(&PATIENT)]
 async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn(world: &World) {
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
@@ -171,7 +171,7 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
     assert_eq!(seller.count_of("invoice.transmitted").await, 1);
 }
 
-#[each_database(&LONG_RETRY)]
+#[each_database(&PATIENT)]
 async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(world: &World) {
     let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;

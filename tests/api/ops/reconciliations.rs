@@ -13,7 +13,7 @@ use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
 
 use crate::support::supplies::signed;
-use crate::support::world::World;
+use crate::support::world::{RETRY_LATE, World};
 
 const QUICK: [(&str, &str); 4] = [
     ("PIPELINE__GIVE_UP_AFTER_S", "1"),
@@ -23,11 +23,7 @@ const QUICK: [(&str, &str); 4] = [
 ];
 
 /// A run that waits does so until somebody moves it.
-const PATIENT: [(&str, &str); 3] = [
-    ("PIPELINE__RETRY_INITIAL_MS", "600000"),
-    ("PIPELINE__RETRY_MAX_S", "600"),
-    ("AUTHORITY__UTC_OFFSET", "+00:00"),
-];
+const PATIENT: [(&str, &str); 3] = [RETRY_LATE[0], RETRY_LATE[1], ("AUTHORITY__UTC_OFFSET", "+00:00")];
 
 /// The day of the simulator, whose zone is UTC. A case that runs into midnight looks at the day it began on.
 fn today() -> String {

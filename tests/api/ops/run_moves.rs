@@ -5,16 +5,13 @@ use testkit::each_database;
 use testkit::roles::Operator;
 
 use crate::ops::runs::{id, until, waiting};
-use crate::support::world::World;
-
-/// The retries are far apart, so that a run stays as it is.
-const SLOW: &[(&str, &str)] = &[("PIPELINE__RETRY_INITIAL_MS", "600000"), ("PIPELINE__RETRY_MAX_S", "600")];
+use crate::support::world::{RETRY_LATE, World};
 
 async fn moved(operator: &Operator, body: &Value) -> Value {
     operator.send("POST", "/ops/pipeline/runs/move", body).await.expect_status(200).data().clone()
 }
 
-#[each_database(SLOW)]
+#[each_database(&RETRY_LATE)]
 async fn a_waiting_run_is_found_by_what_it_waits_for_and_by_its_missed_deadline(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, invoice) = waiting(world, &operator).await;
@@ -44,7 +41,7 @@ async fn a_waiting_run_is_found_by_what_it_waits_for_and_by_its_missed_deadline(
     assert_eq!(found(&other).await, 0);
 }
 
-#[each_database(SLOW)]
+#[each_database(&RETRY_LATE)]
 async fn a_bulk_move_counts_first_and_then_moves_and_records_each_run(world: &World) {
     let operator = world.new_operator().await;
     let (first, _) = waiting(world, &operator).await;

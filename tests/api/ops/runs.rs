@@ -8,7 +8,7 @@ use testkit::edit::with;
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
 
-use crate::support::world::{ALONE, World};
+use crate::support::world::{ALONE, RETRY_LATE, World};
 
 /// A run that waits for an authority that fails each signature, the intent to sign on record.
 const SIGN_FAILS: &str = "SBXDOWN";
@@ -195,7 +195,7 @@ async fn audited(operator: &Operator, taxpayer: &Taxpayer, run: &Value) {
     assert_eq!(page.data()["data"].as_array().unwrap().len(), 1);
 }
 
-#[each_database(&[("PIPELINE__RETRY_INITIAL_MS", "600000"), ("PIPELINE__RETRY_MAX_S", "600")])]
+#[each_database(&RETRY_LATE)]
 async fn a_waiting_run_is_retried_at_once(world: &World) {
     let operator = world.new_operator().await;
     let (taxpayer, _) = waiting(world, &operator).await;

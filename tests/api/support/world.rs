@@ -37,6 +37,11 @@ static ON_POSTGRESQL: LazyLock<World> =
 /// An application of its own, with the settings that all have.
 pub(crate) const ALONE: &[(&str, &str)] = &[];
 
+/// Settings with which a run that waits does so for longer than any test. A delay is random, from nothing up to the
+/// smaller of the two, so it is a day: a retry within seconds would be one test in ten thousand.
+pub(crate) const RETRY_LATE: [(&str, &str); 2] =
+    [("PIPELINE__RETRY_INITIAL_MS", "86400000"), ("PIPELINE__RETRY_MAX_S", "86400")];
+
 /// A running application.
 pub(crate) struct World {
     pub(crate) client: Client,
