@@ -108,6 +108,18 @@ pub async fn lock(tx: &Transaction, kind: LaneKind, key: &str) -> Result<i64, St
     Ok(row.try_get("", "version")?)
 }
 
+/// Returns the version of a lane, which the next lock increments. `None` if the lane does not exist.
+pub async fn version(tx: &Transaction, kind: LaneKind, key: &str) -> Result<Option<i64>, StoreError> {
+    let statement = Query::select()
+        .column("version")
+        .from("lanes")
+        .and_where(Expr::col("kind").eq(kind.as_str()))
+        .and_where(Expr::col("key").eq(key))
+        .to_owned();
+    let row = tx.query_one(&statement).await?;
+    Ok(row.map(|row| row.try_get("", "version")).transpose()?)
+}
+
 /// Locks a lane for the rest of the transaction without incrementing its version.
 pub async fn lock_unversioned(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
     let statement = Query::update()

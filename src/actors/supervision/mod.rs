@@ -12,7 +12,7 @@
 //! | `policy` | limits and delays of restarts |
 //! | `task` | runs one piece of work without an actor |
 //! | `panics` | the panic hook, catching panics, and the check that panics unwind |
-//! | `arbiters` | the threads of the actors |
+//! | `arbiters`, `own_thread` | the threads of the actors; a thread for work that computes for long |
 //! | `tree`, `node` | the running actors and their states; readiness of the process |
 //! | `snapshot` | the tree as operators see it |
 //! | `watchdog` | reports actors that spend too long on one batch |
@@ -27,6 +27,7 @@ pub mod counters;
 pub mod guard;
 pub mod metrics;
 pub mod node;
+pub mod own_thread;
 pub mod panics;
 pub mod periodic;
 pub mod policy;
@@ -45,6 +46,7 @@ pub use admission::{Admission, AdmissionLimits};
 pub use arbiters::{Arbiters, hash_of};
 pub use batch_actor::Worker;
 pub use guard::supervise;
+pub use own_thread::on_own_thread;
 pub use panics::{assert_unwinding, install_hook};
 pub use periodic::{Period, PeriodicActor};
 pub use policy::RestartPolicy;

@@ -44,8 +44,15 @@ pub struct BatchLimits<C> {
 /// The commands that are processed together, the oldest first.
 #[derive(Debug)]
 pub struct CommandBatch<C> {
-    tasks: Vec<Task<C>>,
+    tasks: Arc<[Task<C>]>,
     committing: Arc<AtomicBool>,
+}
+
+/// The clone is the same batch, for another thread.
+impl<C> Clone for CommandBatch<C> {
+    fn clone(&self) -> Self {
+        Self { tasks: Arc::clone(&self.tasks), committing: Arc::clone(&self.committing) }
+    }
 }
 
 impl<C> CommandBatch<C> {

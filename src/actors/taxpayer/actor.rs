@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use crate::actors::supervision::batch_actor::{self, BATCH_MAX};
 use crate::actors::supervision::{
     Admission, AdmissionLimits, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy,
-    Task, Tree, Worker,
+    Task, Tree, Worker, on_own_thread,
 };
 use crate::actors::taxpayer::cached_state::CachedState;
 use crate::actors::taxpayer::committer::{Committers, ReadyBatch, Reply};
@@ -19,6 +19,7 @@ use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::actors::taxpayer::held_lanes::HeldLanes;
+use crate::actors::taxpayer::large_transaction::execute_large;
 use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, Outcome, execute_alone};
@@ -180,23 +181,36 @@ impl TaxpayerActor {
         sharing: Sharing,
     ) -> Result<CommandResults, StoreError> {
         let is_large = tasks.iter().any(|task| task.command.is_large());
-        // On SQLite the small ones would otherwise wait for their common commit until the large one has ended.
-        let sharing = if is_large { Sharing::Apart } else { sharing };
         let mut deadline = None;
         loop {
-            let turn =
-                if is_large { LargeTurns::take(&self.shared.large_turns, self.id).await } else { None };
-            let member = Member { id: self.id, cached: self.cached.take(), batch, tasks };
-            let outcome = Box::pin(execute_alone(&self.shared.deps, member, sharing)).await;
-            if let Some(turn) = turn {
-                turn.end();
-            }
+            let outcome = if is_large {
+                self.execute_large(batch).await
+            } else {
+                let member = Member { id: self.id, cached: self.cached.take(), batch, tasks };
+                Box::pin(execute_alone(&self.shared.deps, member, sharing)).await
+            };
             match outcome? {
                 Outcome::Executed(executed) => return Ok(self.keep(*executed)),
                 Outcome::Held(lanes) => self.wait(&lanes, &mut deadline).await?,
                 Outcome::LeftOut => return Err(StoreError::Stale),
             }
         }
+    }
+
+    /// Executes a large command, which is a batch of its own, in its turn.
+    async fn execute_large(&mut self, batch: &CommandBatch<CommandEnvelope>) -> Result<Outcome, StoreError> {
+        let turn = LargeTurns::take(&self.shared.large_turns, self.id).await;
+        let (id, cached) = (self.id, self.cached.take());
+        let (deps, batch) = (Arc::clone(&self.shared.deps), batch.clone());
+        let outcome = on_own_thread(move || async move {
+            let member = Member { id, cached, batch: &batch, tasks: batch.tasks() };
+            Box::pin(execute_large(&deps, member)).await
+        });
+        let outcome = outcome.await;
+        if let Some(turn) = turn {
+            turn.end();
+        }
+        outcome.unwrap_or(Err(StoreError::Unsettled))
     }
 
     /// Waits until these lanes are free. All waits of a batch together take at most the lock timeout.

@@ -9,7 +9,7 @@
 //! | who acts in a request | `acting` |
 //! | the actor, what all actors need, and what each keeps | `actor`, `deps`, `cached_state` |
 //! | the group commit of several actors' batches | `committer` |
-//! | one transaction | `transaction` |
+//! | one transaction; that of a large command, which is decided on a snapshot | `transaction`, `large_transaction` |
 //! | what its commands ask for, and loading it | `read_set`, `row_ids`, `load` |
 //! | what commands work on | `unit_of_work`, `indexes` |
 //! | what is added, and writing it | `write_set`, `flush` |
@@ -32,6 +32,9 @@ mod group_tests;
 pub mod handle;
 mod held_lanes;
 mod indexes;
+#[cfg(test)]
+mod large_tests;
+mod large_transaction;
 mod large_turns;
 mod load;
 pub mod panic_orders;

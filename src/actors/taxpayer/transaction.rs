@@ -165,11 +165,11 @@ pub(super) async fn execute_group(
 }
 
 /// The lanes that a transaction wanted to lock. A lane that does not exist is neither free nor held.
-struct LockResult {
+pub(super) struct LockResult {
     /// The lanes that this transaction has locked.
-    free: LockedLanes,
+    pub(super) free: LockedLanes,
     /// The lanes that another transaction has locked.
-    held: HashSet<LaneName>,
+    pub(super) held: HashSet<LaneName>,
 }
 
 impl LockResult {
@@ -179,7 +179,7 @@ impl LockResult {
 }
 
 /// Locks these lanes, as far as no other transaction has locked them.
-async fn lock_lanes(tx: &Transaction, lanes: &[LaneName]) -> Result<LockResult, StoreError> {
+pub(super) async fn lock_lanes(tx: &Transaction, lanes: &[LaneName]) -> Result<LockResult, StoreError> {
     let free = group::lock_free(tx, lanes).await?;
     let skipped: Vec<_> = lanes.iter().filter(|lane| !free.contains(lane)).cloned().collect();
     let held = group::lock_or_list(tx, &skipped).await?;
@@ -187,7 +187,7 @@ async fn lock_lanes(tx: &Transaction, lanes: &[LaneName]) -> Result<LockResult, 
 }
 
 impl Member<'_> {
-    fn lane(&self) -> LaneName {
+    pub(super) fn lane(&self) -> LaneName {
         LaneName { kind: LaneKind::Taxpayer, key: self.id.to_string() }
     }
 
@@ -200,7 +200,7 @@ impl Member<'_> {
 
 /// Locks the lanes that these units of work write. Returns the lanes that another transaction still has locked after a
 /// short wait.
-async fn lock_written_lanes<'a>(
+pub(super) async fn lock_written_lanes<'a>(
     tx: &Transaction,
     units: impl Iterator<Item = &'a UnitOfWork>,
 ) -> Result<HashSet<LaneName>, StoreError> {
@@ -216,14 +216,14 @@ async fn lock_written_lanes<'a>(
 }
 
 /// Members whose lanes are locked and whose rows are read.
-struct Entered<'a> {
-    members: Vec<(Member<'a>, UnitOfWork)>,
-    used_keys: Vec<String>,
+pub(super) struct Entered<'a> {
+    pub(super) members: Vec<(Member<'a>, UnitOfWork)>,
+    pub(super) used_keys: Vec<String>,
 }
 
 /// Reads everything that the members need. The idempotency keys are read last: if another replica has just committed
 /// the same request, the key shows that the command is a repetition and not a conflict.
-async fn enter<'a>(
+pub(super) async fn enter<'a>(
     deps: &TaxpayerDeps,
     tx: &Transaction,
     mut locked: Vec<(Member<'a>, ReservedIds, i64)>,
@@ -250,12 +250,12 @@ async fn enter<'a>(
 }
 
 /// Returns the commands that record a step, each with the lease of the run's lane.
-fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
+pub(super) fn step_leases(tasks: &[Task<CommandEnvelope>]) -> impl Iterator<Item = (CommandId, &Lease)> {
     tasks.iter().filter_map(|task| Some((task.id, task.command.command.run_lease()?)))
 }
 
 /// Writes all changes and commits. Returns the cached state of each member after the transaction.
-async fn finish(
+pub(super) async fn finish(
     deps: &TaxpayerDeps,
     tx: Transaction,
     members: &[Member<'_>],
@@ -359,7 +359,7 @@ async fn was_committed(
 
 /// Decides each command alone. Refuses a step as `Stale` if the run's lane is no longer held, because another process
 /// has taken it over. Of several commands with one idempotency key, only the first is executed.
-fn decide(
+pub(super) fn decide(
     tasks: &[Task<CommandEnvelope>],
     unit: &mut UnitOfWork,
     used_keys: &[String],
@@ -395,6 +395,8 @@ fn decide_once(task: &Task<CommandEnvelope>, unit: &mut UnitOfWork, used_keys: &
     Ok(executed.output)
 }
 
-fn claims<'a>(tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>) -> Vec<&'a IdempotencyClaim> {
+pub(super) fn claims<'a>(
+    tasks: impl Iterator<Item = &'a Task<CommandEnvelope>>,
+) -> Vec<&'a IdempotencyClaim> {
     tasks.filter_map(|task| task.command.claim.as_ref()).collect()
 }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::domain::access::payer::PayingAccount;
 use crate::http::extract::json;
-use crate::http::limits::{BodyPermit, Portion, TextRoom};
+use crate::http::limits::{BodyPermit, Portion, SMALL_BODY, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
@@ -121,13 +121,22 @@ impl Body {
         if text.bytes.is_empty() {
             return Ok(JsonObject { members: Map::new(), _room: None });
         }
-        text.object(&state).await
+        Ok(text.object_and(&state, |_| ()).await?.0)
     }
 
     /// Parses the body as a JSON object.
     pub(crate) async fn object(self) -> Result<JsonObject, ApiError> {
+        Ok(self.object_and(|_| ()).await?.0)
+    }
+
+    /// Parses the body as a JSON object, and has `read` make something of it where the body was parsed. For handlers that
+    /// expect large bodies.
+    pub(crate) async fn object_and<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
+    ) -> Result<(JsonObject, T), ApiError> {
         let state = self.state.clone();
-        self.text().await?.object(&state).await
+        self.text().await?.object_and(&state, read).await
     }
 
     /// Returns the whole body as it was sent, for a handler that parses the body itself.
@@ -179,28 +188,42 @@ impl Body {
 }
 
 impl BodyText {
-    /// Parses the text as a JSON object.
-    async fn object(self, state: &ApiState) -> Result<JsonObject, ApiError> {
-        let room = self.room_for_values(state).await?;
-        let members = json::object(&self.bytes)?;
-        Ok(JsonObject { members, _room: Some(room) })
+    async fn object_and<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        read: impl FnOnce(&Map<String, Value>) -> T + Send + 'static,
+    ) -> Result<(JsonObject, T), ApiError> {
+        self.read(state, |text, room| {
+            let members = json::object(text)?;
+            let result = read(&members);
+            Ok((JsonObject { members, _room: Some(room) }, result))
+        })
+        .await?
     }
 
-    /// Runs `read` on the text. Then drops the text and `room`, the permit for the memory of the parsed values.
-    pub(crate) fn read_in<T>(self, room: BodyPermit, read: impl FnOnce(&[u8]) -> T) -> T {
-        let result = read(&self.bytes);
-        drop(room);
-        result
+    /// Runs `read` on the text with a permit for the memory of the parsed values. A large text is read on another thread
+    /// and in turn, because reading it here would hold up other requests.
+    pub(crate) async fn read<T: Send + 'static>(
+        self,
+        state: &ApiState,
+        read: impl FnOnce(&[u8], BodyPermit) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let room = state.bodies.values(self.account, &self.bytes).await?;
+        if self.bytes.len() <= SMALL_BODY {
+            return Ok(read(&self.bytes, room));
+        }
+        let turn = state.bodies.reading_turn(self.account).await?;
+        let read = web::block(move || {
+            let result = read(&self.bytes, room);
+            drop(turn);
+            result
+        });
+        read.await.map_err(ApiError::internal)
     }
 
     /// Waits until the bulk request with this text may be processed.
     pub(crate) async fn bulk_turn(&self, state: &ApiState) -> Result<Portion, ApiError> {
         state.bodies.bulk_turn(self.account).await
-    }
-
-    /// Reserves memory for the values that are parsed from this text.
-    pub(crate) async fn room_for_values(&self, state: &ApiState) -> Result<BodyPermit, ApiError> {
-        state.bodies.values(self.account, &self.bytes).await
     }
 }
 

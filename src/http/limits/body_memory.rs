@@ -7,6 +7,7 @@
 //! bodies only: large ones never take it.
 
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use strict_json::JsonLimits;
@@ -28,7 +29,7 @@ const SMALL_PART: usize = 4;
 const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// The number of bulk requests that are processed at the same time.
 const BULK_TURNS: usize = 4;
-/// How long a bulk request waits to be processed before it is refused.
+/// How long a request waits for its turn before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
 /// The most bytes of one parsed value, with its digits or name and the spare capacity of its array or object.
@@ -51,6 +52,7 @@ pub struct BodyMemory {
     texts: BodyBudgets,
     values: BodyBudgets,
     bulk_turns: Arc<TurnGate>,
+    reading_turns: Arc<TurnGate>,
 }
 
 #[derive(Debug)]
@@ -105,7 +107,12 @@ impl BodyMemory {
             small: budget(|bytes| bytes / SMALL_PART),
             large: budget(|bytes| bytes - bytes / SMALL_PART),
         };
-        Self { texts: budgets(), values: budgets(), bulk_turns: TurnGate::new(BULK_TURNS) }
+        Self {
+            texts: budgets(),
+            values: budgets(),
+            bulk_turns: TurnGate::new(BULK_TURNS),
+            reading_turns: TurnGate::new(readings_at_once()),
+        }
     }
 
     /// Reserves memory for the parsed values of this text. Waits at most `ROOM_WAIT`.
@@ -121,12 +128,30 @@ impl BodyMemory {
 
     /// Waits until a bulk request may be processed. Integrators take turns.
     pub(crate) async fn bulk_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
-        let payer = account.map(PayingAccount::payer);
-        timeout(TURN_WAIT, self.bulk_turns.take(payer, 1)).await.map_err(|_| {
-            let message = "Too many bulk requests are under way, please try again";
-            ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER)
-        })
+        let message = "Too many bulk requests are under way, please try again";
+        turn(&self.bulk_turns, account, message).await
     }
+
+    /// Waits until a large body may be parsed. Integrators take turns.
+    pub(crate) async fn reading_turn(&self, account: Option<PayingAccount>) -> Result<Portion, ApiError> {
+        let message = "Too many large requests are under way, please try again";
+        turn(&self.reading_turns, account, message).await
+    }
+}
+
+async fn turn(
+    gate: &Arc<TurnGate>,
+    account: Option<PayingAccount>,
+    message: &str,
+) -> Result<Portion, ApiError> {
+    let payer = account.map(PayingAccount::payer);
+    let taken = timeout(TURN_WAIT, gate.take(payer, 1)).await;
+    taken.map_err(|_| ApiError::new(ErrorCode::Overloaded, message).retry_in(RETRY_AFTER))
+}
+
+/// The number of large bodies that are parsed at the same time: half of the processors are left to everything else.
+fn readings_at_once() -> usize {
+    available_parallelism().map_or(1, |processors| processors.get() / 2).max(1)
 }
 
 impl BodyBudgets {

@@ -40,7 +40,7 @@ pub use allowances::{RateLimits, Rates};
 pub(crate) use answer_memory::{AnswerHolder, AnswerRoom, AnsweredCall, PART_BYTES as ANSWER_PART_BYTES};
 pub use answer_memory::{AnswerMemory, AnswerMemoryLimits};
 pub use body_memory::{BodyMemory, BodyMemoryLimits};
-pub(crate) use body_memory::{BodyPermit, TextRoom};
+pub(crate) use body_memory::{BodyPermit, SMALL_BODY, TextRoom};
 pub(crate) use concurrent_calls::{CallKind, CallSlot};
 pub use concurrent_calls::{ConcurrentCalls, ConcurrentLimits};
 pub(crate) use guarded_stream::GuardedStream;

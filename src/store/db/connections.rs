@@ -112,6 +112,12 @@ impl Store {
         self.writer.begin(Sharing::Apart).await
     }
 
+    /// Begins a transaction that reads the database as it is now. On SQLite it neither waits for the writer nor delays it.
+    /// End it with `rollback`.
+    pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
+        Transaction::snapshot(&self.readers.snapshots).await
+    }
+
     /// Executes one statement and commits it. After an error the statement may still have been committed.
     pub(crate) async fn execute_alone(
         &self,
@@ -197,9 +203,10 @@ impl Store {
     }
 
     pub async fn close(self) {
-        let Readers { main, pages } = &self.readers;
-        let (main, pages, writer) = tokio::join!(main.close(), pages.close(), self.writer.close());
-        for closed in [main.map_err(StoreError::from), pages.map_err(StoreError::from), writer] {
+        let Readers { main, pages, snapshots } = &self.readers;
+        let (main, pages, snapshots) = tokio::join!(main.close(), pages.close(), snapshots.close());
+        let readers = [main, pages, snapshots].map(|closed| closed.map_err(StoreError::from));
+        for closed in readers.into_iter().chain([self.writer.close().await]) {
             if let Err(error) = closed {
                 tracing::warn!(%error, "failed to close a database pool");
             }

@@ -10,7 +10,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use sea_orm::prelude::async_trait::async_trait;
 use sea_orm::{
     AccessMode, ConnAcquireErr, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, ExecResult,
-    QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
+    IsolationLevel, QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
 };
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard, watch};
 use tokio::time::timeout;
@@ -230,6 +230,17 @@ impl Transaction {
         let kind = InRuntime::new(kind, watch.runtime().clone());
         let ends_at = Instant::now() + watch.deadlines.transaction;
         Self { kind, backend, watch, ends_at, has_failed: AtomicBool::new(false) }
+    }
+
+    /// Begins a transaction that reads what was committed until now, and nothing that is committed later.
+    pub(crate) async fn snapshot(pool: &Pool) -> Result<Self, StoreError> {
+        let mut options = TransactionOptions::default();
+        if pool.backend() == DbBackend::Postgres {
+            options.isolation_level = Some(IsolationLevel::RepeatableRead);
+            options.access_mode = Some(AccessMode::ReadOnly);
+        }
+        let (own, watch) = pool.begin(options).await?;
+        Ok(Self::new(TransactionKind::Dedicated(own), pool.backend(), watch))
     }
 
     /// Sets all deadlines to one day, because a migration may take long.

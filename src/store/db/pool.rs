@@ -1,6 +1,6 @@
 //! Connection pools. SQLite has one connection for writes and a few for reads, which never wait for the writer (WAL).
 //! PostgreSQL has one pool for transactions and others for queries, so that transactions that wait for a lock do not block
-//! queries. The queries of pages have a pool of their own (`readers`).
+//! queries. The queries of pages have a pool of their own, and so have the snapshots of SQLite (`readers`).
 //!
 //! When one connection is found dead, its whole pool is replaced, because the other connections are probably dead too.
 
@@ -26,6 +26,8 @@ use crate::telemetry::histograms;
 
 const SQLITE_READERS_MAX: u32 = 4;
 const SQLITE_PAGE_READERS_MAX: u32 = 2;
+/// Only large commands read snapshots, one after another.
+const SQLITE_SNAPSHOTS_MAX: u32 = 1;
 /// How long closing the connections of a pool may take.
 const CLOSE_WAIT: Duration = Duration::from_secs(3);
 
@@ -134,9 +136,12 @@ impl Pool {
         };
         let [writers_max, readers_max, page_readers_max] = sizes;
         let writer = pool(writers_max, false).await?;
-        let readers =
-            Readers { main: pool(readers_max, true).await?, pages: pool(page_readers_max, true).await? };
-        Ok((writer, readers))
+        let snapshots = match writer.backend() {
+            DbBackend::Postgres => writer.clone(),
+            _ => pool(SQLITE_SNAPSHOTS_MAX, false).await?,
+        };
+        let (main, pages) = (pool(readers_max, true).await?, pool(page_readers_max, true).await?);
+        Ok((writer, Readers { main, pages, snapshots }))
     }
 
     async fn connect(

@@ -1,5 +1,5 @@
-//! Two pools for queries: one for the API and background work, and one for pages, so that people who open pages, or
-//! strangers who try to, never make a call of the API wait for a connection.
+//! The pools for queries: one for the API and background work, and one for pages, so that people who open pages, or
+//! strangers who try to, never make a call of the API wait for a connection. A third is for transactions that only read.
 //!
 //! A task says once that it makes a page. All its queries then use the pool of pages, also in functions that the API
 //! shares.
@@ -16,6 +16,8 @@ task_local! {
 pub(crate) struct Readers {
     pub(crate) main: Pool,
     pub(crate) pages: Pool,
+    /// On PostgreSQL, the pool of the writers.
+    pub(crate) snapshots: Pool,
 }
 
 impl Readers {

@@ -5,6 +5,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::web;
+use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::{CreateBatch, CreateInvoice, Created, Duplicate};
 use crate::domain::access::caller::TaxpayerCaller;
@@ -35,7 +36,9 @@ pub(super) async fn create_invoice(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let read = report::read(&*body.object().await?, &state.catalog.get(), standard_invoice::read);
+    let catalog = state.catalog.get();
+    let read = move |body: &Map<String, Value>| report::read(body, &catalog, standard_invoice::read);
+    let (_, read) = body.object_and(read).await?;
     let mut form = match read {
         Ok(form) => form,
         Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
@@ -72,14 +75,16 @@ pub(super) async fn create_full_invoice(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let body = body.object().await?;
-    let (catalog, account) = (state.catalog.get(), Account { today: state.today(), service_id: None });
-    let form = match full_invoice::read(&body, account, &catalog) {
+    let (catalog, today) = (state.catalog.get(), state.today());
+    let account = Account { today, service_id: None };
+    let (body, read) = body.object_and(move |body| full_invoice::read(body, account, &catalog)).await?;
+    let form = match read {
         Ok(form) => form,
         Err(faults) => {
             // The body has faults. Reading it with the taxpayer's service id also finds an IRN with a wrong one.
             let taxpayer = check_preconditions(&state, id).await?;
-            let account = Account { service_id: Some(&taxpayer.service_id), ..account };
+            let account = Account { today, service_id: Some(&taxpayer.service_id) };
+            let catalog = state.catalog.get();
             let all = full_invoice::read(&body, account, &catalog).err();
             return Err(all.unwrap_or(faults).into());
         }
@@ -99,13 +104,8 @@ pub(super) async fn create_batch(
 ) -> Result<ApiResponse, ApiError> {
     let text = body.text().await?;
     let _turn = text.bulk_turn(&state).await?;
-    let room = text.room_for_values(&state).await?;
     let catalog = state.catalog.get();
-    // Parses on a blocking thread, because parsing a large body here would hold up other requests.
-    let read = web::block(move || text.read_in(room, |text| read(text, &catalog)))
-        .await
-        .map_err(ApiError::internal)?;
-    let form = match read? {
+    let form = match text.read(&state, move |text, _room| read(text, &catalog)).await?? {
         Ok(form) => form,
         Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
     };

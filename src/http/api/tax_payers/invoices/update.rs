@@ -27,9 +27,12 @@ pub(super) async fn update_invoice(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let body = body.object().await?;
     let catalog = state.catalog.get();
-    let form = match report::read(&body, &catalog, |reader| update_invoice::read(reader, &catalog)) {
+    let read = move |body: &Map<String, Value>| {
+        report::read(body, &catalog, |reader| update_invoice::read(reader, &catalog))
+    };
+    let (body, read) = body.object_and(read).await?;
+    let form = match read {
         Ok(form) => form,
         Err(faults) => return Err(locked_or_faults(&state, id, &body, faults).await),
     };

@@ -1,0 +1,74 @@
+//! Tests of large commands, which are decided beside the writer.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use super::commands::{CreateInvoice, Created, Duplicate};
+use super::handle::TaxpayerHandle;
+use super::tests::{ID, TestTaxpayers, draft};
+use crate::actors::supervision::Arbiters;
+use crate::domain::invoice::{Draft, Line};
+use crate::domain::kernel::clock::SystemClock;
+use crate::store::lanes::{self, LaneKind};
+use crate::store::testing::stores;
+
+const LINES: usize = 250;
+
+fn large(number: &str, series: &str) -> Draft {
+    let line = |at| Line { item_no: None, item_name: format!("Item {series}{at}"), ..Line::sample() };
+    Draft { lines: (0..LINES).map(line).collect(), ..draft(number, 100) }
+}
+
+async fn create(taxpayers: &TaxpayerHandle, number: &str, series: &str) -> Created {
+    taxpayers.send(ID, CreateInvoice(large(number, series))).await.unwrap()
+}
+
+#[actix_rt::test]
+async fn a_large_command_that_changes_nothing_waits_for_no_writer() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        create(&app.taxpayers, "L-1", "A").await;
+        let writer = app.test.store.begin().await.unwrap();
+        lanes::lock(&writer, LaneKind::Taxpayer, &ID.to_string()).await.unwrap();
+        let again = timeout(Duration::from_mins(1), create(&app.taxpayers, "L-1", "A")).await;
+        assert_eq!(again.expect("it reads only").duplicate, Some(Duplicate::Identical));
+        writer.rollback().await.unwrap();
+        assert_eq!(create(&app.taxpayers, "L-2", "A").await.duplicate, None, "and what it kept is current");
+        assert_eq!(app.verify_log().await, 2);
+        app.close().await;
+    }
+}
+
+/// Two processes write for one taxpayer, as while its actor moves. What one has decided is out of date whenever the
+/// other has written.
+#[actix_rt::test]
+async fn a_decision_that_is_out_of_date_is_made_again() {
+    for test in stores().await {
+        let app = TestTaxpayers::with_taxpayer(test).await;
+        let arbiters = Arc::new(Arbiters::start(2));
+        let other = TaxpayerHandle::in_tests(&app.test.store, Arc::new(SystemClock), &arbiters);
+        let created = join_all((0..24).map(async |number: usize| {
+            let taxpayers = if number.is_multiple_of(2) { &*app.taxpayers } else { &other };
+            // Each number comes from both processes, and each item is in several invoices.
+            create(taxpayers, &format!("L-{}", number / 2), &format!("S{}", number / 2 % 3)).await
+        }));
+        let created = created.await;
+        let is_new = |created: &&Created| created.duplicate.is_none();
+        assert_eq!(created.iter().filter(is_new).count(), 12);
+        assert_eq!(app.verify_log().await, 12, "one event each, in one chain");
+        for pair in created.chunks(2) {
+            let [first, second] = [&pair[0].invoice, &pair[1].invoice];
+            assert_eq!((first.id, &first.lines), (second.id, &second.lines), "both got the same one");
+        }
+        let items: HashSet<_> =
+            created.iter().flat_map(|one| &one.invoice.lines).map(|line| line.item_id).collect();
+        assert_eq!(items.len(), 3 * LINES, "an item of several invoices is stored once");
+        arbiters.stop();
+        arbiters.join().await;
+        app.close().await;
+    }
+}

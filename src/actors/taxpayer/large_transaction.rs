@@ -1,0 +1,81 @@
+//! The transaction of one large command. Reading, deciding and rendering thousands of lines takes longer than all small
+//! commands of a moment together, so the command is decided on a snapshot, while others write. Only then it takes the
+//! taxpayer's lane and writes, if nobody has written for this taxpayer since.
+
+use crate::actors::taxpayer::deps::TaxpayerDeps;
+use crate::actors::taxpayer::load;
+use crate::actors::taxpayer::transaction::{
+    CommandResults, Executed, Member, Outcome, claims, decide, enter, execute_alone, finish, lock_lanes,
+    lock_written_lanes, step_leases,
+};
+use crate::actors::taxpayer::unit_of_work::UnitOfWork;
+use crate::store::db::connections::Sharing;
+use crate::store::db::error::StoreError;
+use crate::store::idempotency;
+use crate::store::lanes::{self, LaneKind};
+
+/// A large command after its decision, before anything is written.
+struct Decided<'a> {
+    member: Member<'a>,
+    unit: UnitOfWork,
+    results: CommandResults,
+}
+
+/// Executes a large command in a transaction of its own. A command that records a step is decided under the lane of its
+/// run, and so is one whose taxpayer another process has written for meanwhile.
+pub(super) async fn execute_large(deps: &TaxpayerDeps, member: Member<'_>) -> Result<Outcome, StoreError> {
+    let under_lane = Member { cached: None, ..member };
+    if step_leases(member.tasks).next().is_none()
+        && let Some(decided) = Box::pin(decide_on_snapshot(deps, member)).await?
+        && let Some(outcome) = Box::pin(write(deps, decided)).await?
+    {
+        return Ok(outcome);
+    }
+    Box::pin(execute_alone(deps, under_lane, Sharing::Apart)).await
+}
+
+/// Decides the command as the database is now. `None` if the taxpayer has no lane yet.
+async fn decide_on_snapshot<'a>(
+    deps: &TaxpayerDeps,
+    member: Member<'a>,
+) -> Result<Option<Decided<'a>>, StoreError> {
+    let ids = load::reserve_ids(&deps.store, member.tasks).await?;
+    let snapshot = deps.store.snapshot().await?;
+    let Some(version) = lanes::version(&snapshot, LaneKind::Taxpayer, &member.id.to_string()).await? else {
+        snapshot.rollback().await?;
+        return Ok(None);
+    };
+    // As the lock will find it.
+    let mut entered = enter(deps, &snapshot, vec![(member, ids, version + 1)]).await?;
+    snapshot.rollback().await?;
+    let Some((member, mut unit)) = entered.members.pop() else { return Err(StoreError::Stale) };
+    let results = decide(member.tasks, &mut unit, &entered.used_keys, &|_| true);
+    Ok(Some(Decided { member, unit, results }))
+}
+
+/// Writes what was decided. `None` if the decision is out of date: then nothing is changed.
+async fn write(deps: &TaxpayerDeps, decided: Decided<'_>) -> Result<Option<Outcome>, StoreError> {
+    let Decided { member, unit, results } = decided;
+    if !unit.has_changes() {
+        let cached = unit.into_cached().before_lock();
+        return Ok(Some(Outcome::Executed(Box::new(Executed { cached, results }))));
+    }
+    let tx = deps.store.begin_apart().await?;
+    let locked = lock_lanes(&tx, &[member.lane()]).await?;
+    let mut held = locked.held;
+    if held.is_empty() {
+        let is_current = locked.free.version(&member.lane()) == Some(unit.version);
+        let used_keys = idempotency::taken(&tx, &claims(member.tasks.iter()), unit.now).await?;
+        if !is_current || !used_keys.is_empty() {
+            tx.rollback().await?;
+            return Ok(None);
+        }
+        held = lock_written_lanes(&tx, std::iter::once(&unit)).await?;
+    }
+    if !held.is_empty() {
+        tx.rollback().await?;
+        return Ok(Some(Outcome::Held(held.into_iter().collect())));
+    }
+    let cached = finish(deps, tx, &[member], vec![unit]).await?.pop().ok_or(StoreError::Stale)?;
+    Ok(Some(Outcome::Executed(Box::new(Executed { cached, results }))))
+}
