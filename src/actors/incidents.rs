@@ -41,7 +41,7 @@ impl Incidents {
             "given up"
         };
         let step = run.next_step().map(tracing::field::display);
-        let (taxpayer, attempt, error) = (run.taxpayer_id, run.attempt, run.last_error.as_deref());
+        let (taxpayer, attempt, error) = (run.taxpayer_id, run.progress.attempt, run.last_error.as_deref());
         tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "paused a run for an operator");
     }
 

@@ -110,7 +110,7 @@ mod tests {
         }
 
         async fn pause(&self, run: Run) -> RunId {
-            let pause = StepResult::Pause { error: run.crash_history.reason().to_owned() };
+            let pause = StepResult::Pause { error: run.progress.crash_history.reason().to_owned() };
             let paused = run.after(Step::IrnCheck, &pause, self.clock.now());
             let tx = self.test.store.begin().await.unwrap();
             runs::save(&tx, &[&paused]).await.unwrap();
@@ -125,7 +125,7 @@ mod tests {
         async fn states(&self, ids: &[RunId]) -> Vec<RunState> {
             let mut states = Vec::new();
             for id in ids {
-                states.push(self.run(*id).await.state);
+                states.push(self.run(*id).await.state());
             }
             states
         }
@@ -151,10 +151,10 @@ mod tests {
             fixture.lift.lift_due().await.unwrap();
             assert_eq!(fixture.states(&ids).await, [RunState::Running, paused, paused, paused]);
             assert!(fixture.run(ids[0]).await.goes_alone());
-            assert_eq!(fixture.run(late).await.state, paused, "another process crashed a minute ago");
+            assert_eq!(fixture.run(late).await.state(), paused, "another process crashed a minute ago");
             fixture.clock.advance(Duration::from_mins(9));
             fixture.lift.lift_due().await.unwrap();
-            assert_eq!(fixture.run(late).await.state, RunState::Running);
+            assert_eq!(fixture.run(late).await.state(), RunState::Running);
             fixture.arbiters.stop();
         }
     }
@@ -171,7 +171,7 @@ mod tests {
             fixture.pause(again).await;
             fixture.clock.advance(Duration::from_hours(48));
             fixture.lift.lift_due().await.unwrap();
-            assert_eq!(fixture.run(id).await.state, RunState::Paused);
+            assert_eq!(fixture.run(id).await.state(), RunState::Paused);
             fixture.arbiters.stop();
         }
     }

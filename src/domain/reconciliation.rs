@@ -193,9 +193,9 @@ impl LocalRecord {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let standing = |run: &Run| RunSnapshot {
             run: run.id,
-            state: run.state,
+            state: run.state(),
             seen: run.updated_at,
-            is_held: run.state == RunState::Paused && is_held(run),
+            is_held: run.state() == RunState::Paused && is_held(run),
         };
         let (submission, relay) = (run(Operation::Submit), run(Operation::Payment));
         let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;

@@ -86,7 +86,7 @@ async fn of_taxpayer(state: &ApiState, owner: &Taxpayer, text: &str) -> Result<V
 async fn with_id(state: &ApiState, id: Uuid) -> Result<Vec<Found>, ApiError> {
     let store = &state.store;
     if let Some(run) = runs::with_id(store, id).await? {
-        let title = format!("{} of {}, {}", run.operation(), run.irn, run.state);
+        let title = format!("{} of {}, {}", run.operation(), run.irn, run.state());
         let (path, page) = (format!("/ops/pipeline/runs/{id}"), format!("/console/runs/{id}"));
         return Ok(vec![Found { kind: "run", title, path, page }]);
     }

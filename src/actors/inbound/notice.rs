@@ -91,7 +91,7 @@ impl Inbound {
             buyer_tin: submission.and_then(|run| buyer_tin(run.payload.submitted()?.as_json())),
             is_transmitted: transit.is_transmitted,
             is_acknowledged: transit.is_acknowledged,
-            is_under_way: transmission.is_some_and(|run| run.intent == Some(Step::Send)),
+            is_under_way: transmission.is_some_and(|run| run.progress.intent == Some(Step::Send)),
         }))
     }
 

@@ -73,7 +73,7 @@ async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Opt
             Some((taxpayer, id)) => runs::owned_by_with_id(tx, taxpayer, id).await?,
             None => None,
         };
-        found.push((lease, run.filter(|run| run.state.is_open())));
+        found.push((lease, run.filter(|run| run.state().is_open())));
     }
     Ok(found)
 }

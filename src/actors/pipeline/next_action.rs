@@ -30,8 +30,9 @@ pub(super) fn next_action(
         return StepResult::Deferred { error: failure.to_string(), until: later(now, wait) };
     }
     let (reason, error, retry_after) = explain(trouble, run);
-    let failing_for = run.failing_since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
-    match policy.delay(run.attempt, failing_for.unwrap_or_default(), retry_after, jitter) {
+    let failing_for =
+        run.progress.failing_since.and_then(|since| Duration::try_from(now.duration_since(since)).ok());
+    match policy.delay(run.progress.attempt, failing_for.unwrap_or_default(), retry_after, jitter) {
         Some(delay) => StepResult::Wait { reason, error, until: later(now, delay) },
         None => StepResult::Pause { error },
     }

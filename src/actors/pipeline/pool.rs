@@ -214,13 +214,13 @@ mod tests {
             assert_eq!(fixture.count_crash(&lease).await, [], "after two it is released to go alone");
             let lease = fixture.claim_isolated().await.unwrap();
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
-            assert_eq!(fixture.stored().await.attempt, 0, "nothing is called without the turn");
+            assert_eq!(fixture.stored().await.progress.attempt, 0, "nothing is called without the turn");
             let lease = fixture.claim_isolated().await.unwrap();
             let turn = Turns::default().take().await;
             let alone = Assignment { lease: lease.clone(), turn };
             assert_eq!(fixture.pool.drive(alone).await, WorkStatus::Released);
             let tried = fixture.stored().await;
-            assert_eq!((tried.state, tried.attempt), (RunState::Waiting, 1), "{tried:?}");
+            assert_eq!((tried.state(), tried.progress.attempt), (RunState::Waiting, 1), "{tried:?}");
             fixture.arbiters.stop();
         }
     }
@@ -232,16 +232,16 @@ mod tests {
             let mut lease = fixture.lease.clone();
             for crashes in 1..=3 {
                 let going_on = fixture.count_crash(&lease).await;
-                assert_eq!(fixture.stored().await.crash_history.crashes, crashes);
+                assert_eq!(fixture.stored().await.progress.crash_history.crashes, crashes);
                 if going_on.is_empty() {
                     lease = fixture.claim_isolated().await.unwrap();
                 }
             }
             assert_eq!(fixture.pool.drive(lease.into()).await, WorkStatus::Released);
             let stored = fixture.stored().await;
-            let reason = stored.crash_history.reason();
-            assert_eq!((stored.state, stored.last_error.as_deref()), (RunState::Paused, Some(reason)));
-            assert!(stored.crash_history.may_be_lifted());
+            let reason = stored.progress.crash_history.reason();
+            assert_eq!((stored.state(), stored.last_error.as_deref()), (RunState::Paused, Some(reason)));
+            assert!(stored.progress.crash_history.may_be_lifted());
             fixture.arbiters.stop();
         }
     }
@@ -255,14 +255,14 @@ mod tests {
             for panics in [1, 2] {
                 assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Unfinished);
                 let stored = fixture.stored().await;
-                let CrashHistory { panics: counted, crashes, .. } = stored.crash_history;
-                assert_eq!((counted, crashes, stored.state), (panics, 0, RunState::Running));
+                let CrashHistory { panics: counted, crashes, .. } = stored.progress.crash_history;
+                assert_eq!((counted, crashes, stored.state()), (panics, 0, RunState::Running));
             }
             assert_eq!(pool.drive(lease.clone().into()).await, WorkStatus::Released);
             let stored = fixture.stored().await;
-            assert_eq!(stored.state, RunState::Paused);
-            assert_eq!(stored.last_error.as_deref(), Some(stored.crash_history.reason()));
-            assert!(!stored.crash_history.may_be_lifted(), "a panic names its work");
+            assert_eq!(stored.state(), RunState::Paused);
+            assert_eq!(stored.last_error.as_deref(), Some(stored.progress.crash_history.reason()));
+            assert!(!stored.progress.crash_history.may_be_lifted(), "a panic names its work");
             assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
             assert!(pool.drain(Duration::ZERO).await);
             fixture.arbiters.stop();

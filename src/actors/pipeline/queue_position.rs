@@ -55,7 +55,7 @@ impl QueueEstimator {
 
     /// Returns the position of a run in the queue. Returns None if the run is not open or has no next step.
     pub async fn position(&self, run: &Run) -> Result<Option<QueuePosition>, StoreError> {
-        let Some(step) = run.next_step().filter(|_| run.state.is_open()) else { return Ok(None) };
+        let Some(step) = run.next_step().filter(|_| run.state().is_open()) else { return Ok(None) };
         let counts = self.counts().await?;
         let (taxpayer, deadline) = (run.taxpayer_id.0, run.deadline_at.as_microsecond());
         let key = format!("{}/{}", run.taxpayer_id, run.id);
@@ -66,7 +66,7 @@ impl QueueEstimator {
         let waited = Duration::try_from(now.duration_since(run.created_at)).unwrap_or_default();
         // A blocked step is why nothing moves, and the end of the block is estimated already.
         let standstill = open_at.is_none().then(|| standstill(self.throughput.quiet_for(now), waited));
-        let start = open_at.unwrap_or(now).max(run.next_attempt_at.unwrap_or(now));
+        let start = open_at.unwrap_or(now).max(run.next_attempt_at().unwrap_or(now));
         let takes = self.throughput.time_for(position, counts.processes) + standstill.unwrap_or_default();
         let predicted_clear_at = start.saturating_add(takes).unwrap_or(Timestamp::MAX);
         Ok(Some(QueuePosition { position, predicted_clear_at }))

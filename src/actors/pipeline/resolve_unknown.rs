@@ -361,7 +361,7 @@ mod tests {
     #[tokio::test]
     async fn a_transmission_that_happened_makes_questions_about_the_moment_moot() {
         let test = one_store().await;
-        let lost = Run { intent: Some(Step::Send), ..run(Operation::Transmit) };
+        let lost = run(Operation::Transmit).attempting(Step::Send, Timestamp::UNIX_EPOCH);
         for step in [Step::Health, Step::AccessPoints] {
             let answers = vec![confirmed("2026-01-15", true, "PENDING")];
             let (word, paths) = call(&test, &lost, step, false, answers).await;

@@ -107,7 +107,7 @@ impl PipelineDeps {
         let Some(run) = run else { return self.release(lease).await };
         let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await?;
         let mut session = RunSession { lease, authority, node, run, steps: Vec::new(), intent: None };
-        if !session.run.state.is_open() {
+        if !session.run.state().is_open() {
             // The taxpayer's actor releases the lane, unless the run has been reopened since it was read.
             session = self.record(session).await?;
             if session.run.present_step().is_none() {
@@ -122,7 +122,7 @@ impl PipelineDeps {
             return Ok(WorkStatus::Released);
         }
         // A run that waited goes on. It is stored as running with its next record.
-        let run = Run { state: RunState::Running, ..session.run };
+        let run = session.run.begun();
         self.advance(RunSession { run, ..session }, is_closed).await
     }
 
@@ -159,7 +159,7 @@ impl PipelineDeps {
 
     /// The run does not go on now, and its lane is released.
     fn ended(&self, run: &Run) -> WorkStatus {
-        if !run.state.is_open() {
+        if !run.state().is_open() {
             self.throughput.ended(self.clock.now());
         }
         WorkStatus::Released
@@ -181,8 +181,8 @@ impl PipelineDeps {
         let verdict = next_action(outcome, &run, &self.retry, now, clock::chance().random());
         let verdict = self.keep_position(step, run.taxpayer_id, verdict);
         let duration_ms = i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX);
-        tracing::debug!(irn = %run.irn, %step, attempt = run.attempt, outcome = verdict.as_str(), duration_ms, "step");
-        let attempt = run.attempt;
+        tracing::debug!(irn = %run.irn, %step, attempt = run.progress.attempt, outcome = verdict.as_str(), duration_ms, "step");
+        let attempt = run.progress.attempt;
         let run = run.after(step, &verdict, now);
         session.steps.push(StepOutcome { step, id, attempt, started_at, verdict, duration_ms });
         RunSession { run, ..session }
@@ -211,14 +211,15 @@ impl PipelineDeps {
         if has_signed {
             self.durations.signed(run.created_at, self.clock.now());
         }
-        if gives_up && run.state == RunState::Paused {
+        if gives_up && run.state() == RunState::Paused {
             self.incidents.run_paused(&run);
         }
-        let is_intended =
-            run.digest == before.digest && run.intent.is_some() && run.intent == run.next_step();
+        let is_intended = run.digest == before.digest
+            && run.progress.intent.is_some()
+            && run.progress.intent == run.next_step();
         let intent = is_intended.then(|| StoredIntent {
             attempt_id,
-            resuming: before.intent.is_some() && before.intent == run.intent,
+            resuming: before.progress.intent.is_some() && before.progress.intent == run.progress.intent,
         });
         Ok(RunSession { lease, authority, node, run, steps: Vec::new(), intent })
     }
@@ -231,9 +232,9 @@ impl PipelineDeps {
             session.steps.push(StepOutcome {
                 step,
                 id: unfinished.unwrap_or_else(clock::new_id),
-                attempt: run.attempt,
+                attempt: run.progress.attempt,
                 started_at: self.clock.now(),
-                verdict: StepResult::Pause { error: run.crash_history.reason().to_owned() },
+                verdict: StepResult::Pause { error: run.progress.crash_history.reason().to_owned() },
                 duration_ms: 0,
             });
         }

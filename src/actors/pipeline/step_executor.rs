@@ -72,7 +72,7 @@ impl StepExecutor<'_> {
                 self.sign(run, document, resuming || run.was_asked_about(), now).await
             }
             (Step::Confirm, RunPayload::Submit(_)) => self.confirm(run).await,
-            (Step::Health | Step::AccessPoints, RunPayload::Transmit) if run.intent.is_some() => {
+            (Step::Health | Step::AccessPoints, RunPayload::Transmit) if run.progress.intent.is_some() => {
                 self.probe_then_check(run, step).await
             }
             (Step::Health | Step::AccessPoints, RunPayload::Transmit) => {

@@ -15,7 +15,7 @@ impl PipelineHandle {
     /// Returns one sentence: what the run waits for, since when, until when, and what would move it.
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
         let mut context = WaitContext::default();
-        if run.state.is_open() {
+        if run.state().is_open() {
             context.worker = owners::owner_of(&self.store, LaneKind::Run, &run.id.to_string()).await?;
             context.block = run
                 .next_step()

@@ -74,7 +74,7 @@ impl Reconciler {
         for run in runs::owned_by_with_irn_keys(reader, taxpayer, keys.to_vec()).await? {
             by_key.entry(run.irn.key()).or_default().push(run);
         }
-        let paused = by_key.values().flatten().filter(|run| run.state == RunState::Paused);
+        let paused = by_key.values().flatten().filter(|run| run.state() == RunState::Paused);
         let held = audit::held(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
         let record = |key: &String| {
             let (invoice, runs) = (invoices.remove(key), by_key.remove(key).unwrap_or_default());

@@ -364,7 +364,7 @@ async fn the_lane_of_a_run_that_is_reopened_is_not_released() {
         assert_eq!(resumed.present_step(), Some(Step::IrnCheck), "the holder goes on");
         let paused = operate(OperatorAction::Pause).await;
         let recorded = app.taxpayers.send(ID, no_progress(&lease, &paused)).await.unwrap();
-        assert_eq!((recorded.state, claim().await), (RunState::Paused, vec![]));
+        assert_eq!((recorded.state(), claim().await), (RunState::Paused, vec![]));
         operate(OperatorAction::Resume).await;
         let lease = claim().await.pop().expect("the holder has released the lane");
         let cancelled = operate(OperatorAction::Cancel).await;

@@ -27,7 +27,7 @@ use crate::domain::kernel::fault::{Fault, Faults};
 use crate::domain::money::Amount;
 use crate::domain::party::Taxpayer;
 use crate::domain::payment::LedgerEntry;
-use crate::domain::pipeline::{Run, RunState, WaitReason};
+use crate::domain::pipeline::{Run, RunPhase, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::extract::path_ids;
 use crate::http::forms::{payment_update, report, update_status};
@@ -316,7 +316,7 @@ impl From<LedgerEntry> for Payment {
 
 impl From<Run> for RunLine {
     fn from(run: Run) -> Self {
-        Self { name: operation_name(run.operation()), badge: run.state.into(), why: why(&run), run }
+        Self { name: operation_name(run.operation()), badge: run.state().into(), why: why(&run), run }
     }
 }
 
@@ -328,19 +328,23 @@ impl From<LoggedDelivery> for DeliveryLine {
 
 /// Says what a run waits for, or what its end means.
 fn why(run: &Run) -> String {
-    let text = match (run.state, run.wait_reason) {
-        (RunState::Running, _) => "It is being carried out now.",
-        (RunState::Waiting, Some(WaitReason::HealthCheckDown)) => {
-            "The authority says that it is not well. It is asked again by itself."
-        }
-        (RunState::Waiting, Some(WaitReason::AccessPointOffline)) => {
-            "The access point of the customer or of this service is offline. It goes on by itself."
-        }
-        (RunState::Waiting, _) => "The authority does not answer at present. It goes on by itself.",
-        (RunState::Paused, _) => "It failed for too long. An operator of this service has to let it go on.",
-        (RunState::Succeeded, _) => "It is done.",
-        (RunState::Refused, _) => "The document has to be corrected and sent again.",
-        (RunState::Cancelled, _) => "It was cancelled. The document may be sent again.",
+    let text = match run.phase {
+        RunPhase::Running { .. } => "It is being carried out now.",
+        RunPhase::Waiting { reason, .. } => match reason {
+            WaitReason::HealthCheckDown => {
+                "The authority says that it is not well. It is asked again by itself."
+            }
+            WaitReason::AccessPointOffline => {
+                "The access point of the customer or of this service is offline. It goes on by itself."
+            }
+            WaitReason::AuthorityUnavailable => {
+                "The authority does not answer at present. It goes on by itself."
+            }
+        },
+        RunPhase::Paused => "It failed for too long. An operator of this service has to let it go on.",
+        RunPhase::Succeeded => "It is done.",
+        RunPhase::Refused => "The document has to be corrected and sent again.",
+        RunPhase::Cancelled => "It was cancelled. The document may be sent again.",
     };
     text.to_owned()
 }

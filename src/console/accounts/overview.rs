@@ -141,6 +141,6 @@ impl StatusCount {
 impl From<Run> for RunLine {
     fn from(run: Run) -> Self {
         let search = Serializer::new(String::new()).append_pair("q", run.irn.as_str()).finish();
-        Self { name: operation_name(run.operation()), badge: run.state.into(), search, run }
+        Self { name: operation_name(run.operation()), badge: run.state().into(), search, run }
     }
 }

@@ -94,7 +94,7 @@ async fn page(state: &ApiState, session: &OperatorSession, run: Run, is_shown: b
         frame: Frame::operator(session, "Run"),
         why: state.pipeline.explain_wait(&run, now).await?,
         audit: audit::newest(state, filter).await?,
-        badge: run.state.into(),
+        badge: run.state().into(),
         taxpayer: taxpayer.map_or_else(|| run.taxpayer_id.to_string(), |found| found.name),
         irn_address: page_of_irn(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),

@@ -13,7 +13,7 @@ use crate::console::page::{Answer, Pages, show_with};
 use crate::console::session::operators::Viewer;
 use crate::domain::kernel::fault::Faults;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::{Operation, Run, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Operation, Run, RunPhase, RunState, Step, WaitReason};
 use crate::http::endpoint::{Path, path};
 use crate::http::forms::query::Query;
 use crate::http::forms::run_filter;
@@ -89,7 +89,7 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
         taxpayer: owners
             .get(&run.taxpayer_id)
             .map_or_else(|| run.taxpayer_id.to_string(), |owner| owner.name.clone()),
-        badge: run.state.into(),
+        badge: run.state().into(),
         why: why(&run, now),
         is_overdue: run.is_overdue(now),
         irn_address: page_of_irn(run.taxpayer_id, &run.irn),
@@ -100,15 +100,18 @@ pub(super) async fn rows(state: &ApiState, found: Vec<Run>) -> Result<Vec<RunRow
 
 /// Says in a few words what a run waits for. The page of the run says it in full.
 fn why(run: &Run, now: Timestamp) -> &'static str {
-    let is_due = run.next_attempt_at.is_some_and(|at| at <= now);
-    match (run.state, run.wait_reason) {
-        (RunState::Paused, _) if run.is_quarantined() => "An operator, in quarantine",
-        (RunState::Paused, _) => "An operator",
-        (RunState::Running | RunState::Waiting, _) if is_due => "Its turn",
-        (RunState::Waiting, Some(WaitReason::AuthorityUnavailable)) => "The authority",
-        (RunState::Waiting, Some(WaitReason::HealthCheckDown)) => "The exchange, which is down",
-        (RunState::Waiting, Some(WaitReason::AccessPointOffline)) => "An access point that is offline",
-        (RunState::Running, _) => "An answer",
-        _ => "",
+    if run.next_attempt_at().is_some_and(|at| at <= now) {
+        return "Its turn";
+    }
+    match run.phase {
+        RunPhase::Paused if run.is_quarantined() => "An operator, in quarantine",
+        RunPhase::Paused => "An operator",
+        RunPhase::Running { .. } => "An answer",
+        RunPhase::Waiting { reason, .. } => match reason {
+            WaitReason::AuthorityUnavailable => "The authority",
+            WaitReason::HealthCheckDown => "The exchange, which is down",
+            WaitReason::AccessPointOffline => "An access point that is offline",
+        },
+        RunPhase::Succeeded | RunPhase::Refused | RunPhase::Cancelled => "",
     }
 }

@@ -50,8 +50,8 @@ impl Run {
 
     /// Returns the refusal if the run does not allow this action now.
     pub fn check_move(&self, to: OperatorAction) -> Result<(), Refusal> {
-        self.state.after(to).ok_or(Refusal::ActionNotAllowed { from: self.state, to })?;
-        match (to, self.intent) {
+        self.state().after(to).ok_or(Refusal::ActionNotAllowed { from: self.state(), to })?;
+        match (to, self.progress.intent) {
             (OperatorAction::Cancel, Some(step)) => Err(Refusal::RunUnsettled(step)),
             (OperatorAction::Cancel, None) if self.has_taken_effect() => Err(Refusal::RunTookEffect),
             _ => Ok(()),
@@ -70,13 +70,15 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, ResolvedBy, RunRequest, Step, StepResult, WaitReason};
+    use crate::domain::pipeline::{
+        Operation, ResolvedBy, RunPhase, RunRequest, Step, StepResult, WaitReason,
+    };
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn run(operation: Operation, state: RunState) -> Run {
         let request = RunRequest::sample("INV001-94AD90FB-20261121", operation);
-        Run { state, ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
+        Run { phase: RunPhase::sample(state), ..Run::open(Uuid::nil(), TaxpayerId(7), request, NOW) }
     }
 
     fn done() -> StepResult {
@@ -94,13 +96,13 @@ mod tests {
             for to in OperatorAction::ALL {
                 let moved = run(Operation::Submit, *state).moved(*to, NOW);
                 let outcome = match &moved {
-                    Ok(run) => run.state.to_string(),
+                    Ok(run) => run.state().to_string(),
                     Err(refusal) => {
                         assert_eq!(*refusal, Refusal::ActionNotAllowed { from: *state, to: *to });
                         "-".to_owned()
                     }
                 };
-                assert_eq!(moved.ok().map(|run| run.state), state.after(*to), "{state} {to}");
+                assert_eq!(moved.ok().map(|run| run.state()), state.after(*to), "{state} {to}");
                 table.push(format!("{state} {to}: {outcome}"));
             }
         }
@@ -147,7 +149,7 @@ mod tests {
         let signed = signing.after(Step::Sign, &done(), NOW);
         assert_eq!(signed.moved(OperatorAction::Cancel, NOW), Err(Refusal::RunTookEffect));
         let checking = run(Operation::Submit, RunState::Running).attempting(Step::DataCheck, NOW);
-        assert_eq!(checking.moved(OperatorAction::Cancel, NOW).unwrap().state, RunState::Cancelled);
+        assert_eq!(checking.moved(OperatorAction::Cancel, NOW).unwrap().state(), RunState::Cancelled);
     }
 
     #[test]
@@ -173,17 +175,17 @@ mod tests {
         assert_eq!(asked.clone().moved(OperatorAction::Cancel, NOW), Err(Refusal::RunUnsettled(Step::Send)));
         let asked = asked.after(Step::Health, &done(), NOW).attempting(Step::AccessPoints, NOW);
         let asked = asked.after(Step::AccessPoints, &done(), NOW);
-        assert_eq!((asked.intent, asked.next_step()), (Some(Step::Send), Some(Step::Send)));
+        assert_eq!((asked.progress.intent, asked.next_step()), (Some(Step::Send), Some(Step::Send)));
         let sent = asked.attempting(Step::Send, NOW).after(Step::Send, &done(), NOW);
-        assert_eq!((sent.intent, sent.state), (None, RunState::Succeeded));
+        assert_eq!((sent.progress.intent, sent.state()), (None, RunState::Succeeded));
     }
 
     #[test]
     fn momentary_steps_are_repeated_after_a_pause() {
         let run = run(Operation::Transmit, RunState::Running).attempting(Step::Health, NOW);
         let run = run.after(Step::Health, &done(), NOW).moved(OperatorAction::Pause, NOW).unwrap();
-        assert_eq!((run.next_attempt_at, run.moves().len()), (None, 3));
+        assert_eq!((run.next_attempt_at(), run.moves().len()), (None, 3));
         let run = run.moved(OperatorAction::Resume, NOW).unwrap();
-        assert_eq!((run.next_step(), run.next_attempt_at), (Some(Step::Health), Some(NOW)));
+        assert_eq!((run.next_step(), run.next_attempt_at()), (Some(Step::Health), Some(NOW)));
     }
 }

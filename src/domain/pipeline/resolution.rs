@@ -52,7 +52,7 @@ mod tests {
                 let verdict = StepResult::Done { resolved_by, qr_code: None };
                 run = run.attempting(*step, now).after(*step, &verdict, now);
             }
-            assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
+            assert_eq!((run.state(), run.resolved_by), (RunState::Succeeded, Some(known)), "{steps:?}");
         }
     }
 }

@@ -16,28 +16,76 @@ pub struct Run {
     pub taxpayer_id: TaxpayerId,
     pub irn: Irn,
     pub payload: RunPayload,
-    pub state: RunState,
+    pub phase: RunPhase,
     /// SHA-256 of the document, in hexadecimal (`RunPayload::digest`).
     pub digest: String,
     pub done: Vec<Step>,
-    /// A step with an effect that may have been called and whose outcome is unknown: ask the authority before the next
-    /// call.
-    pub intent: Option<Step>,
-    /// The number of attempts at the present step, including queries about the outcome of the step.
-    pub attempt: u32,
-    /// The crashes and panics during the present step.
-    pub crash_history: CrashHistory,
-    /// When the present step began to fail, moved forward by the time that the run spent in a queue.
-    pub failing_since: Option<Timestamp>,
-    pub next_attempt_at: Option<Timestamp>,
+    pub progress: StepProgress,
     /// The legal deadline for the invoice to reach the authority.
     pub deadline_at: Timestamp,
-    pub wait_reason: Option<WaitReason>,
     pub last_error: Option<String>,
     pub resolved_by: Option<ResolvedBy>,
     pub qr_code: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// Where a run stands, with what is true of it only there. `RunState` is the word for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunPhase {
+    Running {
+        /// When the run became due for the attempt that comes or is under way. `None` between two steps.
+        due_at: Option<Timestamp>,
+    },
+    Waiting {
+        reason: WaitReason,
+        until: Timestamp,
+    },
+    Paused,
+    Succeeded,
+    Refused,
+    Cancelled,
+}
+
+/// What has happened at the step that a run is at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StepProgress {
+    /// A step with an effect that may have been called and whose outcome is unknown: ask the authority before the next
+    /// call.
+    pub intent: Option<Step>,
+    /// The number of attempts, including queries about the outcome of the step.
+    pub attempt: u32,
+    pub crash_history: CrashHistory,
+    /// When the step began to fail, moved forward by the time that the run spent in a queue.
+    pub failing_since: Option<Timestamp>,
+}
+
+#[cfg(test)]
+impl RunPhase {
+    /// A phase of this state.
+    pub fn sample(state: RunState) -> Self {
+        match state {
+            RunState::Running => Self::Running { due_at: Some(Timestamp::UNIX_EPOCH) },
+            RunState::Waiting => {
+                Self::Waiting { reason: WaitReason::AuthorityUnavailable, until: Timestamp::UNIX_EPOCH }
+            }
+            RunState::Paused => Self::Paused,
+            RunState::Succeeded => Self::Succeeded,
+            RunState::Refused => Self::Refused,
+            RunState::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl StepProgress {
+    fn with_history(self, crash_history: CrashHistory) -> Self {
+        Self { crash_history, ..self }
+    }
+
+    /// The time for retries starts anew.
+    fn restarted(self, crash_history: CrashHistory) -> Self {
+        Self { failing_since: None, crash_history, ..self }
+    }
 }
 
 /// The result of one attempt at a step.
@@ -138,15 +186,10 @@ impl Run {
             digest: request.digest(),
             irn: request.irn,
             payload: request.payload,
-            state: RunState::Running,
+            phase: RunPhase::Running { due_at: Some(now) },
             done: Vec::new(),
-            intent: None,
-            attempt: 0,
-            crash_history: CrashHistory::default(),
-            failing_since: None,
-            next_attempt_at: Some(now),
+            progress: StepProgress::default(),
             deadline_at: now,
-            wait_reason: None,
             last_error: None,
             resolved_by: None,
             qr_code: None,
@@ -164,6 +207,33 @@ impl Run {
         self.payload.operation()
     }
 
+    pub fn state(&self) -> RunState {
+        match self.phase {
+            RunPhase::Running { .. } => RunState::Running,
+            RunPhase::Waiting { .. } => RunState::Waiting,
+            RunPhase::Paused => RunState::Paused,
+            RunPhase::Succeeded => RunState::Succeeded,
+            RunPhase::Refused => RunState::Refused,
+            RunPhase::Cancelled => RunState::Cancelled,
+        }
+    }
+
+    /// Returns when the run is, or was, due for the attempt that comes or is under way.
+    pub fn next_attempt_at(&self) -> Option<Timestamp> {
+        match self.phase {
+            RunPhase::Running { due_at } => due_at,
+            RunPhase::Waiting { until, .. } => Some(until),
+            RunPhase::Paused | RunPhase::Succeeded | RunPhase::Refused | RunPhase::Cancelled => None,
+        }
+    }
+
+    pub fn wait_reason(&self) -> Option<WaitReason> {
+        match self.phase {
+            RunPhase::Waiting { reason, .. } => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Returns the document that is sent to the authority.
     pub fn document(&self) -> Value {
         self.payload.document(&self.irn)
@@ -176,15 +246,15 @@ impl Run {
 
     /// Returns the step that can be called now; `None` if the run is over, paused or waiting.
     pub fn present_step(&self) -> Option<Step> {
-        self.next_step().filter(|_| self.state == RunState::Running)
+        self.next_step().filter(|_| self.state() == RunState::Running)
     }
 
     /// True if the document can still be replaced: no step with an effect has succeeded or has an unknown outcome. A
     /// payment update that is over can always be replaced, because a payment status may change again.
     pub fn is_replaceable(&self) -> bool {
-        let over = self.operation().repeats() && !self.state.is_open();
+        let over = self.operation().repeats() && !self.state().is_open();
         let untouched = over || !self.done.iter().any(|step| step.has_effect());
-        untouched && self.intent.is_none()
+        untouched && self.progress.intent.is_none()
     }
 
     /// Starts the run over with another document.
@@ -197,8 +267,8 @@ impl Run {
     /// True if a waiting caller gets a response now: the run is over or paused, or waits and is no submission.
     pub fn is_settled(&self) -> bool {
         match self.operation() {
-            Operation::Submit => !self.state.is_open(),
-            Operation::Transmit | Operation::Report | Operation::Payment => self.state != RunState::Running,
+            Operation::Submit => !self.state().is_open(),
+            Operation::Transmit | Operation::Report | Operation::Payment => self.state() != RunState::Running,
         }
     }
 
@@ -206,63 +276,77 @@ impl Run {
     #[must_use]
     pub fn due_now(mut self, now: Timestamp) -> Self {
         self.done.retain(|step| !step.is_momentary());
-        Self {
-            state: RunState::Running,
-            next_attempt_at: Some(now),
-            wait_reason: None,
-            updated_at: now,
-            ..self
-        }
+        Self { phase: RunPhase::Running { due_at: Some(now) }, updated_at: now, ..self }
     }
 
     /// Makes a run continue. The time for retries starts anew, and a quarantined run is released.
     #[must_use]
     pub fn reopened(self, now: Timestamp) -> Self {
-        Self { failing_since: None, crash_history: self.crash_history.released(), ..self.due_now(now) }
+        let progress = self.progress.restarted(self.progress.crash_history.released());
+        Self { progress, ..self.due_now(now) }
     }
 
     /// Makes a run continue whose quarantine is lifted without an operator.
     #[must_use]
     pub fn lifted(self, now: Timestamp) -> Self {
-        Self { failing_since: None, crash_history: self.crash_history.lifted(), ..self.due_now(now) }
+        let progress = self.progress.restarted(self.progress.crash_history.lifted());
+        Self { progress, ..self.due_now(now) }
+    }
+
+    /// Leaves a run in quarantine that could be lifted: from now on only an operator releases it.
+    #[must_use]
+    pub fn kept_paused(self) -> Self {
+        let crash_history = CrashHistory { is_lifted: true, ..self.progress.crash_history };
+        Self { progress: self.progress.with_history(crash_history), ..self }
     }
 
     /// Counts a crash of the process that worked on this run.
     #[must_use]
     pub fn crashed(self) -> Self {
-        Self { crash_history: self.crash_history.crashed(), ..self }
+        Self { progress: self.progress.with_history(self.progress.crash_history.crashed()), ..self }
     }
 
     /// Counts a panic of the task that worked on this run.
     #[must_use]
     pub fn panicked(self) -> Self {
-        Self { crash_history: self.crash_history.panicked(), ..self }
+        Self { progress: self.progress.with_history(self.progress.crash_history.panicked()), ..self }
     }
 
     /// True if the present step crashed or panicked so often that a request of the taxpayer does not retry it.
     pub fn is_quarantined(&self) -> bool {
-        self.crash_history.is_quarantined()
+        self.progress.crash_history.is_quarantined()
     }
 
     /// True if the present step was in flight at two crashes. Such runs begin one at a time.
     pub fn goes_alone(&self) -> bool {
-        self.crash_history.goes_alone()
+        self.progress.crash_history.goes_alone()
     }
 
     /// Begins an attempt at a step. If the step has an effect, this is the intent to call it, which must be stored before
     /// the call. A momentary step (`Step::is_momentary`) keeps the intent of the step that it precedes.
     #[must_use]
     pub fn attempting(self, step: Step, now: Timestamp) -> Self {
-        let attempt = self.attempt + 1;
-        let intent = if step.has_effect() { Some(step) } else { self.intent };
-        let failing_since = self.failing_since.map(|since| self.without_queueing(since, now));
-        Self { state: RunState::Running, intent, attempt, failing_since, updated_at: now, ..self }
+        let before = self.progress;
+        let progress = StepProgress {
+            intent: if step.has_effect() { Some(step) } else { before.intent },
+            attempt: before.attempt + 1,
+            failing_since: before.failing_since.map(|since| self.without_queueing(since, now)),
+            ..before
+        };
+        Self { progress, updated_at: now, ..self.begun() }
+    }
+
+    /// Makes the run one whose next attempt begins.
+    #[must_use]
+    pub fn begun(self) -> Self {
+        Self { phase: RunPhase::Running { due_at: self.next_attempt_at() }, ..self }
     }
 
     /// Moves `since`, the start of failing, forward by the time from `next_attempt_at` to `now`. In this time the run
     /// was in a queue or its calls were blocked.
     fn without_queueing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
-        let late = self.next_attempt_at.map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
+        let late =
+            self.next_attempt_at().map(|at| now.duration_since(at)).filter(SignedDuration::is_positive);
         late.and_then(|late| since.checked_add(late).ok()).unwrap_or(since).min(now)
     }
 
@@ -276,21 +360,19 @@ impl Run {
     pub fn after(mut self, step: Step, verdict: &StepResult, now: Timestamp) -> Self {
         self.updated_at = now;
         self.last_error = verdict.error().map(str::to_owned);
-        self.next_attempt_at = None;
-        self.wait_reason = None;
         match verdict {
             StepResult::Done { resolved_by, qr_code } => self.finish(step, *resolved_by, qr_code.clone()),
             StepResult::Unchanged(resolved_by) => self.finish(step, *resolved_by, None),
-            StepResult::Refused { .. } => self.end(RunState::Refused),
+            StepResult::Refused { .. } => self.end(RunPhase::Refused),
             StepResult::Wait { reason, until, .. } => {
-                self.failing_since = self.failing_since.or(Some(now));
+                self.progress.failing_since = self.progress.failing_since.or(Some(now));
                 self.wait(*reason, *until);
             }
             StepResult::Deferred { until, .. } => {
-                self.attempt = self.attempt.saturating_sub(1);
+                self.progress.attempt = self.progress.attempt.saturating_sub(1);
                 self.wait(WaitReason::AuthorityUnavailable, *until);
             }
-            StepResult::Pause { .. } => self.state = RunState::Paused,
+            StepResult::Pause { .. } => self.phase = RunPhase::Paused,
         }
         self
     }
@@ -301,66 +383,51 @@ impl Run {
         while let Some(step) = self.next_step() {
             self.done.push(step);
         }
-        self.intent = None;
-        self.attempt = 0;
-        self.crash_history = CrashHistory::default();
-        self.failing_since = None;
-        self.next_attempt_at = None;
-        self.wait_reason = None;
+        self.end(RunPhase::Succeeded);
         self.last_error = None;
         self.resolved_by = Some(ResolvedBy::Confirm);
-        self.state = RunState::Succeeded;
         self.updated_at = now;
         self
     }
 
     fn finish(&mut self, step: Step, resolved_by: ResolvedBy, qr_code: Option<String>) {
         self.done.push(step);
-        self.intent = self.intent.filter(|intent| *intent != step);
-        if step.is_momentary() {
-            // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt.
-            self.attempt = self.attempt.saturating_sub(1);
+        let intent = self.progress.intent.filter(|intent| *intent != step);
+        // A momentary step is repeated before each attempt at the next step, so it does not count as an attempt.
+        let attempt = self.progress.attempt.saturating_sub(1);
+        let before = if step.is_momentary() {
+            StepProgress { attempt, ..self.progress }
         } else {
-            self.attempt = 0;
-            self.crash_history = CrashHistory::default();
-            self.failing_since = None;
-        }
+            StepProgress::default()
+        };
+        self.progress = StepProgress { intent, ..before };
         self.qr_code = self.qr_code.take().or(qr_code);
         self.resolved_by = Some(resolved_by.after(self.resolved_by, step));
-        self.state = if self.next_step().is_none() { RunState::Succeeded } else { RunState::Running };
+        let goes_on = self.next_step().is_some();
+        self.phase = if goes_on { RunPhase::Running { due_at: None } } else { RunPhase::Succeeded };
     }
 
-    fn end(&mut self, state: RunState) {
-        self.state = state;
-        self.intent = None;
-        self.failing_since = None;
-        self.attempt = 0;
-        self.crash_history = CrashHistory::default();
+    fn end(&mut self, phase: RunPhase) {
+        self.phase = phase;
+        self.progress = StepProgress::default();
     }
 
     /// Makes the run wait. Keeps the intent, because an unknown outcome must be queried before the next call.
     fn wait(&mut self, reason: WaitReason, until: Timestamp) {
-        self.state = RunState::Waiting;
-        self.wait_reason = Some(reason);
-        self.next_attempt_at = Some(until);
+        self.phase = RunPhase::Waiting { reason, until };
         self.done.retain(|step| !step.is_momentary());
     }
 
     /// Pauses the run before its next step, until an operator resumes the run.
     #[must_use]
-    pub fn held(mut self, now: Timestamp) -> Self {
-        self.state = RunState::Paused;
-        self.next_attempt_at = None;
-        self.wait_reason = None;
-        self.updated_at = now;
-        self
+    pub fn held(self, now: Timestamp) -> Self {
+        Self { phase: RunPhase::Paused, updated_at: now, ..self }
     }
 
     /// Ends the run: the invoice was cancelled before the authority validated it, or an operator cancelled the run.
     #[must_use]
     pub fn cancelled(mut self, now: Timestamp) -> Self {
-        self.end(RunState::Cancelled);
-        self.next_attempt_at = None;
+        self.end(RunPhase::Cancelled);
         self.updated_at = now;
         self
     }
@@ -421,8 +488,8 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let verdict = StepResult::Unchanged(ResolvedBy::Confirm);
         let run = run(Operation::Payment).attempting(Step::Payment, now).after(Step::Payment, &verdict, now);
-        assert_eq!((run.state, run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
-        assert_eq!((run.intent, verdict.as_str(), verdict.error()), (None, "unchanged", None));
+        assert_eq!((run.state(), run.resolved_by), (RunState::Succeeded, Some(ResolvedBy::Confirm)));
+        assert_eq!((run.progress.intent, verdict.as_str(), verdict.error()), (None, "unchanged", None));
     }
 
     #[test]
@@ -448,15 +515,15 @@ mod tests {
             &lost(at(1)),
             at(0),
         );
-        assert_eq!((failed.attempt, failed.failing_since), (1, Some(at(0))));
+        assert_eq!((failed.progress.attempt, failed.progress.failing_since), (1, Some(at(0))));
         let tried = failed.attempting(Step::IrnCheck, at(1));
         let not_called = StepResult::Deferred { error: "held back".to_owned(), until: at(1) };
         let held = tried.after(Step::IrnCheck, &not_called, at(1));
-        assert_eq!((held.attempt, held.state), (1, RunState::Waiting));
+        assert_eq!((held.progress.attempt, held.state()), (1, RunState::Waiting));
         let later =
             held.attempting(Step::IrnCheck, at(90_000)).after(Step::IrnCheck, &lost(at(90_002)), at(90_000));
         assert_eq!(
-            (later.attempt, later.failing_since),
+            (later.progress.attempt, later.progress.failing_since),
             (2, Some(at(89_999))),
             "a day in the queue does not count as failing"
         );
@@ -470,9 +537,9 @@ mod tests {
                 run = run.attempting(step, at(second)).after(step, &done(), at(second));
             }
             run = run.attempting(Step::Send, at(second));
-            assert_eq!(run.attempt, attempt);
+            assert_eq!(run.progress.attempt, attempt);
             run = run.after(Step::Send, &lost(at(second + 10)), at(second));
-            assert_eq!(run.failing_since, Some(at(0)));
+            assert_eq!(run.progress.failing_since, Some(at(0)));
         }
     }
 }

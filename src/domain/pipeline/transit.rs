@@ -21,7 +21,9 @@ impl Transit {
             None => did(Step::Send),
         };
         let has_stopped = |run: &Run| {
-            run.operation() == Operation::Transmit && !run.state.is_open() && !run.done.contains(&Step::Send)
+            run.operation() == Operation::Transmit
+                && !run.state().is_open()
+                && !run.done.contains(&Step::Send)
         };
         let is_acknowledged = |invoice: &Invoice| invoice.authority.status == AuthorityStatus::Acknowledged;
         Self {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::domain::pipeline::{Run, RunState, Step, WaitReason};
+use crate::domain::pipeline::{Run, RunPhase, RunState, Step, WaitReason};
 
 /// What a run's record does not say about its wait.
 #[derive(Debug, Clone, Default)]
@@ -36,19 +36,19 @@ pub struct QueuePlace {
 impl Run {
     /// Returns the step that was called last without a known outcome, else the next step.
     pub fn current_step(&self) -> Option<Step> {
-        self.intent.or_else(|| self.next_step())
+        self.progress.intent.or_else(|| self.next_step())
     }
 
     /// True if the run has not ended and its legal deadline has passed.
     pub fn is_overdue(&self, now: Timestamp) -> bool {
-        let has_ended = !self.state.is_open() && self.state != RunState::Paused;
+        let has_ended = !self.state().is_open() && self.state() != RunState::Paused;
         !has_ended && self.deadline_at <= now
     }
 
     /// Says in one sentence what the run waits for, since when, until when, and what would move it.
     pub fn explain_wait(&self, context: &WaitContext, now: Timestamp) -> String {
         let since = at(self.updated_at);
-        match self.state {
+        match self.state() {
             RunState::Succeeded => format!("It waits for nothing: it succeeded at {since}."),
             RunState::Refused => format!(
                 "It waits for nothing: the authority refused the document at {since}. The taxpayer corrects it and sends \
@@ -72,8 +72,10 @@ impl Run {
                 "An operator paused it at {since}. It stays paused until an operator resumes it."
             );
         }
-        let failing =
-            self.failing_since.map_or_else(String::new, |from| format!(", failing since {}", at(from)));
+        let failing = self
+            .progress
+            .failing_since
+            .map_or_else(String::new, |from| format!(", failing since {}", at(from)));
         format!(
             "It was given up at {since} at {}{failing}. It stays paused until an operator retries it.",
             self.step_in_words()
@@ -81,7 +83,7 @@ impl Run {
     }
 
     fn explain_quarantine(&self, since: &str) -> String {
-        let history = self.crash_history;
+        let history = self.progress.crash_history;
         let cause = if history.panics > 0 {
             format!(
                 "its work panicked {} times and the process crashed {} times",
@@ -111,8 +113,8 @@ impl Run {
         if let Some(block) = &context.block {
             return self.explain_block(block, context.queue.as_ref());
         }
-        match (self.wait_reason, self.next_attempt_at.filter(|next| *next > now)) {
-            (Some(reason), Some(next)) => self.explain_retry(reason, next),
+        match self.phase {
+            RunPhase::Waiting { reason, until } if until > now => self.explain_retry(reason, until),
             _ => self.explain_queue(context.queue.as_ref()),
         }
     }
@@ -148,7 +150,7 @@ impl Run {
                 "The access point of a party of this invoice is offline".to_owned()
             }
         };
-        let since = self.failing_since.unwrap_or(self.updated_at);
+        let since = self.progress.failing_since.unwrap_or(self.updated_at);
         format!(
             "{cause}, since {}. It is tried again at {}, or at once if an operator retries it.",
             at(since),
@@ -157,7 +159,7 @@ impl Run {
     }
 
     fn explain_queue(&self, queue: Option<&QueuePlace>) -> String {
-        let since = at(self.next_attempt_at.unwrap_or(self.updated_at));
+        let since = at(self.next_attempt_at().unwrap_or(self.updated_at));
         let (place, end) = match queue {
             None => (String::new(), String::new()),
             Some(queue) => (

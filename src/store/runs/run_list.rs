@@ -165,7 +165,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::pipeline::RunRequest;
+    use crate::domain::pipeline::{RunPhase, RunRequest, StepProgress};
     use crate::store::runs;
     use crate::store::testing::stores;
 
@@ -184,16 +184,19 @@ mod tests {
 
     fn runs() -> Vec<Run> {
         let waiting = Run {
-            state: RunState::Waiting,
-            wait_reason: Some(WaitReason::HealthCheckDown),
+            phase: RunPhase::Waiting { reason: WaitReason::HealthCheckDown, until: at(1) },
             last_error: Some("The Authority is 100% down".to_owned()),
             done: vec![Step::IrnCheck, Step::DataCheck],
             ..run(2, Operation::Submit)
         };
-        let paused = Run { state: RunState::Paused, intent: Some(Step::Sign), ..run(3, Operation::Submit) };
+        let paused = Run {
+            phase: RunPhase::Paused,
+            progress: StepProgress { intent: Some(Step::Sign), ..StepProgress::default() },
+            ..run(3, Operation::Submit)
+        };
         let paused = Run { done: vec![Step::IrnCheck, Step::DataCheck], deadline_at: at(1_000), ..paused };
         let steps = Operation::Submit.steps().to_vec();
-        let ended = Run { state: RunState::Succeeded, done: steps, ..run(4, Operation::Submit) };
+        let ended = Run { phase: RunPhase::Succeeded, done: steps, ..run(4, Operation::Submit) };
         vec![run(1, Operation::Submit), waiting, paused, ended, run(5, Operation::Transmit)]
     }
 

@@ -5,7 +5,7 @@ use sea_orm::entity::prelude::*;
 
 use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::domain::pipeline::{Run, RunPayload};
+use crate::domain::pipeline::{Run, RunPayload, RunPhase, RunState, StepProgress};
 use crate::store::db::column::{RowRef, count, json};
 use crate::store::db::error::StoreError;
 
@@ -56,20 +56,20 @@ impl TryFrom<Model> for Run {
             id: at.parse(&row.id)?,
             taxpayer_id: TaxpayerId(row.taxpayer_id),
             irn: at.parse(&row.irn)?,
-            state: at.parse(&row.state)?,
+            phase: phase(&row, &at)?,
             payload,
             done: at.json(&row.done)?,
-            intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
-            attempt: at.count(row.attempt)?,
-            crash_history: CrashHistory {
-                crashes: at.count(row.crashes)?,
-                panics: at.count(row.panics)?,
-                is_lifted: row.is_lifted,
+            progress: StepProgress {
+                intent: row.intent.as_deref().map(|step| at.parse(step)).transpose()?,
+                attempt: at.count(row.attempt)?,
+                crash_history: CrashHistory {
+                    crashes: at.count(row.crashes)?,
+                    panics: at.count(row.panics)?,
+                    is_lifted: row.is_lifted,
+                },
+                failing_since: row.failing_since.map(|moment| at.moment(moment)).transpose()?,
             },
-            failing_since: row.failing_since.map(|moment| at.moment(moment)).transpose()?,
-            next_attempt_at: row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?,
             resolved_by: row.resolved_by.as_deref().map(|word| at.parse(word)).transpose()?,
-            wait_reason: row.wait_reason.as_deref().map(|word| at.parse(word)).transpose()?,
             created_at: at.moment(row.created_at)?,
             updated_at: at.moment(row.updated_at)?,
             deadline_at: at.moment(row.deadline_at)?,
@@ -80,32 +80,48 @@ impl TryFrom<Model> for Run {
     }
 }
 
+fn phase(row: &Model, at: &RowRef<String>) -> Result<RunPhase, StoreError> {
+    let next_attempt_at = row.next_attempt_at.map(|moment| at.moment(moment)).transpose()?;
+    Ok(match at.parse(&row.state)? {
+        RunState::Running => RunPhase::Running { due_at: next_attempt_at },
+        RunState::Waiting => match (&row.wait_reason, next_attempt_at) {
+            (Some(reason), Some(until)) => RunPhase::Waiting { reason: at.parse(reason)?, until },
+            _ => return Err(at.corrupt("it waits without a reason or an end")),
+        },
+        RunState::Paused => RunPhase::Paused,
+        RunState::Succeeded => RunPhase::Succeeded,
+        RunState::Refused => RunPhase::Refused,
+        RunState::Cancelled => RunPhase::Cancelled,
+    })
+}
+
 impl From<&Run> for Model {
     fn from(run: &Run) -> Self {
+        let StepProgress { intent, attempt, crash_history, failing_since } = run.progress;
         Self {
             taxpayer_id: run.taxpayer_id.0,
             id: run.id.to_string(),
             operation: run.operation().to_string(),
             irn: run.irn.to_string(),
             irn_key: run.irn.key(),
-            state: run.state.to_string(),
+            state: run.state().to_string(),
             document: run.document().to_string(),
             digest: run.digest.clone(),
             done: json(&run.done),
-            intent: run.intent.map(|step| step.to_string()),
-            attempt: count(run.attempt),
-            failing_since: run.failing_since.map(Timestamp::as_microsecond),
-            next_attempt_at: run.next_attempt_at.map(Timestamp::as_microsecond),
-            wait_reason: run.wait_reason.map(|reason| reason.to_string()),
+            intent: intent.map(|step| step.to_string()),
+            attempt: count(attempt),
+            failing_since: failing_since.map(Timestamp::as_microsecond),
+            next_attempt_at: run.next_attempt_at().map(Timestamp::as_microsecond),
+            wait_reason: run.wait_reason().map(|reason| reason.to_string()),
             last_error: run.last_error.clone(),
             resolved_by: run.resolved_by.map(|by| by.to_string()),
             qr_code: run.qr_code.clone(),
             created_at: run.created_at.as_microsecond(),
             updated_at: run.updated_at.as_microsecond(),
             deadline_at: run.deadline_at.as_microsecond(),
-            crashes: count(run.crash_history.crashes),
-            panics: count(run.crash_history.panics),
-            is_lifted: run.crash_history.is_lifted,
+            crashes: count(crash_history.crashes),
+            panics: count(crash_history.panics),
+            is_lifted: crash_history.is_lifted,
         }
     }
 }

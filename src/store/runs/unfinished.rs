@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::domain::invoice::irn::Irn;
     use crate::domain::kernel::ids::TaxpayerId;
-    use crate::domain::pipeline::{Operation, Run, RunRequest};
+    use crate::domain::pipeline::{Operation, Run, RunPhase, RunRequest};
     use crate::store::runs;
     use crate::store::testing::{query_plan, stores};
 
@@ -77,8 +77,7 @@ mod tests {
         let irn = Irn::parse(&format!("INV{number:03}-94AD90FB-20261121")).unwrap();
         let request = RunRequest::sample(irn.as_str(), Operation::Submit);
         let run = Run::open(Uuid::from_u128(number.into()), TaxpayerId(7), request, at(created));
-        let wait_reason = (state == RunState::Waiting).then_some(WaitReason::AuthorityUnavailable);
-        Run { state, wait_reason, ..run.due_by(at(deadline)) }
+        Run { phase: RunPhase::sample(state), ..run.due_by(at(deadline)) }
     }
 
     #[tokio::test]

@@ -190,7 +190,7 @@ impl TaxpayerCommand for NotifyOutage {
 /// itself. Returns true if a run was completed.
 fn end_run(uow: &mut UnitOfWork, irn: &Irn) -> bool {
     let run = uow.run(Operation::Transmit, irn);
-    let stopped = run.filter(|run| !run.state.is_open() && !run.done.contains(&Step::Send)).cloned();
+    let stopped = run.filter(|run| !run.state().is_open() && !run.done.contains(&Step::Send)).cloned();
     let Some(run) = stopped else { return false };
     let run = run.found_transmitted(uow.now);
     uow.put_run(run);

@@ -78,5 +78,5 @@ fn audit_entry(uow: &UnitOfWork, request: &ApplyOperatorAction, before: &Run, af
         OperatorAction::Cancel => AuditAction::CancelRun,
     };
     let entry = AuditEntry::ordered(&request.by, action, &request.run, uow.now).of_taxpayer(uow.id);
-    entry.between(Some(before.state.to_string()), Some(after.state.to_string()))
+    entry.between(Some(before.state().to_string()), Some(after.state().to_string()))
 }

@@ -93,7 +93,7 @@ pub(super) fn is_final(uow: &UnitOfWork, run: &Run, request: &RunRequest) -> boo
         let invoice = uow.invoice_with_irn(&run.irn);
         invoice.is_none_or(|invoice| invoice.payment.status == PaymentStatus::Paid)
     };
-    let is_relayed = run.state == RunState::Succeeded && run.digest == request.digest();
+    let is_relayed = run.state() == RunState::Succeeded && run.digest == request.digest();
     is_paid && is_relayed && follows()
 }
 

@@ -12,7 +12,6 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::invoice::lifecycle::{Stage, Transition};
 use crate::domain::kernel::clock;
 use crate::domain::kernel::codes::AuthorityStatus;
-use crate::domain::kernel::crash::CrashHistory;
 use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunPayload, RunRequest, RunState};
@@ -58,10 +57,10 @@ impl TaxpayerCommand for OpenRun {
                 fresh.due_by(deadline(uow, request))
             }
             Some(run) if payment::is_final(uow, &run, request) => return Ok(run),
-            Some(run) if run.operation().repeats() && !run.state.is_open() && run.is_replaceable() => {
+            Some(run) if run.operation().repeats() && !run.state().is_open() && run.is_replaceable() => {
                 run.replaced(request.clone(), uow.now).due_by(deadline(uow, request))
             }
-            Some(run) if run.digest == request.digest() => match run.state {
+            Some(run) if run.digest == request.digest() => match run.state() {
                 RunState::Running | RunState::Succeeded => return Ok(run),
                 // A waiting submission keeps its schedule. Any other waiting run is retried at once on every request.
                 RunState::Waiting if request.operation() == Operation::Submit => return Ok(run),
@@ -92,7 +91,7 @@ impl TaxpayerCommand for RecheckRun {
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let run = uow.run_with_id(self.0.run)?.clone();
         let has_changed = run.updated_at != self.0.seen;
-        let run = match run.state {
+        let run = match run.state() {
             RunState::Waiting if !has_changed => run.due_now(uow.now),
             RunState::Paused if !has_changed && !run.is_quarantined() => run.reopened(uow.now),
             _ => return Ok(run),
@@ -113,14 +112,13 @@ impl TaxpayerCommand for LiftRun {
 
     fn execute(&self, uow: &mut UnitOfWork) -> Result<Run, Refusal> {
         let run = uow.run_with_id(self.0.run)?.clone();
-        let is_current = run.updated_at == self.0.seen && run.state == RunState::Paused;
-        if !is_current || !run.crash_history.may_be_lifted() {
+        let is_current = run.updated_at == self.0.seen && run.state() == RunState::Paused;
+        if !is_current || !run.progress.crash_history.may_be_lifted() {
             return Ok(run);
         }
         if check_preconditions(uow, &as_request(&run)).is_err() {
             // Its invoice has changed since: the run stays paused, and it is not tried again.
-            let crash_history = CrashHistory { is_lifted: true, ..run.crash_history };
-            let run = Run { crash_history, ..run };
+            let run = run.kept_paused();
             uow.put_run(run.clone());
             return Ok(run);
         }
@@ -174,7 +172,7 @@ pub(super) fn check_preconditions(uow: &UnitOfWork, request: &RunRequest) -> Res
         }
         RunPayload::Transmit => {
             let submission = uow.run(Operation::Submit, &request.irn);
-            let signed = submission.is_some_and(|run| run.state == RunState::Succeeded);
+            let signed = submission.is_some_and(|run| run.state() == RunState::Succeeded);
             match (signed, submission.is_some() || invoice.is_some()) {
                 (true, _) => Ok(()),
                 (false, true) => Err(Refusal::InvoiceNotSigned),

@@ -86,21 +86,21 @@ impl TaxpayerCommand for RecordSteps {
             log_step(uow, &run, outcome.id, outcome.record());
         }
         // If the run was paused during the calls, the outcomes are still recorded, but the run does not continue.
-        let is_paused = run.state == RunState::Paused;
-        if run.digest != self.digest || !(run.state.is_open() || is_paused) {
+        let is_paused = run.state() == RunState::Paused;
+        if run.digest != self.digest || !(run.state().is_open() || is_paused) {
             release(uow, &run, &self.lease);
             return Ok(run);
         }
         for outcome in &self.steps {
             run = after_step(uow, run, outcome, is_paused);
-            if run.state == RunState::Cancelled {
+            if run.state() == RunState::Cancelled {
                 break;
             }
         }
-        let goes_on = run.state == RunState::Running || (run.state.is_open() && self.steps.is_empty());
+        let goes_on = run.state() == RunState::Running || (run.state().is_open() && self.steps.is_empty());
         if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
             run = run.attempting(step, uow.now);
-            let (attempt, started_at) = (run.attempt, uow.now);
+            let (attempt, started_at) = (run.progress.attempt, uow.now);
             let record =
                 StepRecord { step, attempt, started_at, outcome: None, duration_ms: None, error: None };
             log_step(uow, &run, self.next_attempt, record);
@@ -116,7 +116,7 @@ impl TaxpayerCommand for RecordSteps {
 fn after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: bool) -> Run {
     let run = if outcome.step.has_effect() { run } else { run.attempting(outcome.step, outcome.started_at) };
     let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
-    if is_paused && run.state.is_open() {
+    if is_paused && run.state().is_open() {
         run = run.held(uow.now);
     }
     match apply(uow, &run, outcome) {
@@ -132,7 +132,7 @@ fn log_step(uow: &mut UnitOfWork, run: &Run, id: uuid::Uuid, record: StepRecord)
 /// Releases the run's lane, unless the run continues with its next step at once.
 fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
     if run.present_step().is_none() {
-        let delay = run.next_attempt_at.map(|at| uow.now.duration_until(at).unsigned_abs());
+        let delay = run.next_attempt_at().map(|at| uow.now.duration_until(at).unsigned_abs());
         let next_step = run.next_step().map(Step::as_str);
         let release = LaneRelease { lease: lease.clone(), delay, next_step };
         uow.writes.released.push(RunLaneRelease { release, is_isolated: run.goes_alone() });
@@ -163,7 +163,7 @@ fn apply(uow: &mut UnitOfWork, run: &Run, outcome: &StepOutcome) -> Result<(), R
         },
         StepResult::Unchanged(_) => {}
         StepResult::Wait { .. } | StepResult::Deferred { .. } => {
-            if let Some(invoice) = invoice.filter(|_| run.state == RunState::Waiting) {
+            if let Some(invoice) = invoice.filter(|_| run.state() == RunState::Waiting) {
                 show_authority_status(uow, invoice, run.operation(), AuthorityStatus::Queued);
             }
         }

@@ -75,7 +75,7 @@ fn cancel_runs(uow: &mut UnitOfWork, invoice: &Invoice) -> bool {
     let runs =
         [Operation::Submit, Operation::Report].map(|operation| uow.run(operation, &invoice.irn).cloned());
     let may_cancel =
-        |run: &Run| (run.state.is_open() || run.state == RunState::Paused) && run.is_replaceable();
+        |run: &Run| (run.state().is_open() || run.state() == RunState::Paused) && run.is_replaceable();
     let cancelled: Vec<Run> = runs.into_iter().flatten().filter(may_cancel).collect();
     let any = !cancelled.is_empty();
     for run in cancelled {
@@ -150,7 +150,7 @@ fn outdated_submission(uow: &UnitOfWork, invoice: &Invoice) -> Result<Option<Run
     if !run.is_replaceable() {
         return Err(Refusal::InvoiceLocked(WorkflowStatus::Submitted));
     }
-    let has_ended = matches!(run.state, RunState::Refused | RunState::Cancelled);
+    let has_ended = matches!(run.state(), RunState::Refused | RunState::Cancelled);
     Ok((!has_ended).then(|| run.clone()))
 }
 

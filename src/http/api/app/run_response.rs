@@ -26,7 +26,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
 
 /// Returns the response of Submit. A success has the result under `message` and a sentence under `data`.
 pub(crate) async fn submitted(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
-    match run.state {
+    match run.state() {
         RunState::Succeeded => {
             Ok(ApiResponse::ok(SubmissionResult::from(run), "Invoice submitted successfully"))
         }
@@ -46,14 +46,14 @@ pub(crate) async fn transmitted(
     run: &Run,
     prefer: Prefer,
 ) -> Result<ApiResponse, ApiError> {
-    match run.state {
+    match run.state() {
         RunState::Succeeded => {
             let view = TransmissionResult::new(run, is_delivered(state, run).await?);
             Ok(ApiResponse::ok("Invoice transmitted successfully", view))
         }
         RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
-            let error = failed(code_of(run.wait_reason), unanswered(run)).retryable(true);
+            let error = failed(code_of(run.wait_reason()), unanswered(run)).retryable(true);
             Err(pending(state, run, error).await?)
         }
         RunState::Refused => {
@@ -65,7 +65,7 @@ pub(crate) async fn transmitted(
 
 /// Returns the response of Report. The status is 500 if the run was refused or has not ended.
 pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
-    match run.state {
+    match run.state() {
         RunState::Succeeded => Ok(ApiResponse::ok("Invoice reported successfully", ReportResult::from(run))),
         RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,
         RunState::Running | RunState::Waiting | RunState::Paused => {
@@ -83,7 +83,7 @@ pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Res
 /// Returns the response of Update Payment Status on `/v1/app`.
 pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     let message = "Invoice payment status updated successfully";
-    match run.state {
+    match run.state() {
         RunState::Succeeded => PaymentResult::of(run)
             .map(|view| ApiResponse::ok(message, view))
             .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
@@ -153,12 +153,12 @@ fn unanswered(run: &Run) -> String {
     let reason = run.last_error.as_deref();
     let reason = reason.unwrap_or("the authority has not answered yet");
     let goes_on =
-        if run.state.is_open() { "it goes on in the background" } else { "it waits for an operator" };
+        if run.state().is_open() { "it goes on in the background" } else { "it waits for an operator" };
     format!("The run has not ended: {reason}; {goes_on}")
 }
 
 fn wait(run: &Run, now: Timestamp) -> Duration {
-    let until = run.next_attempt_at.map(|at| at.duration_since(now));
+    let until = run.next_attempt_at().map(|at| at.duration_since(now));
     let until = until.and_then(|wait| Duration::try_from(wait).ok());
     until.unwrap_or(AUTHORITY_RETRY_AFTER).min(RETRY_AFTER_MAX)
 }
