@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["config"],
     &["telemetry"],
     &["store", "authority", "webhook"],
-    &["actors::supervision", "actors::keyed_notify"],
+    &["actors::supervision", "actors::keyed_notify", "actors::turn_gate"],
     &["actors::dispatch", "actors::incidents", "actors::durations", "actors::on_behalf"],
     &["actors::notifiers"],
     // Every actor may send commands to a taxpayer.

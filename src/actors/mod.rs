@@ -20,6 +20,7 @@
 //! | `durations` | how long deliveries and signatures take |
 //! | `incidents` | logs and counts what an operator may have to look into |
 //! | `on_behalf` | clients of the authority that call on behalf of a taxpayer |
+//! | `turn_gate` | a budget that those who pay share in turn |
 //! | `dispatch` | claims due lanes and hands them to their actors |
 //! | `notifiers`, `keyed_notify` | in-process notifications after a commit |
 
@@ -43,4 +44,5 @@ pub mod reference;
 pub mod supervision;
 pub mod sweeper;
 pub mod taxpayer;
+pub(crate) mod turn_gate;
 pub mod verification;

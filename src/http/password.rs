@@ -11,9 +11,10 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::actors::turn_gate::TurnGate;
 use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::IntegratorId;
-use crate::http::limits::{KeyedSemaphores, TurnGate};
+use crate::http::limits::KeyedSemaphores;
 use crate::http::respond::error::{ApiError, RETRY_AFTER, overloaded};
 
 /// The number of hashes that run at the same time. Each takes one core and 19 MiB.

@@ -24,6 +24,7 @@ use crate::actors::taxpayer::large_turns::LargeTurns;
 use crate::actors::taxpayer::quarantined;
 use crate::actors::taxpayer::transaction::{CommandResults, Executed, Member, Outcome, execute_alone};
 use crate::actors::taxpayer::weight::TRANSACTION_MAX;
+use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Sharing;
 use crate::store::db::error::StoreError;
@@ -199,17 +200,18 @@ impl TaxpayerActor {
 
     /// Executes a large command, which is a batch of its own, in its turn.
     async fn execute_large(&mut self, batch: &CommandBatch<CommandEnvelope>) -> Result<Outcome, StoreError> {
-        let turn = LargeTurns::take(&self.shared.large_turns, self.id).await;
-        let (id, cached) = (self.id, self.cached.take());
-        let (deps, batch) = (Arc::clone(&self.shared.deps), batch.clone());
+        let payer = self.shared.deps.store.known_payer_of(self.id).map(Payer::Integrator);
+        let turn = LargeTurns::take(&self.shared.large_turns, self.id, payer).await;
+        let id = self.id;
+        let cached = self.cached.take();
+        let deps = Arc::clone(&self.shared.deps);
+        let batch = batch.clone();
         let outcome = on_own_thread(move || async move {
             let member = Member { id, cached, batch: &batch, tasks: batch.tasks() };
             Box::pin(execute_large(&deps, member)).await
-        });
-        let outcome = outcome.await;
-        if let Some(turn) = turn {
-            turn.end();
-        }
+        })
+        .await;
+        turn.end();
         outcome.unwrap_or(Err(StoreError::Unsettled))
     }
 

@@ -1,13 +1,15 @@
 //! The turns of large commands. A large command occupies the writer of SQLite, or a good part of PostgreSQL, for so long
 //! that the small commands of all other taxpayers would wait for it. So few run at a time, and after each one its place
-//! rests while other taxpayers write. If nobody else writes, large commands follow one another at once.
+//! rests while other taxpayers write. If nobody else writes, large commands follow one another at once. Those who pay
+//! take turns: an integrator with many taxpayers delays another's large command by one of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
+use crate::actors::turn_gate::{Portion, TurnGate};
+use crate::domain::access::payer::Payer;
 use crate::domain::kernel::ids::TaxpayerId;
 
 /// A place rests for this many times the duration of its last command. So a large command meets fewer than one in a
@@ -19,7 +21,7 @@ const BUSY_FOR: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) struct LargeTurns {
-    places: Arc<Semaphore>,
+    places: Arc<TurnGate>,
     writers: Mutex<LastWriters>,
 }
 
@@ -35,18 +37,18 @@ pub(super) struct Turn {
     turns: Arc<LargeTurns>,
     taxpayer: TaxpayerId,
     begun: Instant,
-    place: OwnedSemaphorePermit,
+    place: Portion,
 }
 
 impl LargeTurns {
     pub(super) fn new(places: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(places)), writers: Mutex::default() }
+        Self { places: TurnGate::new(places), writers: Mutex::default() }
     }
 
-    /// Waits for a place. Those who wait get theirs in order. `None` if the semaphore is closed, which never happens.
-    pub(super) async fn take(turns: &Arc<Self>, taxpayer: TaxpayerId) -> Option<Turn> {
-        let place = Arc::clone(&turns.places).acquire_owned().await.ok()?;
-        Some(Turn { turns: Arc::clone(turns), taxpayer, begun: Instant::now(), place })
+    /// Waits for a place. `payer` is the one who pays for the taxpayer, if that is known.
+    pub(super) async fn take(turns: &Arc<Self>, taxpayer: TaxpayerId, payer: Option<Payer>) -> Turn {
+        let place = turns.places.take(payer, 1).await;
+        Turn { turns: Arc::clone(turns), taxpayer, begun: Instant::now(), place }
     }
 
     /// Records that small commands of a taxpayer were committed.
@@ -89,6 +91,8 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     const LARGE: TaxpayerId = TaxpayerId(1);
@@ -101,18 +105,19 @@ mod tests {
             for taxpayer in writes {
                 turns.small_committed(*taxpayer);
             }
-            LargeTurns::take(&turns, LARGE).await.unwrap().end();
-            assert_eq!(turns.places.available_permits(), 1, "nobody else writes: {writes:?}");
+            LargeTurns::take(&turns, LARGE, None).await.end();
+            let next = LargeTurns::take(&turns, LARGE, None).now_or_never();
+            drop(next.unwrap_or_else(|| panic!("nobody else writes: {writes:?}")));
         }
         for writes in [&[SMALL] as &[TaxpayerId], &[SMALL, LARGE], &[LARGE, SMALL, LARGE, LARGE]] {
             let turns = Arc::new(LargeTurns::new(1));
             for taxpayer in writes {
                 turns.small_committed(*taxpayer);
             }
-            LargeTurns::take(&turns, LARGE).await.unwrap().end();
-            assert_eq!(turns.places.available_permits(), 0, "its place rests: {writes:?}");
-            let next = LargeTurns::take(&turns, LARGE).await;
-            drop(next.expect("the rest ends"));
+            LargeTurns::take(&turns, LARGE, None).await.end();
+            let mut next = Box::pin(LargeTurns::take(&turns, LARGE, None));
+            assert!((&mut next).now_or_never().is_none(), "its place rests: {writes:?}");
+            drop(next.await);
         }
     }
 }

@@ -11,9 +11,10 @@ use futures_util::StreamExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use crate::actors::turn_gate::Portion;
 use crate::domain::access::payer::PayingAccount;
 use crate::http::extract::json;
-use crate::http::limits::{BodyPermit, Portion, SMALL_BODY, TextRoom};
+use crate::http::limits::{BodyPermit, SMALL_BODY, TextRoom};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;

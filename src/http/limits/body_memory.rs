@@ -14,10 +14,10 @@ use strict_json::JsonLimits;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use crate::actors::turn_gate::{Portion, TurnGate};
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::payer::{Payer, PayingAccount};
 use crate::http::limits::keyed_semaphores::KeyedSemaphores;
-use crate::http::limits::turn_gate::{Portion, TurnGate};
 use crate::http::respond::code::ErrorCode;
 use crate::http::respond::error::{ApiError, RETRY_AFTER};
 
@@ -29,7 +29,7 @@ const SMALL_PART: usize = 4;
 const ROOM_WAIT: Duration = Duration::from_secs(10);
 /// The number of bulk requests that are processed at the same time.
 const BULK_TURNS: usize = 4;
-/// How long a request waits for its turn before it is refused.
+/// The longest time that a request waits for its turn before it is refused.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
 /// The most bytes of one parsed value, with its digits or name and the spare capacity of its array or object.
@@ -360,19 +360,29 @@ mod tests {
         );
     }
 
-    #[actix_web::test]
-    async fn integrators_take_turns_with_bulk_requests() {
-        let bodies = bodies();
+    /// Takes all `places` for one integrator. Asserts that the next one is for another integrator that waits.
+    async fn assert_integrators_take_turns(
+        places: usize,
+        take: impl AsyncFn(Option<PayingAccount>) -> Result<Portion, ApiError>,
+    ) {
         let mut taken = Vec::new();
-        for _ in 0..BULK_TURNS {
-            taken.push(bodies.bulk_turn(account(1, 1)).await.unwrap());
+        for _ in 0..places {
+            taken.push(take(account(1, 1)).await.unwrap());
         }
-        let mut same = Box::pin(bodies.bulk_turn(account(1, 2)));
-        let mut other = Box::pin(bodies.bulk_turn(account(2, 3)));
+        let mut same = Box::pin(take(account(1, 2)));
+        let mut other = Box::pin(take(account(2, 3)));
         assert!(futures_util::poll!(&mut same).is_pending() && futures_util::poll!(&mut other).is_pending());
         taken.pop();
         let _turn = other.await.unwrap();
         assert!(futures_util::poll!(&mut same).is_pending());
+    }
+
+    #[actix_web::test]
+    async fn integrators_take_turns_with_bulk_requests_and_large_bodies() {
+        let bodies = bodies();
+        assert_integrators_take_turns(BULK_TURNS, async |account| bodies.bulk_turn(account).await).await;
+        let places = readings_at_once();
+        assert_integrators_take_turns(places, async |account| bodies.reading_turn(account).await).await;
     }
 
     /// Counts the bytes that a parsed value really takes, to compare them with the estimate of `weight`.

@@ -14,7 +14,6 @@
 //! | headers and refusals | `headers` |
 //! | a semaphore for each account | `keyed_semaphores` |
 //! | limits of the calls in flight | `concurrent_calls` |
-//! | a budget that those who pay share in turn | `turn_gate` |
 //! | the memory of bodies, and turns of bulk requests | `body_memory` |
 //! | the memory of answers that wait to be taken | `answer_memory` |
 //! | pages of a session or an address | `page_limits` |
@@ -33,7 +32,6 @@ mod open_connections;
 mod page_limits;
 mod quota;
 mod sign_in_attempts;
-mod turn_gate;
 
 pub(crate) use allowances::{RateKey, SensitiveOp};
 pub use allowances::{RateLimits, Rates};
@@ -52,4 +50,3 @@ pub(crate) use page_limits::PageSlot;
 pub use page_limits::{PageLimits, PageRates};
 pub(crate) use sign_in_attempts::{Attempt, CountedAttempt, Tried};
 pub use sign_in_attempts::{SignInAttempts, SignInRates};
-pub(crate) use turn_gate::{Portion, TurnGate};

@@ -1,5 +1,6 @@
 //! A budget that those who pay share in turn: of all that wait, the one whose payer has least of the budget is served
-//! first. A payer with a hundred waiting requests delays another's request by one of them.
+//! first, and of payers that have the same, the one that was served longest ago. A payer with a hundred waiting requests
+//! delays another's request by one of them, also where only one is served at a time.
 //!
 //! A request may take more while it has some. Requests that all wait for more could block each other for ever, so one
 //! of them at a time may exceed the budget.
@@ -24,6 +25,8 @@ pub(crate) struct TurnGate {
 struct GateState {
     used: usize,
     used_by: HashMap<Holder, usize>,
+    /// For each holder, when it was served last, as a number. Empty while nobody has a part or waits.
+    served: HashMap<Holder, u64>,
     waiting: VecDeque<Waiter>,
     next_number: u64,
     /// True while a request exceeds the budget.
@@ -97,10 +100,25 @@ impl TurnGate {
 
 impl GateState {
     fn join(&mut self, waiter: Waiter) -> u64 {
-        let number = self.next_number;
-        self.next_number += 1;
+        let number = self.draw_number();
         self.waiting.push_back(Waiter { number, ..waiter });
         number
+    }
+
+    fn draw_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+
+    fn leave(&mut self, number: u64) {
+        self.waiting.retain(|waiter| waiter.number != number);
+        self.forget_served();
+    }
+
+    fn forget_served(&mut self) {
+        if self.used == 0 && self.waiting.is_empty() {
+            self.served.clear();
+        }
     }
 
     /// Takes the next request that can be served out of the queue and counts its part. Nobody overtakes a request that
@@ -118,14 +136,21 @@ impl GateState {
         let waiter = self.waiting.remove(index)?;
         self.is_exceeded |= may_exceed;
         self.add(waiter.holder, waiter.amount);
+        let number = self.draw_number();
+        self.served.insert(waiter.holder, number);
         Some((waiter, may_exceed))
     }
 
-    /// Returns the place of the request whose holder has least; of several, the one that waits longest.
+    /// Returns the place of the request whose holder has least; of several, whose holder was served longest ago; of
+    /// those of one holder, the one that waits longest.
     fn first(&self, counts: impl Fn(&Waiter) -> bool) -> Option<usize> {
         let waiting = self.waiting.iter().enumerate().filter(|(_, waiter)| counts(waiter));
-        let used = |holder| self.used_by.get(holder).copied().unwrap_or_default();
-        waiting.min_by_key(|(index, waiter)| (used(&waiter.holder), *index)).map(|(index, _)| index)
+        let rank = |(index, waiter): &(usize, &Waiter)| {
+            let used = self.used_by.get(&waiter.holder).copied().unwrap_or_default();
+            let served = self.served.get(&waiter.holder).copied().unwrap_or_default();
+            (used, served, *index)
+        };
+        waiting.min_by_key(rank).map(|(index, _)| index)
     }
 
     fn add(&mut self, holder: Holder, amount: usize) {
@@ -141,6 +166,7 @@ impl GateState {
                 self.used_by.remove(&holder);
             }
         }
+        self.forget_served();
     }
 }
 
@@ -172,7 +198,7 @@ impl Drop for Portion {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.gate.lock().waiting.retain(|waiter| waiter.number != self.number);
+        self.gate.lock().leave(self.number);
     }
 }
 
@@ -200,6 +226,30 @@ mod tests {
         taken.pop();
         assert!(other.now_or_never().is_some(), "it came last and goes first");
         assert!((&mut crowd[0]).now_or_never().is_some(), "then it is the turn of the others");
+    }
+
+    #[tokio::test]
+    async fn a_single_place_goes_around() {
+        let gate = TurnGate::new(1);
+        let mut place = gate.take(holder(1), 1).await;
+        let mut waiting: Vec<_> =
+            [1, 1, 1, 2, 2, 3].map(|id| (id, Box::pin(gate.take(holder(id), 1)))).into_iter().collect();
+        for (_, request) in &mut waiting {
+            assert!(request.now_or_never().is_none());
+        }
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            drop(place);
+            let mut served = waiting.iter_mut().enumerate();
+            let (at, next) = served
+                .find_map(|(at, (_, request))| Some((at, request.now_or_never()?)))
+                .expect("the place is free");
+            order.push(waiting.remove(at).0);
+            place = next;
+        }
+        assert_eq!(order, [2, 3, 1, 2, 1, 1], "who was not served yet, then each in turn");
+        drop(place);
+        assert!(gate.lock().served.is_empty());
     }
 
     #[tokio::test]
