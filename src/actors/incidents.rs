@@ -41,7 +41,9 @@ impl Incidents {
             "given up"
         };
         let step = run.next_step().map(tracing::field::display);
-        let (taxpayer, attempt, error) = (run.taxpayer_id, run.progress.attempt, run.last_error.as_deref());
+        let taxpayer = run.taxpayer_id;
+        let attempt = run.progress.attempt;
+        let error = run.last_error.as_deref();
         tracing::warn!(%taxpayer, irn = %run.irn, run = %run.id, step, attempt, reason, error, "paused a run for an operator");
     }
 

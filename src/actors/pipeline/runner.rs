@@ -122,7 +122,7 @@ impl PipelineDeps {
             return Ok(WorkStatus::Released);
         }
         // A run that waited goes on. It is stored as running with its next record.
-        let run = session.run.begun();
+        let run = session.run.go_on();
         self.advance(RunSession { run, ..session }, is_closed).await
     }
 

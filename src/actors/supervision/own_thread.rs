@@ -19,7 +19,7 @@ where
 {
     let runtime = Handle::current();
     let (caller, caller_gone) = oneshot::channel::<()>();
-    let work = move || {
+    let ended = spawn_blocking(move || {
         let ended = async {
             tokio::select! {
                 result = make() => Some(result),
@@ -27,8 +27,8 @@ where
             }
         };
         catch(|| runtime.block_on(ended))
-    };
-    let ended = spawn_blocking(work).await?;
+    })
+    .await?;
     drop(caller);
     match ended {
         Ok(Some(result)) => Ok(result),

@@ -19,8 +19,9 @@ use crate::store::testing::stores;
 const LINES: usize = 250;
 
 fn large(number: &str, series: &str) -> Draft {
-    let line = |at| Line { item_no: None, item_name: format!("Item {series}{at}"), ..Line::sample() };
-    Draft { lines: (0..LINES).map(line).collect(), ..draft(number, 100) }
+    let names = (0..LINES).map(|at| format!("Item {series}{at}"));
+    let lines = names.map(|item_name| Line { item_no: None, item_name, ..Line::sample() });
+    Draft { lines: lines.collect(), ..draft(number, 100) }
 }
 
 async fn create(taxpayers: &TaxpayerHandle, number: &str, series: &str) -> Created {
@@ -57,8 +58,7 @@ async fn a_decision_that_is_out_of_date_is_made_again() {
             create(taxpayers, &format!("L-{}", number / 2), &format!("S{}", number / 2 % 3)).await
         }));
         let created = created.await;
-        let is_new = |created: &&Created| created.duplicate.is_none();
-        assert_eq!(created.iter().filter(is_new).count(), 12);
+        assert_eq!(created.iter().filter(|one| one.duplicate.is_none()).count(), 12);
         assert_eq!(app.verify_log().await, 12, "one event each, in one chain");
         for pair in created.chunks(2) {
             let [first, second] = [&pair[0].invoice, &pair[1].invoice];

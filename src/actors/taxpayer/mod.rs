@@ -10,6 +10,7 @@
 //! | the actor, what all actors need, and what each keeps | `actor`, `deps`, `cached_state` |
 //! | the group commit of several actors' batches | `committer` |
 //! | one transaction; that of a large command, which is decided on a snapshot | `transaction`, `large_transaction` |
+//! | whether a commit that failed took effect | `commit_lookup` |
 //! | what its commands ask for, and loading it | `read_set`, `row_ids`, `load` |
 //! | what commands work on | `unit_of_work`, `indexes` |
 //! | what is added, and writing it | `write_set`, `flush` |
@@ -22,6 +23,7 @@ mod actor;
 mod cached_state;
 pub mod command;
 pub mod commands;
+mod commit_lookup;
 mod committer;
 mod deps;
 mod direct_runs;

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::supervision::{CommandBatch, Task};
 use crate::actors::taxpayer::cached_state::CachedState;
+use crate::actors::taxpayer::commit_lookup::resolve_commit;
 use crate::actors::taxpayer::deps::TaxpayerDeps;
 use crate::actors::taxpayer::direct_runs::{self, StartedRun};
 use crate::actors::taxpayer::envelope::{CommandEnvelope, CommandError, CommandResult};
@@ -21,16 +22,10 @@ use crate::domain::access::claim::IdempotencyClaim;
 use crate::domain::kernel::ids::{CommandId, TaxpayerId};
 use crate::store::db::connections::{Sharing, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::events;
 use crate::store::idempotency::{self, KeyEntry};
 use crate::store::lanes::group::{self, LaneName, LockedLanes};
 use crate::store::lanes::leases::fence_all;
 use crate::store::lanes::{self, LaneKind, Lease};
-
-/// For this long, the program checks whether a failed commit took effect. After that the caller is told that the
-/// outcome is unknown.
-const COMMIT_LOOKUP_FOR: Duration = Duration::from_secs(10);
-const COMMIT_LOOKUP_EVERY: Duration = Duration::from_millis(250);
 
 /// The time that a group waits for the lane of a run or an endpoint. Deliveries lock an endpoint's lane for some
 /// milliseconds whenever they write outcomes. Whoever holds a lane longer delays the taxpayer of this lane only, which
@@ -311,50 +306,6 @@ fn notify(
             notifiers.run_changes.wake(run.id);
         }
     }
-}
-
-/// Finds out whether a commit that returned an error took effect. Locking the lane waits until the failed transaction
-/// has ended. Returns `Unsettled` if the database stays unreachable. If nothing was committed, returns `error`, or
-/// `NotCommitted` if `error` only says that the outcome is unknown: it is known now, so the caller may repeat.
-async fn resolve_commit(
-    deps: &TaxpayerDeps,
-    members: &[Member<'_>],
-    units: &[UnitOfWork],
-    error: StoreError,
-) -> Result<(), StoreError> {
-    let started = Instant::now();
-    while started.elapsed() < COMMIT_LOOKUP_FOR {
-        match was_committed(deps, members, units).await {
-            Ok(true) => return Ok(()),
-            Ok(false) if matches!(error, StoreError::Unsettled) => return Err(StoreError::NotCommitted),
-            Ok(false) => return Err(error),
-            Err(_) => sleep(COMMIT_LOOKUP_EVERY).await,
-        }
-    }
-    Err(StoreError::Unsettled)
-}
-
-/// Returns true if the transaction was committed: one stored event or idempotency key of any member proves it.
-async fn was_committed(
-    deps: &TaxpayerDeps,
-    members: &[Member<'_>],
-    units: &[UnitOfWork],
-) -> Result<bool, StoreError> {
-    let tx = deps.store.begin().await?;
-    let mut was_committed = false;
-    for (Member { id, tasks, .. }, unit) in members.iter().zip(units) {
-        let commands: Vec<_> = tasks.iter().map(|task| task.id).collect();
-        lanes::lock_unversioned(&tx, LaneKind::Taxpayer, &id.to_string()).await?;
-        was_committed = match unit.writes.events.first() {
-            Some(event) => events::is_stored(&tx, event).await?,
-            None => idempotency::any_of_commands(&tx, &claims(tasks.iter()), &commands).await?,
-        };
-        if was_committed {
-            break;
-        }
-    }
-    tx.rollback().await?;
-    Ok(was_committed)
 }
 
 /// Decides each command alone. Refuses a step as `Stale` if the run's lane is no longer held, because another process

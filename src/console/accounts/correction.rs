@@ -129,8 +129,9 @@ pub(super) async fn suggest(
     let (store, id) = (&state.store, session.taxpayer);
     let invoice = invoice::find(&state, &session, &ids.1).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
-    let is_wanted = |run: &Run| run.operation() == Operation::Submit && run.state() == RunState::Refused;
-    let run = runs.into_iter().find(is_wanted).ok_or_else(ApiError::route_not_found)?;
+    let mut refused = runs.into_iter().filter(|run| run.state() == RunState::Refused);
+    let submission = refused.find(|run| run.operation() == Operation::Submit);
+    let run = submission.ok_or_else(ApiError::route_not_found)?;
     let taxpayer = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
     let body = run.payload.submitted().ok_or_else(ApiError::route_not_found)?.callers_body();
     let catalog = state.catalog.get();

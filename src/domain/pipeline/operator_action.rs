@@ -42,7 +42,7 @@ impl Run {
     pub fn moved(self, to: OperatorAction, now: Timestamp) -> Result<Self, Refusal> {
         self.check_move(to)?;
         Ok(match to {
-            OperatorAction::Pause => self.held(now),
+            OperatorAction::Pause => self.pause(now),
             OperatorAction::Resume | OperatorAction::Retry => self.reopened(now),
             OperatorAction::Cancel => self.cancelled(now),
         })
@@ -138,7 +138,7 @@ mod tests {
     fn a_run_is_not_cancelled_while_a_signature_may_exist() {
         let signing = run(Operation::Submit, RunState::Running).attempting(Step::Sign, NOW);
         for run in
-            [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().held(NOW)]
+            [signing.clone(), signing.clone().after(Step::Sign, &waits(), NOW), signing.clone().pause(NOW)]
         {
             assert_eq!(
                 run.clone().moved(OperatorAction::Cancel, NOW),

@@ -30,7 +30,7 @@ pub struct Run {
     pub updated_at: Timestamp,
 }
 
-/// Where a run stands, with what is true of it only there. `RunState` is the word for it.
+/// The phase of a run, with the data that only this phase has. Its word is a `RunState`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPhase {
     Running {
@@ -47,7 +47,7 @@ pub enum RunPhase {
     Cancelled,
 }
 
-/// What has happened at the step that a run is at.
+/// The history of the step at which a run is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StepProgress {
     /// A step with an effect that may have been called and whose outcome is unknown: ask the authority before the next
@@ -295,7 +295,7 @@ impl Run {
 
     /// Leaves a run in quarantine that could be lifted: from now on only an operator releases it.
     #[must_use]
-    pub fn kept_paused(self) -> Self {
+    pub fn keep_paused(self) -> Self {
         let crash_history = CrashHistory { is_lifted: true, ..self.progress.crash_history };
         Self { progress: self.progress.with_history(crash_history), ..self }
     }
@@ -333,12 +333,12 @@ impl Run {
             failing_since: before.failing_since.map(|since| self.without_queueing(since, now)),
             ..before
         };
-        Self { progress, updated_at: now, ..self.begun() }
+        Self { progress, updated_at: now, ..self.go_on() }
     }
 
-    /// Makes the run one whose next attempt begins.
+    /// Makes a run that may have waited a running one, whose next attempt begins.
     #[must_use]
-    pub fn begun(self) -> Self {
+    pub fn go_on(self) -> Self {
         Self { phase: RunPhase::Running { due_at: self.next_attempt_at() }, ..self }
     }
 
@@ -420,7 +420,7 @@ impl Run {
 
     /// Pauses the run before its next step, until an operator resumes the run.
     #[must_use]
-    pub fn held(self, now: Timestamp) -> Self {
+    pub fn pause(self, now: Timestamp) -> Self {
         Self { phase: RunPhase::Paused, updated_at: now, ..self }
     }
 

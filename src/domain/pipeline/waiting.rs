@@ -208,7 +208,7 @@ mod tests {
     fn a_run_is_overdue_from_its_deadline_until_it_ends() {
         let due = run().due_by(second(5));
         assert!(!due.is_overdue(second(4)) && due.is_overdue(second(5)));
-        assert!(due.clone().held(second(5)).is_overdue(second(6)), "an operator paused it");
+        assert!(due.clone().pause(second(5)).is_overdue(second(6)), "an operator paused it");
         assert!(!due.cancelled(second(5)).is_overdue(second(6)));
     }
 
@@ -238,7 +238,7 @@ mod tests {
             (unavailable.clone(), &blocked),
             (unavailable.clone(), &probing),
             (unavailable.clone(), &ordered),
-            (run().held(second(5)), &held),
+            (run().pause(second(5)), &held),
             (given_up(), &alone),
             (given_up().crashed().crashed().crashed(), &alone),
             (given_up().panicked().panicked(), &alone),

@@ -14,7 +14,7 @@ use crate::support::world::{ALONE, RETRY_LATE, World};
 /// A run that waits is continued neither by its retry nor by a reconciliation.
 const PATIENT: [(&str, &str); 3] = [RETRY_LATE[0], RETRY_LATE[1], ("RECONCILE__EVERY_S", "0")];
 
-/// Where an invoice stands: its workflow status and the authority's.
+/// Returns the workflow status of an invoice and the authority's.
 async fn standing(taxpayer: &Taxpayer, invoice: &Value) -> (String, String) {
     let read = taxpayer.reread(invoice).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();

@@ -118,7 +118,7 @@ impl TaxpayerCommand for LiftRun {
         }
         if check_preconditions(uow, &as_request(&run)).is_err() {
             // Its invoice has changed since: the run stays paused, and it is not tried again.
-            let run = run.kept_paused();
+            let run = run.keep_paused();
             uow.put_run(run.clone());
             return Ok(run);
         }

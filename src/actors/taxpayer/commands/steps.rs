@@ -100,9 +100,14 @@ impl TaxpayerCommand for RecordSteps {
         let goes_on = run.state() == RunState::Running || (run.state().is_open() && self.steps.is_empty());
         if let Some(step) = run.next_step().filter(|step| goes_on && step.has_effect()) {
             run = run.attempting(step, uow.now);
-            let (attempt, started_at) = (run.progress.attempt, uow.now);
-            let record =
-                StepRecord { step, attempt, started_at, outcome: None, duration_ms: None, error: None };
+            let record = StepRecord {
+                step,
+                attempt: run.progress.attempt,
+                started_at: uow.now,
+                outcome: None,
+                duration_ms: None,
+                error: None,
+            };
             log_step(uow, &run, self.next_attempt, record);
         }
         release(uow, &run, &self.lease);
@@ -117,7 +122,7 @@ fn after_step(uow: &mut UnitOfWork, run: Run, outcome: &StepOutcome, is_paused: 
     let run = if outcome.step.has_effect() { run } else { run.attempting(outcome.step, outcome.started_at) };
     let mut run = run.after(outcome.step, &outcome.verdict, uow.now);
     if is_paused && run.state().is_open() {
-        run = run.held(uow.now);
+        run = run.pause(uow.now);
     }
     match apply(uow, &run, outcome) {
         Err(Refusal::InvalidTransition { .. }) => run.cancelled(uow.now),
