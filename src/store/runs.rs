@@ -1,7 +1,8 @@
-//! Pipeline runs and the log of their steps.
+//! Pipeline runs.
 
 pub mod run_list;
 pub mod run_row;
+pub mod step_log;
 pub mod step_row;
 pub mod unfinished;
 
@@ -11,13 +12,11 @@ use jiff::Timestamp;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder, QuerySelect,
-    Statement,
 };
 
 use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, StepRecord};
-use crate::store::db::column::{RowRef, json};
+use crate::domain::pipeline::Run;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::lookup::{NameColumn, NameList, find, lookup_sql};
@@ -137,75 +136,3 @@ const CHANGING: [run_row::Column; 17] = [
     Column::QrCode,
     Column::UpdatedAt,
 ];
-
-static LOG_STEPS: SqlOnce = SqlOnce::new(|dialect| {
-    format!(
-        "INSERT INTO pipeline_steps \
-         (taxpayer_id, id, run_id, step, attempt, started_at, outcome, duration_ms, error) \
-         SELECT CAST(given.value ->> 0 AS BIGINT), given.value ->> 1, given.value ->> 2, given.value ->> 3, \
-         CAST(given.value ->> 4 AS INTEGER), CAST(given.value ->> 5 AS BIGINT), given.value ->> 6, \
-         CAST(given.value ->> 7 AS BIGINT), given.value ->> 8 FROM {} WHERE TRUE \
-         ON CONFLICT (taxpayer_id, id) DO UPDATE SET outcome = excluded.outcome, \
-         duration_ms = excluded.duration_ms, error = excluded.error",
-        dialect.json_elements("$1", "given")
-    )
-});
-
-/// Logs attempts at steps. An attempt that is logged already gets its outcome.
-pub async fn log_steps(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
-    if attempts.is_empty() {
-        return Ok(());
-    }
-    let row = |entry: &&StepAttempt| {
-        let StepAttempt { taxpayer, id, run, record } = entry;
-        let StepRecord { step, attempt, outcome, started_at, duration_ms, error } = record;
-        let started_at = started_at.as_microsecond();
-        json(&(taxpayer.0, id, run, step, attempt, started_at, outcome, duration_ms, error))
-    };
-    let list = format!("[{}]", attempts.iter().map(row).collect::<Vec<_>>().join(","));
-    let backend = tx.get_database_backend();
-    tx.execute_raw(Statement::from_sql_and_values(backend, LOG_STEPS.get(backend), [list.into()])).await?;
-    Ok(())
-}
-
-/// An entry of the log of steps, with its keys.
-#[derive(Debug)]
-pub struct StepAttempt {
-    pub taxpayer: TaxpayerId,
-    pub id: uuid::Uuid,
-    pub run: RunId,
-    pub record: StepRecord,
-}
-
-/// Returns the attempt id of a run's last call if its outcome was never recorded.
-pub async fn unfinished_attempt(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    run: RunId,
-) -> Result<Option<uuid::Uuid>, StoreError> {
-    let last = step_row::Entity::find()
-        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(step_row::Column::RunId.eq(run.to_string()))
-        .order_by_desc(step_row::Column::StartedAt)
-        .order_by_desc(step_row::Column::Id)
-        .one(store.reader())
-        .await?;
-    let unfinished = last.filter(|row| row.outcome.is_none());
-    unfinished.map(|row| RowRef { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
-}
-
-/// Loads the logged calls of a run, ordered by start time.
-pub async fn steps_owned_by(
-    store: &Store,
-    taxpayer: TaxpayerId,
-    run: RunId,
-) -> Result<Vec<StepRecord>, StoreError> {
-    let rows = step_row::Entity::find()
-        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
-        .filter(step_row::Column::RunId.eq(run.to_string()))
-        .order_by_asc(step_row::Column::StartedAt)
-        .order_by_asc(step_row::Column::Id)
-        .all(store.reader())
-        .await?;
-    rows.into_iter().map(StepRecord::try_from).collect()
-}

@@ -27,6 +27,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, Lease};
 use crate::store::runs;
+use crate::store::runs::step_log;
 
 pub struct PipelineDeps {
     pub store: Store,
@@ -228,7 +229,7 @@ impl PipelineDeps {
     async fn quarantine(&self, mut session: RunSession<'_>) -> Result<WorkStatus, RunError> {
         let run = &session.run;
         if let Some(step) = run.next_step() {
-            let unfinished = runs::unfinished_attempt(&self.store, run.taxpayer_id, run.id).await?;
+            let unfinished = step_log::unfinished_attempt(&self.store, run.taxpayer_id, run.id).await?;
             session.steps.push(StepOutcome {
                 step,
                 id: unfinished.unwrap_or_else(clock::new_id),

@@ -34,6 +34,7 @@ use crate::store::operations::audit;
 use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
 use crate::store::runs;
+use crate::store::runs::step_log;
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::integrations;
 use crate::store::webhooks::replays;
@@ -112,7 +113,7 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
     let changed: Vec<_> = units.iter().flat_map(UnitOfWork::changed_runs).collect();
     runs::save(tx, &changed).await?;
     let attempts: Vec<_> = units.iter().flat_map(|unit| &unit.writes.step_attempts).collect();
-    runs::log_steps(tx, &attempts).await?;
+    step_log::log(tx, &attempts).await?;
     let released = units.iter().flat_map(|unit| &unit.writes.released);
     let (isolated, free): (Vec<_>, Vec<_>) = released.partition(|released| released.is_isolated);
     for RunLaneRelease { release: LaneRelease { lease, delay, next_step }, .. } in isolated {

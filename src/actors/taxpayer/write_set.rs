@@ -19,7 +19,7 @@ use crate::store::idempotency::KeyEntry;
 use crate::store::invoices::payments;
 use crate::store::lanes::leases::LaneRelease;
 use crate::store::operations::outages::OutageEvent;
-use crate::store::runs::StepAttempt;
+use crate::store::runs::step_log::StepAttempt;
 use crate::webhook::SigningSecret;
 
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use crate::http::search::page_of_irn;
 use crate::http::state::ApiState;
 use crate::store::accounts::taxpayers;
 use crate::store::operations::audit::AuditFilter;
-use crate::store::runs;
+use crate::store::runs::step_log;
 
 pub(super) fn endpoints() -> Vec<Path> {
     vec![
@@ -44,6 +44,8 @@ struct RunPage {
     why: String,
     moves: Vec<Move>,
     steps: Vec<StepEntry>,
+    /// True if there are as many calls as are shown at most, so that older ones may be left out.
+    has_newest_steps_only: bool,
     /// What is sent to the authority.
     document: String,
     /// True if contact data is shown and not hidden.
@@ -85,7 +87,7 @@ async fn show_contact_data(
 
 async fn page(state: &ApiState, session: &OperatorSession, run: Run, is_shown: bool) -> Answer {
     let now = state.now();
-    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let taxpayer = taxpayers::with_id(state.store.reader(), run.taxpayer_id).await?;
     let filter = AuditFilter { subject: Some(run.id.to_string()), ..AuditFilter::default() };
     let document = run.document();
@@ -99,6 +101,7 @@ async fn page(state: &ApiState, session: &OperatorSession, run: Run, is_shown: b
         irn_address: page_of_irn(run.taxpayer_id, &run.irn),
         is_overdue: run.is_overdue(now),
         moves: run.moves().into_iter().map(Move::from).collect(),
+        has_newest_steps_only: steps.len() == step_log::SHOWN_MAX,
         steps: steps.into_iter().map(StepEntry::from).collect(),
         document: format!("{document:#}"),
         is_shown,

@@ -60,6 +60,7 @@ impl<'a> OperatedRun<'a> {
 pub(crate) struct OperatedRunWithSteps<'a> {
     #[serde(flatten)]
     run: OperatedRun<'a>,
+    /// The newest 100 calls to the authority, oldest first.
     steps: Vec<StepView<'a>>,
 }
 

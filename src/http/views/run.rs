@@ -25,6 +25,7 @@ pub(crate) struct RunView<'a> {
     deadline_at: String,
     /// Position of the run in the queue; null if the run does not continue by itself.
     queue: Option<QueueView>,
+    /// The newest 100 calls to the authority, oldest first.
     steps: Vec<StepView<'a>>,
 }
 

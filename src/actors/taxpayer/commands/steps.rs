@@ -21,7 +21,7 @@ use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
 use crate::store::lanes::Lease;
 use crate::store::lanes::leases::LaneRelease;
-use crate::store::runs::StepAttempt;
+use crate::store::runs::step_log::StepAttempt;
 
 /// Records the steps that the holder of a run's lane has taken since its last record. If the next step has an effect,
 /// also records the intent to call it.

@@ -22,7 +22,7 @@ use crate::http::respond::envelope::ApiResponse;
 use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::run::{PaymentResult, RunView};
-use crate::store::runs;
+use crate::store::runs::step_log;
 
 /// The methods that each path of an update accepts.
 const UPDATE: [Method; 3] = [Method::PATCH, Method::POST, Method::PUT];
@@ -154,7 +154,7 @@ async fn get_run(
     let run_not_found = || ApiError::from(Refusal::RunNotFound);
     let named = query.text("operation").map(|word| Operation::parse(word).ok_or_else(run_not_found));
     let run = state.pipeline.run(taxpayer.id, &irn, named.transpose()?).await?;
-    let steps = runs::steps_owned_by(&state.store, taxpayer.id, run.id).await?;
+    let steps = step_log::newest(&state.store, taxpayer.id, run.id).await?;
     let queue = run_response::queue(&state, &run).await?;
     Ok(ApiResponse::ok("Pipeline run retrieved successfully", RunView::new(&run, &steps, queue)))
 }

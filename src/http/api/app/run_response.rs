@@ -19,7 +19,7 @@ use crate::http::state::ApiState;
 use crate::http::views::queue::QueueView;
 use crate::http::views::run::{PaymentResult, ReportResult, RunView, SubmissionResult, TransmissionResult};
 use crate::store::invoices;
-use crate::store::runs;
+use crate::store::runs::step_log;
 
 /// The longest `Retry-After` in the response for a run that has not ended.
 const RETRY_AFTER_MAX: Duration = Duration::from_mins(1);
@@ -99,7 +99,7 @@ pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<
 
 /// Returns 202 with the run, and with the path at which the caller can poll the run until it ends.
 async fn accepted(state: &ApiState, run: &Run) -> Result<ApiResponse, ApiError> {
-    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let view = RunView::new(run, &steps, queue(state, run).await?);
     let answer = ApiResponse::with_status(StatusCode::ACCEPTED, "The request is being processed", view);
     Ok(answer.located(&address(run)).header(PREFERENCE_APPLIED, RESPOND_ASYNC))

@@ -18,8 +18,7 @@ use crate::http::respond::error::ApiError;
 use crate::http::state::ApiState;
 use crate::http::views::operated_run::{OperatedRun, OperatedRunWithSteps};
 use crate::http::views::paginator::Paginator;
-use crate::store::runs;
-use crate::store::runs::run_list;
+use crate::store::runs::{run_list, step_log};
 
 pub(crate) fn endpoints() -> Vec<Path> {
     vec![
@@ -87,7 +86,7 @@ async fn get_run(
     id: web::Path<String>,
 ) -> Result<ApiResponse, ApiError> {
     let run = path_ids::run(&state, &id).await?;
-    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     Ok(ApiResponse::ok(
         "Pipeline run retrieved successfully",
         OperatedRunWithSteps::new(&run, &steps, state.now()),
@@ -123,7 +122,7 @@ async fn move_run(state: &ApiState, operator_id: i64, id: &str, body: Body, to: 
     let by = OperatorRequest { operator_id, reason: form.value.0 };
     let command = ApplyOperatorAction { run: run.id, irn: run.irn, to, by };
     let run = state.taxpayers.send(run.taxpayer_id, command).await?;
-    let steps = runs::steps_owned_by(&state.store, run.taxpayer_id, run.id).await?;
+    let steps = step_log::newest(&state.store, run.taxpayer_id, run.id).await?;
     let message = match to {
         OperatorAction::Pause => "Pipeline run paused successfully",
         OperatorAction::Resume => "Pipeline run resumed successfully",

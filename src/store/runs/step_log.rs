@@ -1,0 +1,122 @@
+//! The log of the calls that runs make to the authority.
+
+use sea_orm::{ColumnTrait, ConnectionTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Statement};
+
+use crate::domain::kernel::ids::{RunId, TaxpayerId};
+use crate::domain::pipeline::StepRecord;
+use crate::store::db::column::{RowRef, json};
+use crate::store::db::connections::{Store, Transaction};
+use crate::store::db::error::StoreError;
+use crate::store::db::sql::SqlOnce;
+use crate::store::runs::step_row;
+
+static LOG: SqlOnce = SqlOnce::new(|dialect| {
+    format!(
+        "INSERT INTO pipeline_steps \
+         (taxpayer_id, id, run_id, step, attempt, started_at, outcome, duration_ms, error) \
+         SELECT CAST(given.value ->> 0 AS BIGINT), given.value ->> 1, given.value ->> 2, given.value ->> 3, \
+         CAST(given.value ->> 4 AS INTEGER), CAST(given.value ->> 5 AS BIGINT), given.value ->> 6, \
+         CAST(given.value ->> 7 AS BIGINT), given.value ->> 8 FROM {} WHERE TRUE \
+         ON CONFLICT (taxpayer_id, id) DO UPDATE SET outcome = excluded.outcome, \
+         duration_ms = excluded.duration_ms, error = excluded.error",
+        dialect.json_elements("$1", "given")
+    )
+});
+
+/// Logs attempts at steps. An attempt that is logged already gets its outcome.
+pub async fn log(tx: &Transaction, attempts: &[&StepAttempt]) -> Result<(), StoreError> {
+    if attempts.is_empty() {
+        return Ok(());
+    }
+    let row = |entry: &&StepAttempt| {
+        let StepAttempt { taxpayer, id, run, record } = entry;
+        let StepRecord { step, attempt, outcome, started_at, duration_ms, error } = record;
+        let started_at = started_at.as_microsecond();
+        json(&(taxpayer.0, id, run, step, attempt, started_at, outcome, duration_ms, error))
+    };
+    let list = format!("[{}]", attempts.iter().map(row).collect::<Vec<_>>().join(","));
+    let backend = tx.get_database_backend();
+    tx.execute_raw(Statement::from_sql_and_values(backend, LOG.get(backend), [list.into()])).await?;
+    Ok(())
+}
+
+/// An entry of the log of steps, with its keys.
+#[derive(Debug)]
+pub struct StepAttempt {
+    pub taxpayer: TaxpayerId,
+    pub id: uuid::Uuid,
+    pub run: RunId,
+    pub record: StepRecord,
+}
+
+/// Returns the attempt id of a run's last call if its outcome was never recorded.
+pub async fn unfinished_attempt(
+    store: &Store,
+    taxpayer: TaxpayerId,
+    run: RunId,
+) -> Result<Option<uuid::Uuid>, StoreError> {
+    let last = step_row::Entity::find()
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.eq(run.to_string()))
+        .order_by_desc(step_row::Column::StartedAt)
+        .order_by_desc(step_row::Column::Id)
+        .one(store.reader())
+        .await?;
+    let unfinished = last.filter(|row| row.outcome.is_none());
+    unfinished.map(|row| RowRef { table: "pipeline_steps", id: row.id.clone() }.parse(&row.id)).transpose()
+}
+
+/// How many calls of a run are shown. A run that waits through a long outage makes thousands.
+pub const SHOWN_MAX: usize = 100;
+
+/// Loads the newest logged calls of a run, ordered by start time.
+pub async fn newest(store: &Store, taxpayer: TaxpayerId, run: RunId) -> Result<Vec<StepRecord>, StoreError> {
+    let rows = step_row::Entity::find()
+        .filter(step_row::Column::TaxpayerId.eq(taxpayer.0))
+        .filter(step_row::Column::RunId.eq(run.to_string()))
+        .order_by_desc(step_row::Column::StartedAt)
+        .order_by_desc(step_row::Column::Id)
+        .limit(SHOWN_MAX as u64)
+        .all(store.reader())
+        .await?;
+    rows.into_iter().rev().map(StepRecord::try_from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::pipeline::Step;
+    use crate::store::testing::stores;
+
+    #[tokio::test]
+    async fn the_newest_calls_of_a_run_are_shown_oldest_first() {
+        let (taxpayer, run) = (TaxpayerId(7), Uuid::from_u128(1));
+        let last = u32::try_from(SHOWN_MAX).unwrap() + 5;
+        let attempt = |run, number: u32| StepAttempt {
+            taxpayer,
+            id: Uuid::from_u128(number.into()),
+            run,
+            record: StepRecord {
+                step: Step::IrnCheck,
+                attempt: number,
+                outcome: Some("retry".to_owned()),
+                started_at: Timestamp::from_second(number.into()).unwrap(),
+                duration_ms: Some(1),
+                error: None,
+            },
+        };
+        let mut attempts: Vec<_> = (1..=last).map(|number| attempt(run, number)).collect();
+        attempts.push(attempt(Uuid::from_u128(2), 1_000));
+        for test in stores().await {
+            let tx = test.store.begin().await.unwrap();
+            log(&tx, &attempts.iter().collect::<Vec<_>>()).await.unwrap();
+            tx.commit().await.unwrap();
+            let shown = newest(&test.store, taxpayer, run).await.unwrap();
+            let numbers: Vec<_> = shown.iter().map(|record| record.attempt).collect();
+            assert_eq!(numbers, (6..=last).collect::<Vec<_>>());
+        }
+    }
+}
