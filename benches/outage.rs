@@ -63,7 +63,7 @@ async fn measure(options: &Options) {
     let service = Service::start(&url).await;
     order(&service, "latencies", &json!({ "uniform_ms": { "min": 40, "max": 120 }, "at_once": 8 })).await;
     let making = stream::iter(0..TAXPAYERS)
-        .map(async |_| service::onboard(&service.client, &service.integrator).await);
+        .map(async |_| service::onboard(&service.client, &service.integrators[0]).await);
     let taxpayers: Vec<_> = making.buffered(AT_ONCE).collect().await;
 
     let first = submit_all(&taxpayers, "W", WARM_UP).await;

@@ -3,8 +3,9 @@
 //!
 //! `cargo bench --bench throughput` measures all cases. `-- --only TEXT` measures those whose names contain the text,
 //! `-- --on DATABASE` only one database, `-- --runs 5` takes medians of five, `-- --stored 2000000` measures a lone
-//! create again when so many invoices are stored, `-- --taxpayers 100000` makes so many taxpayers active, and
-//! `-- --compare FILE` prints the ratios to an earlier run, whose output is the file.
+//! create again when so many invoices are stored, `-- --taxpayers 100000` makes so many taxpayers active,
+//! `-- --neighbours` measures calls beside another integrator that does its worst, and `-- --compare FILE` prints the
+//! ratios to an earlier run, whose output is the file.
 //!
 //! SQLite is always measured, PostgreSQL if `EINVOICE_TEST_POSTGRES` names a server on which databases can be created.
 //! Settings in the environment (`EINVOICE__WEBHOOKS__MAX_CONCURRENT_PER_ENDPOINT`, for example) apply as well.
@@ -26,6 +27,8 @@ mod deliveries;
 mod direct;
 #[path = "throughput/load.rs"]
 mod load;
+#[path = "throughput/neighbours.rs"]
+mod neighbours;
 #[path = "throughput/report.rs"]
 mod report;
 #[path = "throughput/service.rs"]
@@ -75,6 +78,9 @@ struct Options {
     /// Measures a lone create again when so many invoices are stored.
     #[arg(long, default_value_t = 0)]
     stored: usize,
+    /// Measures creates and submissions beside another integrator that does its worst, and nothing else.
+    #[arg(long)]
+    neighbours: bool,
     /// Prints the ratios to an earlier run, whose output is this file.
     #[arg(long)]
     compare: Option<PathBuf>,
@@ -105,7 +111,10 @@ async fn measure(database: &str, server: Option<&str>, options: &Options, report
     let is_wanted = |name: &str| name.contains(&options.only);
     let service = Service::start(&fresh_database(server).await).await;
     let idle_mb = service.resident_mb();
-    let prepared = Prepared::make(&service.client, &service.integrator, options.taxpayers).await;
+    let prepared = Prepared::make(&service.client, &service.integrators[0], options.taxpayers).await;
+    if options.neighbours {
+        return neighbours::measure(database, &service, &prepared).await;
+    }
     if is_wanted("onboard") {
         let name = "onboard: taxpayer, profile and key";
         report.add(Line::new(database, name, prepared.onboarded_per_second));

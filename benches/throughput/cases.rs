@@ -21,7 +21,7 @@ use crate::service::onboard;
 const PREPARED_AT_ONCE: usize = 32;
 const BULK_SIZE: usize = 1_000;
 /// The place in a body where each request writes its own number.
-const NUMBER: &str = "@NUMBER@";
+pub(crate) const NUMBER: &str = "@NUMBER@";
 
 /// The figure of the same run that a case cannot exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +96,11 @@ impl Prepared {
     pub(crate) fn bulk_creates(&self) -> Case {
         let (name, ceiling) = ("bulk of 1,000, invoices", Ceiling::BatchedRows);
         Case { name, ceiling, items: BULK_SIZE, connections: 4, requests: self.bulks() }
+    }
+
+    /// Returns the calls that are measured beside the neighbours.
+    pub(crate) fn beside_neighbours(&self) -> [(&'static str, Requests); 2] {
+        [("create", self.creates(self.taxpayers.len())), ("submit", self.submits())]
     }
 
     fn key(&self, number: usize) -> String {
@@ -208,7 +213,7 @@ fn invoice() -> Value {
 }
 
 /// Returns a prefix for invoice numbers that no other case of this process uses.
-fn series() -> String {
+pub(crate) fn series() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     format!("S{}N", NEXT.fetch_add(1, Ordering::Relaxed))
 }
@@ -217,7 +222,7 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-fn request(method: &str, path: &str, key: &str, body: String) -> Request<Full<Bytes>> {
+pub(crate) fn request(method: &str, path: &str, key: &str, body: String) -> Request<Full<Bytes>> {
     let request = Request::builder().method(method).uri(path).header("host", "localhost");
     let request = request.header("x-api-key", key).header("content-type", "application/json");
     request.body(Full::new(Bytes::from(body))).unwrap()

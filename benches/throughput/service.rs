@@ -21,7 +21,8 @@ pub(crate) struct Service {
     pub(crate) address: SocketAddr,
     pub(crate) sandbox: SocketAddr,
     pub(crate) client: Client,
-    pub(crate) integrator: Integrator,
+    /// The integrator that is measured, and another that shares the service with it.
+    pub(crate) integrators: [Integrator; 2],
     process: Child,
     _data: TempDir,
 }
@@ -49,17 +50,18 @@ impl Service {
             command.stdin(Stdio::null()).stdout(Stdio::null());
             command
         };
-        let created = command()
-            .args(["integrator", "create", "--name", "Bench", "--email", "bench@bench.example"])
-            .stdout(Stdio::piped())
-            .output()
-            .unwrap();
-        let created: Value =
-            strict_json::from_trusted(std::str::from_utf8(&created.stdout).unwrap()).unwrap();
         let client = Client::new(format!("http://{address}"));
-        let integrator = Integrator::new(&client, created["api_key"].as_str().unwrap());
+        let integrator = |name: &str| {
+            let email = format!("{name}@bench.example");
+            let arguments = ["integrator", "create", "--name", name, "--email", &email];
+            let created = command().args(arguments).stdout(Stdio::piped()).output().unwrap();
+            let created: Value =
+                strict_json::from_trusted(std::str::from_utf8(&created.stdout).unwrap()).unwrap();
+            Integrator::new(&client, created["api_key"].as_str().unwrap())
+        };
+        let integrators = ["bench", "neighbour"].map(integrator);
         let process = command().spawn().unwrap();
-        let service = Self { address, sandbox, client, integrator, process, _data: data };
+        let service = Self { address, sandbox, client, integrators, process, _data: data };
         service.wait_until_ready().await;
         service
     }
