@@ -108,6 +108,7 @@ impl ClockWatch {
 mod tests {
     use super::*;
     use crate::domain::kernel::clock::MockClock;
+    use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::lanes::{self, LaneKind, Lease};
     use crate::store::testing::{claim_due, stores};
 
@@ -138,7 +139,7 @@ mod tests {
         tx.commit().await.unwrap();
         let held = claim(store).await.unwrap();
         let tx = store.begin().await.unwrap();
-        lanes::release(&tx, &held, Some(Duration::from_mins(10))).await.unwrap();
+        leases::release(&tx, &[LaneRelease::new(&held, Some(Duration::from_mins(10)))]).await.unwrap();
         tx.commit().await.unwrap();
     }
 

@@ -11,8 +11,6 @@ mod recovery;
 mod work;
 
 use std::collections::HashMap;
-use std::fmt::Display;
-use std::hash::Hash;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,15 +26,14 @@ pub use self::direct::{DirectDispatch, ReservedSlot};
 pub use self::isolation::{Turn, Turns, run_in_turn};
 use self::recovery::CountCrashes;
 
-use crate::actors::supervision::{
-    AdmissionLimits, Arbiters, NodeKind, Registry, RestartPolicy, Tree, supervise,
-};
+use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, supervise};
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest, FairShare};
-use crate::store::lanes::leases;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare};
+use crate::store::lanes::fair_queue::{self, BlockedStep};
+use crate::store::lanes::leases::{self, LaneRelease};
+use crate::store::lanes::{LaneKind, Lease};
 
 /// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes and not one.
 const REST_MAX: Duration = Duration::from_millis(50);
@@ -68,25 +65,6 @@ impl From<Lease> for Assignment {
     }
 }
 
-/// Sends the actor one message for each round of work, until the lane is released. Other actors run in between.
-pub async fn drive_until_released<K, C>(
-    actors: &Registry<K, C, WorkStatus>,
-    key: &K,
-    round: impl Fn() -> C,
-) -> WorkStatus
-where
-    K: Hash + Eq + Clone + Display + Send + Sync + 'static,
-    C: Send + Sync + 'static,
-{
-    loop {
-        match actors.send(key, round()).await {
-            Ok(WorkStatus::More) => {}
-            Ok(handled) => return handled,
-            Err(_) => return WorkStatus::Unfinished,
-        }
-    }
-}
-
 #[derive(Clone)]
 pub struct DispatcherConfig {
     pub kind: LaneKind,
@@ -100,15 +78,6 @@ pub struct DispatcherConfig {
     /// The dispatcher claims at this interval if no notification arrives.
     pub poll: Duration,
     pub wake: Arc<Notify>,
-}
-
-/// Returns the limits for a dispatcher's actors: two messages per lane, as the next may arrive before the last reply.
-pub fn limits(config: &DispatcherConfig) -> AdmissionLimits {
-    AdmissionLimits {
-        per_key_max: 2,
-        process_max: config.concurrency_max.saturating_mul(2),
-        ..AdmissionLimits::default()
-    }
 }
 
 /// Dispatches the lanes of one kind.
@@ -148,7 +117,7 @@ impl Dispatcher {
             handoff: Arc::new(handoff),
             list_blocked: Arc::new(Vec::new),
             blocked: Arc::default(),
-            last: Arc::new(AtomicI64::new(fair_queue::START)),
+            last: Arc::new(AtomicI64::new(claim::START)),
         }
     }
 
@@ -184,13 +153,14 @@ impl Dispatcher {
         // Acquires the slots before the claim, so that there is a slot for every claimed lane.
         let wanted = u32::try_from(free).unwrap_or(u32::MAX);
         let Ok(mut slots) = Arc::clone(&self.slots).try_acquire_many_owned(wanted) else { return Ok(0) };
-        let taken = fair_queue::claim(&self.store, &self.claim_request(free, &blocked)).await?;
+        let request = self.claim_request(free, &blocked);
+        let taken = claim::claim(&self.store, Claimable::Due, &request).await?;
         if let Some(last) = taken.last {
             self.last.store(last, Ordering::Relaxed);
         }
-        let count = taken.leases.len();
-        for turn in taken.leases {
-            self.hand_out(turn.lease.into(), Some(turn.taxpayer_id), slots.split(1));
+        let count = taken.lanes.len();
+        for turn in taken.lanes {
+            self.hand_out(turn.lane.lease.into(), Some(turn.taxpayer_id), slots.split(1));
         }
         Ok(count)
     }
@@ -312,7 +282,7 @@ fn integrator_share(concurrency_max: usize) -> usize {
 
 async fn release_after_failure(store: &Store, lease: &Lease) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    lanes::release(&tx, lease, Some(AFTER_FAILURE)).await?;
+    leases::release(&tx, &[LaneRelease::new(lease, Some(AFTER_FAILURE))]).await?;
     tx.commit().await
 }
 
@@ -343,6 +313,7 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::clock::MockClock;
+    use crate::store::lanes;
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::lanes::group;
     use crate::store::testing::{add_taxpayer, claim_due, stores};

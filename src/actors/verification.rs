@@ -17,7 +17,8 @@ use crate::domain::party::verification::{ListedBusiness, UnverifiedReason, Verif
 use crate::store::accounts::taxpayers;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, Lease};
+use crate::store::lanes::Lease;
+use crate::store::lanes::leases::{self, LaneRelease};
 
 /// The maximum number of taxpayers that a process verifies concurrently.
 pub const VERIFICATIONS_MAX: usize = 8;
@@ -48,7 +49,7 @@ impl Verifier {
             None => None,
         };
         let tx = self.store.begin().await?;
-        lanes::release(&tx, lease, again).await?;
+        leases::release(&tx, &[LaneRelease::new(lease, again)]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
     }

@@ -10,8 +10,7 @@ use tokio::sync::Notify;
 
 use crate::actors::checkpoint::{self, Checkpointer};
 use crate::actors::clock_watch::{self, ClockWatch};
-use crate::actors::delivery as delivery_pool;
-use crate::actors::delivery::{DeliveryDeps, WebhookActors};
+use crate::actors::delivery::{DeliveryDeps, DeliveryPool};
 use crate::actors::dispatch::{Dispatcher, DispatcherActor, DispatcherConfig, WorkStatus};
 use crate::actors::inbound::TransitPoller;
 use crate::actors::key_leases::KeyLeaseActor;
@@ -59,7 +58,7 @@ pub(super) struct BackgroundWork {
 /// The background actors of a running process. They stop when this value is dropped.
 pub(super) struct BackgroundActors {
     pub(super) runs: Arc<RunPool>,
-    pub(super) endpoints: Arc<WebhookActors>,
+    pub(super) deliveries: Arc<DeliveryPool>,
     pub(super) key_usage: Arc<KeyUsage>,
     _dispatchers: Vec<Addr<DispatcherActor>>,
     _periodic: Vec<Addr<PeriodicActor>>,
@@ -82,9 +81,8 @@ impl BackgroundActors {
         let pool = RunPool::new(work.pipeline, tree, arbiters);
         let run_dispatcher = pool.dispatcher(runs).with_direct_dispatch(&notifiers.direct_runs);
         let endpoints = config(LaneKind::Endpoint, MAX_ENDPOINTS, ENDPOINTS_PER_CLAIM, &notifiers.endpoints);
-        let (endpoint_dispatcher, endpoints) =
-            delivery_pool::dispatcher(work.delivery, endpoints, tree, arbiters);
-        let endpoint_dispatcher = endpoint_dispatcher.with_direct_dispatch(&notifiers.direct);
+        let deliveries = DeliveryPool::new(work.delivery, tree, arbiters);
+        let endpoint_dispatcher = deliveries.dispatcher(endpoints).with_direct_dispatch(&notifiers.direct);
         let mut dispatchers = vec![
             run_dispatcher.start(tree, arbiters, NodeKind::Pipeline),
             endpoint_dispatcher.start(tree, arbiters, NodeKind::Webhook),
@@ -112,7 +110,7 @@ impl BackgroundActors {
         dispatchers.extend(others.map(|one| one.start(tree, arbiters, NodeKind::Inbound)));
         let key_usage = Arc::<KeyUsage>::default();
         let mut periodic = vec![
-            context.janitor(&endpoints),
+            context.janitor(),
             context.key_usage(&key_usage),
             context.sweeper(),
             context.quarantine(),
@@ -124,7 +122,7 @@ impl BackgroundActors {
         periodic.extend(work.checkpointer.and_then(|checkpointer| context.checkpoints(checkpointer)));
         Self {
             runs: pool,
-            endpoints,
+            deliveries,
             key_usage,
             _dispatchers: dispatchers,
             _periodic: periodic,
@@ -246,20 +244,18 @@ impl BuildContext<'_> {
 
     /// Starts the janitor. It passivates idle actors, lets actors that failed too often start again after
     /// `RESTART_PAUSE`, and reports actors that spend too long on one batch.
-    fn janitor(&self, endpoints: &Arc<WebhookActors>) -> Addr<PeriodicActor> {
+    fn janitor(&self) -> Addr<PeriodicActor> {
         let settings = self.settings;
         let (idle, active_max) =
             (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
-        let (taxpayers, endpoints) = (Arc::clone(&self.taxpayers), Arc::clone(endpoints));
+        let taxpayers = Arc::clone(&self.taxpayers);
         let tree = self.tree.clone();
         let external_timeout =
             Duration::from_secs(settings.authority.timeout_s.max(settings.webhooks.timeout_s));
         let work = async move || {
             let now = Instant::now();
             taxpayers.registry().passivate_idle(now, idle, active_max);
-            endpoints.passivate_idle(now, idle, active_max);
             taxpayers.registry().allow_restart(now, RESTART_PAUSE);
-            endpoints.allow_restart(now, RESTART_PAUSE);
             watchdog::scan(&tree, |kind| watchdog_limits(kind, external_timeout), now);
             Ok::<_, Infallible>(None)
         };

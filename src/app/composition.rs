@@ -152,17 +152,16 @@ impl App {
     /// Stops the parts in order. Work in flight gets at most `drain_max`. Queued work stays in the database.
     pub async fn close(self, drain_max: Duration) {
         self.background.runs.close();
-        self.delivery.close();
+        self.background.deliveries.close();
         let taxpayers = self.taxpayers.registry();
         let ends_at = Instant::now() + drain_max;
         let left = || ends_at.saturating_duration_since(Instant::now());
         let drained = self.background.runs.drain(left()).await
-            & self.background.endpoints.drain(left()).await
+            & self.background.deliveries.drain(left()).await
             & taxpayers.drain(left()).await;
         if !drained {
             tracing::warn!("some work did not finish in time; it will continue at the next start");
         }
-        self.background.endpoints.close();
         taxpayers.close();
         self.arbiters.stop();
         if !self.arbiters.join().await {

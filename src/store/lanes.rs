@@ -7,6 +7,7 @@
 //! the next claim adds one to the lane's `crashes`.
 
 pub mod abandoned;
+pub mod claim;
 pub mod clock_setback;
 pub mod fair_queue;
 pub mod group;
@@ -240,58 +241,10 @@ pub(super) async fn prolong(store: &Store, lease: &Lease, by: Duration) -> Resul
     tx.commit().await
 }
 
-/// Releases a lane. The lane is due again after `delay`; without a delay only new work makes it due.
-pub async fn release(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> Result<(), StoreError> {
-    release_at(tx, lease, delay, None).await
-}
-
-/// Releases a lane and records the step that the lane needs next, so that claims skip the lane while that step
-/// is blocked.
-pub async fn release_at(
-    tx: &Transaction,
-    lease: &Lease,
-    delay: Option<Duration>,
-    next_step: Option<&'static str>,
-) -> Result<(), StoreError> {
-    let statement = release_statement(tx, lease, delay)
-        .value("next_step", next_step)
-        .value("lease_until", Option::<i64>::None)
-        .to_owned();
-    stale_if_none(tx.execute(&statement).await?.rows_affected())
-}
-
-/// Releases a lane whose work goes alone. The next claim of the lane takes it in isolation
-/// (`abandoned::claim_isolated`).
-pub async fn release_isolated(
-    tx: &Transaction,
-    lease: &Lease,
-    delay: Option<Duration>,
-    next_step: Option<&'static str>,
-) -> Result<(), StoreError> {
-    let statement = release_statement(tx, lease, delay)
-        .value("next_step", next_step)
-        .value("lease_until", ABANDONED)
-        .to_owned();
-    stale_if_none(tx.execute(&statement).await?.rows_affected())
-}
-
 /// Deletes a held lane whose work will never be due again.
 pub async fn remove(tx: &Transaction, lease: &Lease) -> Result<(), StoreError> {
     let statement = Query::delete().from_table("lanes").cond_where(held(lease)).to_owned();
     stale_if_none(tx.execute(&statement).await?.rows_affected())
-}
-
-fn release_statement(tx: &Transaction, lease: &Lease, delay: Option<Duration>) -> UpdateStatement {
-    let due = match delay {
-        Some(delay) => later(&sql::now(tx.get_database_backend()), delay),
-        None => Expr::null(),
-    };
-    update_held(lease)
-        .value("owner", Option::<String>::None)
-        .value("next_due_at", due)
-        .value("crashes", 0)
-        .value("working_on", Option::<String>::None)
-        .to_owned()
 }
 
 pub(super) fn update_held(lease: &Lease) -> UpdateStatement {

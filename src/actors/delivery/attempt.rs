@@ -7,7 +7,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use rand::RngExt;
 
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::token_cache::TokenRequest;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::Event;

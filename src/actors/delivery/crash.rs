@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use uuid::Uuid;
 
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::max_held;
 use crate::actors::incidents::DeathCause;
 use crate::domain::kernel::ids::TaxpayerId;

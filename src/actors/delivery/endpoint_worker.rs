@@ -5,36 +5,33 @@
 //! of a replay is queued.
 
 use std::collections::{HashSet, VecDeque};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::FusedFuture;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use crate::actors::delivery::attempt::DeliveryTarget;
-use crate::actors::delivery::due_reader::{DueDeliveryReader, DueWork};
+use crate::actors::delivery::batches::Batches;
+use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::due_reader::{DueReader, DueWork};
+use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::in_flight::{CompletedAttempt, InFlight, max_held};
 use crate::actors::delivery::outcome_writer::{LaneStatus, OutcomeReport, OutcomeWriter};
-use crate::actors::delivery::token_cache::TokenCache;
-use crate::actors::dispatch::{Turn, Turns, WorkStatus, run_in_turn};
-use crate::actors::durations::WorkDurations;
-use crate::actors::incidents::Incidents;
-use crate::actors::keyed_notify::KeyedNotify;
+use crate::actors::dispatch::{Turn, WorkStatus, run_in_turn};
+use crate::actors::supervision::node::Node;
 use crate::actors::taxpayer::commands::DisableEndpoint;
-use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::domain::events::delivery::Delivery;
-use crate::domain::events::endpoint_health::{CircuitPolicy, CircuitState, FailureStreak};
+use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::Event;
-use crate::domain::kernel::clock::SharedClock;
 use crate::domain::kernel::ids::TaxpayerId;
-use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
 use crate::store::webhooks::replays;
-use crate::webhook::{self, GuardedClient, PostRequest, RetrySchedule};
+use crate::webhook::{self, PostRequest};
 
 /// While attempts are in flight, due deliveries are loaded again after this interval. The interval doubles up to
 /// `POLL_MAX`, because many endpoints may be slow at the same time.
@@ -52,45 +49,6 @@ const LOADED_WORK_MAX_AGE: Duration = Duration::from_millis(100);
 /// The next part of a replay is queued when due deliveries leave a slot free. In every eighth round the next part is
 /// queued even if due deliveries take all free slots.
 const REPLAY_EVERY_ROUNDS: u32 = 8;
-
-pub struct DeliveryDeps {
-    pub store: Store,
-    pub taxpayers: Arc<TaxpayerHandle>,
-    pub client: GuardedClient,
-    pub tokens: TokenCache,
-    pub schedule: RetrySchedule,
-    pub circuit: CircuitPolicy,
-    /// The maximum number of concurrent attempts for one endpoint.
-    pub max_concurrent: usize,
-    pub wakeups: KeyedNotify<TaxpayerId>,
-    /// The turns of deliveries that go alone.
-    pub turns: Turns,
-    /// True during shutdown: attempts in flight are finished, and no new attempt starts.
-    pub is_closing: AtomicBool,
-    pub clock: SharedClock,
-    pub incidents: Arc<Incidents>,
-    pub durations: Arc<WorkDurations>,
-}
-
-impl DeliveryDeps {
-    /// Begins the shutdown: from now on no new attempt starts.
-    pub fn close(&self) {
-        self.is_closing.store(true, Ordering::SeqCst);
-    }
-}
-
-/// Why deliveries to an endpoint stopped. The endpoint's lane is released, and the deliveries continue later.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum DeliveryError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Taxpayer(#[from] TaxpayerError),
-    #[error("the signing secret cannot be used: {0}")]
-    Secret(#[from] webhook::SecretFault),
-    #[error("an attempt panicked")]
-    Panic,
-}
 
 /// An endpoint with its state, and its loaded deliveries that have not started yet.
 struct LoadedWork {
@@ -113,8 +71,11 @@ impl LoadedWork {
 
 pub(super) struct EndpointWorker {
     deps: Arc<DeliveryDeps>,
-    due_reader: Arc<DueDeliveryReader>,
-    outcome_writer: Arc<OutcomeWriter>,
+    due_reader: Arc<Batches<DueReader>>,
+    outcome_writer: Arc<Batches<OutcomeWriter>>,
+    /// The lease of the endpoint's lane.
+    lease: Lease,
+    taxpayer: TaxpayerId,
     in_flight: InFlight,
     poll_after: Duration,
     /// Counts the rounds in which a replay was open and a slot was free.
@@ -124,64 +85,74 @@ pub(super) struct EndpointWorker {
 impl EndpointWorker {
     pub(super) fn new(
         deps: Arc<DeliveryDeps>,
-        due_reader: Arc<DueDeliveryReader>,
-        outcome_writer: Arc<OutcomeWriter>,
+        due_reader: Arc<Batches<DueReader>>,
+        outcome_writer: Arc<Batches<OutcomeWriter>>,
+        lease: Lease,
+        taxpayer: TaxpayerId,
     ) -> Self {
         Self {
             deps,
             due_reader,
             outcome_writer,
+            lease,
+            taxpayer,
             in_flight: InFlight::default(),
             poll_after: POLL_INITIAL,
             rounds: 0,
         }
     }
 
-    /// Drops all attempts in flight. Their events are delivered again later.
-    pub(super) fn abandon(&mut self) {
-        self.in_flight = InFlight::default();
+    /// Delivers until nothing is due and no attempt is in flight, and releases the lane then. The watchdog looks at how
+    /// long a round takes.
+    pub(super) async fn serve(mut self, node: Node) -> Result<WorkStatus, DeliveryError> {
+        let deps = Arc::clone(&self.deps);
+        let wakeup = deps.wakeups.join(self.taxpayer);
+        loop {
+            node.batch_started();
+            // The subscription starts before the load, so that no new work is missed.
+            let new_work = pin!(wakeup.changed().fuse());
+            let handled = self.deliver(new_work).await?;
+            node.batch_finished();
+            if handled != WorkStatus::More {
+                return Ok(handled);
+            }
+            // Other endpoints of this core run in between.
+            yield_now().await;
+        }
     }
 
-    /// Runs one round of deliveries. Releases the lane if nothing is due and no attempt is in flight.
-    pub(super) async fn deliver(
+    /// Runs one round of deliveries.
+    async fn deliver(
         &mut self,
-        lease: &Lease,
-        taxpayer: TaxpayerId,
+        mut new_work: Pin<&mut impl FusedFuture<Output = ()>>,
     ) -> Result<WorkStatus, DeliveryError> {
-        self.in_flight.use_lease(lease.epoch);
         self.in_flight.collect_finished()?;
-        if self.is_closing() && self.in_flight.is_empty() {
+        if self.deps.is_closing() && self.in_flight.is_empty() {
             return Ok(WorkStatus::Unfinished);
         }
-        let wakeup = self.deps.wakeups.join(taxpayer);
-        // The subscription starts before the load, so that no new work is missed.
-        let mut new_work = pin!(wakeup.changed().fuse());
-        let found = match self.due_reader.load(taxpayer).await {
+        let found = match self.due_reader.ask(self.taxpayer).await {
             // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
             // be sent again.
             Err(StoreError::Unavailable(error) | StoreError::Broken(error))
-                if !self.in_flight.is_empty() && !self.is_closing() =>
+                if !self.in_flight.is_empty() && !self.deps.is_closing() =>
             {
-                tracing::warn!(%taxpayer, %error, "failed to load due deliveries; will retry");
+                tracing::warn!(taxpayer = %self.taxpayer, %error, "failed to load due deliveries; will retry");
                 sleep(POLL_INITIAL).await;
                 return Ok(WorkStatus::More);
             }
             found => found?,
         };
         let Some(found) = found else {
-            return self.write(OutcomeReport::without_endpoint(lease, taxpayer)).await;
+            return self.write(OutcomeReport::without_endpoint(&self.lease, self.taxpayer)).await;
         };
-        let mut work = self.prepare(lease, found).await?;
+        let mut work = self.prepare(found).await?;
         loop {
-            self.start_attempts(lease, &mut work).await?;
+            self.start_attempts(&mut work).await?;
             self.wait(new_work.as_mut()).await?;
-            let handled = if self.in_flight.is_writing() {
-                WorkStatus::More
-            } else {
-                self.report(lease, &mut work).await?
-            };
-            if self.is_closing() {
-                // There may be no further round during shutdown, so this round waits for the attempts in flight.
+            let handled =
+                if self.in_flight.is_writing() { WorkStatus::More } else { self.report(&mut work).await? };
+            if self.deps.is_closing() {
+                // Nothing more is loaded during shutdown: this round waits for the attempts in flight.
                 work.next.clear();
                 if self.in_flight.is_empty() || handled != WorkStatus::More {
                     return Ok(handled);
@@ -192,20 +163,16 @@ impl EndpointWorker {
         }
     }
 
-    fn is_closing(&self) -> bool {
-        self.deps.is_closing.load(Ordering::SeqCst)
-    }
-
     /// Sets the number of slots according to the circuit state, and removes loaded deliveries that are already in
     /// flight.
-    async fn prepare(&mut self, lease: &Lease, found: DueWork) -> Result<LoadedWork, DeliveryError> {
+    async fn prepare(&mut self, found: DueWork) -> Result<LoadedWork, DeliveryError> {
         let DueWork { mut recipient, next, at } = found;
         let failure_streak = recipient.failure_streak.take();
         let circuit_state =
             failure_streak.as_ref().map_or(CircuitState::Closed, |streak| streak.circuit_state(at));
         let to = Arc::new(DeliveryTarget::try_from(recipient)?);
         let slots = match circuit_state {
-            _ if !to.endpoint.is_active || self.is_closing() => 0,
+            _ if !to.endpoint.is_active || self.deps.is_closing() => 0,
             CircuitState::Closed => self.deps.max_concurrent,
             CircuitState::Probe => 1,
             CircuitState::Parked(_) => 0,
@@ -226,7 +193,7 @@ impl EndpointWorker {
         work.has_all_due = work.next.len() < max_held(self.deps.max_concurrent);
         work.next.retain(|(delivery, _)| !self.in_flight.holds(delivery));
         if work.to.is_replaying {
-            self.replay(lease, &mut work).await?;
+            self.replay(&mut work).await?;
         }
         Ok(work)
     }
@@ -234,7 +201,7 @@ impl EndpointWorker {
     /// Removes deliveries that must wait for an open replay, and queues the next part of one replay if slots are free.
     /// Skips a replay while an event that it has yet to queue is in flight, until the outcome of that attempt is
     /// written.
-    async fn replay(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+    async fn replay(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let (deps, free_slots) = (Arc::clone(&self.deps), self.in_flight.free_slots(work.slots));
         work.has_all_due = false;
         work.next.truncate(free_slots);
@@ -248,13 +215,13 @@ impl EndpointWorker {
         self.rounds = self.rounds.wrapping_add(1);
         if work.next.len() < free_slots || self.rounds.is_multiple_of(REPLAY_EVERY_ROUNDS) {
             replays.retain(|replay| !self.in_flight.holds_ahead_of(replay));
-            deps.queue_next_part(lease, &work.to.endpoint, replays).await?;
+            deps.queue_next_part(&self.lease, &work.to.endpoint, replays).await?;
         }
         Ok(())
     }
 
     /// Starts as many due deliveries as there are free slots. Those that were in flight at a crash are recorded before.
-    async fn start_attempts(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+    async fn start_attempts(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let mut starting = Vec::new();
         while self.in_flight.free_slots(work.slots) > starting.len() {
             let Some(next) = work.next.pop_front() else { break };
@@ -262,7 +229,7 @@ impl EndpointWorker {
                 let is_alone = starting.is_empty() && self.in_flight.is_empty();
                 work.next.push_front(next);
                 if is_alone {
-                    return self.start_alone(lease, work).await;
+                    return self.start_alone(work).await;
                 }
                 break;
             }
@@ -271,7 +238,7 @@ impl EndpointWorker {
         let suspects: HashSet<_> =
             starting.iter().filter(|(delivery, _)| delivery.is_suspect()).map(|(one, _)| one.id).collect();
         if !suspects.is_empty() {
-            self.deps.record_begun(lease, &(&suspects | self.in_flight.suspects())).await?;
+            self.deps.record_begun(&self.lease, &(&suspects | self.in_flight.suspects())).await?;
         }
         for next in starting {
             self.start(work, next, None);
@@ -281,10 +248,10 @@ impl EndpointWorker {
 
     /// Starts the next delivery, which goes alone: nothing else of the endpoint is in flight until its outcome is
     /// written, and it begins in the turn of all endpoints. Does nothing if the turn does not come soon.
-    async fn start_alone(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<(), DeliveryError> {
+    async fn start_alone(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
         let Ok(Some(turn)) = timeout(POLL_INITIAL, self.deps.turns.take()).await else { return Ok(()) };
         let Some(next) = work.next.pop_front() else { return Ok(()) };
-        self.deps.record_begun(lease, &HashSet::from([next.0.id])).await?;
+        self.deps.record_begun(&self.lease, &HashSet::from([next.0.id])).await?;
         self.start(work, next, Some(turn));
         Ok(())
     }
@@ -326,7 +293,7 @@ impl EndpointWorker {
     }
 
     /// Writes the outcomes of finished attempts. Disables an endpoint that answered 410 or has failed for too long.
-    async fn report(&mut self, lease: &Lease, work: &mut LoadedWork) -> Result<WorkStatus, DeliveryError> {
+    async fn report(&mut self, work: &mut LoadedWork) -> Result<WorkStatus, DeliveryError> {
         let (completed, endpoint) = (self.in_flight.take_completed(), &work.to.endpoint);
         let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
         let rest = has_all_due.then_some(work.circuit_state);
@@ -340,7 +307,7 @@ impl EndpointWorker {
         let streak = deps.failure_streak_after(before.clone(), current());
         let should_disable = streak.as_ref().is_some_and(|streak| streak.should_disable(&deps.circuit));
         let is_healthy = before.is_none() && streak.is_none() && !is_gone;
-        let (taxpayer, as_of) = (endpoint.taxpayer_id, endpoint.updated_at);
+        let as_of = endpoint.updated_at;
         let ids: Vec<_> = completed.iter().map(|one| one.delivery.id).collect();
         let has_suspect = completed.iter().any(|one| one.delivery.is_suspect());
         let still_recorded = has_suspect.then(|| {
@@ -348,8 +315,8 @@ impl EndpointWorker {
             recorded.filter(|id| !ids.contains(id)).collect()
         });
         let report = OutcomeReport {
-            lease: lease.clone(),
-            taxpayer,
+            lease: self.lease.clone(),
+            taxpayer: self.taxpayer,
             outcomes: completed.into_iter().map(|one| deps.apply_attempt(one, endpoint)).collect(),
             still_recorded,
             has_recovered: streak.is_none() && before.as_ref().is_some_and(FailureStreak::was_parked),
@@ -369,7 +336,7 @@ impl EndpointWorker {
             deps.incidents.endpoint_parked(endpoint, failures, until);
         }
         if let Some(reason) = reason_to_disable(is_gone, should_disable) {
-            deps.taxpayers.send(taxpayer, DisableEndpoint { as_of, reason: reason.to_owned() }).await?;
+            deps.taxpayers.send(self.taxpayer, DisableEndpoint { as_of, reason: reason.to_owned() }).await?;
             deps.incidents.endpoint_disabled(endpoint, reason);
         }
         work.failure_streak = streak;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::actors::delivery::attempt::{DeliveryTarget, Outgoing};
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::test_delivery::{TestDeliveryError, test_event};
 use crate::domain::events::event::Event;
 use crate::domain::kernel::clock;

@@ -1,6 +1,5 @@
 //! The deliveries in flight of one endpoint. A delivery is in flight from the start of its attempt until the outcome is
-//! stored. Attempts and writes of outcomes run as separate tasks beside the actor. An actor that restarts or loses its
-//! lease drops these tasks.
+//! stored. Attempts and writes of outcomes run as tasks of their own, which end when this is dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -9,7 +8,7 @@ use jiff::Timestamp;
 use tokio::task::{Id, JoinError, JoinSet};
 use uuid::Uuid;
 
-use crate::actors::delivery::endpoint_worker::DeliveryError;
+use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::LaneStatus;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
@@ -51,8 +50,6 @@ pub(super) struct InFlight {
     suspects: HashSet<Uuid>,
     /// True while a delivery that goes alone is in flight. No other delivery starts during that time.
     is_isolated: bool,
-    /// The epoch of the lease under which the deliveries in flight started.
-    epoch: i64,
 }
 
 /// Returns the maximum number of deliveries in flight, which is twice `slots`: up to `slots` attempts may run while as
@@ -62,13 +59,6 @@ pub(super) fn max_held(slots: usize) -> usize {
 }
 
 impl InFlight {
-    /// Drops all deliveries in flight that started under a lease with another epoch.
-    pub(super) fn use_lease(&mut self, epoch: i64) {
-        if self.epoch != epoch {
-            *self = Self { epoch, ..Self::default() };
-        }
-    }
-
     /// Returns how many more attempts may start if `slots` attempts may run concurrently.
     pub(super) fn free_slots(&self, slots: usize) -> usize {
         if self.is_isolated {
@@ -187,7 +177,7 @@ impl InFlight {
 
 #[cfg(test)]
 mod tests {
-    use std::future::{pending, ready};
+    use std::future::ready;
     use std::time::Duration;
 
     use tokio::sync::oneshot;
@@ -282,16 +272,5 @@ mod tests {
         let mut in_flight = InFlight::default();
         in_flight.start(Uuid::nil(), 1, async { panic!("a defect") });
         assert!(matches!(in_flight.next_finished().await, Err(DeliveryError::Panic)));
-    }
-
-    #[actix_rt::test]
-    async fn another_lease_starts_empty() {
-        let mut in_flight = InFlight::default();
-        in_flight.use_lease(1);
-        in_flight.start(Uuid::nil(), 1, pending());
-        in_flight.use_lease(1);
-        assert!(!in_flight.is_empty());
-        in_flight.use_lease(2);
-        assert!(in_flight.is_empty() && !in_flight.has_running());
     }
 }

@@ -1,34 +1,37 @@
-//! The delivery pool: one supervised actor for each endpoint with due deliveries, up to a configured number of actors.
+//! The delivery pool: one supervised task for each endpoint with due deliveries, up to a configured number of endpoints.
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the actor of an endpoint and its dispatcher | `actor` |
-//! | one endpoint: starts attempts in order and collects their outcomes | `endpoint_worker` |
+//! | the endpoints that are served, and their dispatcher | `pool` |
+//! | one endpoint: loads due deliveries, starts attempts in order and collects their outcomes | `endpoint_worker` |
 //! | attempts in flight: running, finished or being written | `in_flight` |
 //! | the next state of delivery and endpoint after an attempt | `outcome` |
-//! | batched reads and writes for all endpoints | `due_reader`, `outcome_writer`, `batching` |
+//! | batched reads and writes for all endpoints | `batches`, `due_reader`, `outcome_writer` |
+//! | what all of them share, and why deliveries stop | `deps`, `error` |
 //! | deliveries that were in flight at a crash of the process | `crash` |
 //! | replays, queued in parts | `replay` |
 //! | one attempt: its target, format and access token | `attempt`, `token_cache` |
 //! | the test of an endpoint | `test_delivery` |
 //! | the test messages that grade an endpoint | `grading` |
 
-mod actor;
 mod attempt;
-mod batching;
+mod batches;
 mod crash;
+mod deps;
 mod due_reader;
 mod endpoint_worker;
+mod error;
 mod grading;
 mod in_flight;
 mod outcome;
 mod outcome_writer;
+mod pool;
 mod replay;
 mod test_delivery;
 mod token_cache;
 
-pub use actor::{WebhookActors, dispatcher};
-pub use endpoint_worker::DeliveryDeps;
+pub use deps::DeliveryDeps;
 pub use grading::GradingOutcome;
+pub use pool::DeliveryPool;
 pub use test_delivery::TestDeliveryError;
 pub use token_cache::TokenCache;

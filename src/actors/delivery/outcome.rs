@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::RngExt;
 
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::delivery::in_flight::CompletedAttempt;
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint, PhaseDurations};
 use crate::domain::events::endpoint_health::{self, FailureStreak};

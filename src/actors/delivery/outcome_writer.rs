@@ -10,19 +10,15 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::actors::delivery::batching::{self, BatchWork};
+use crate::actors::delivery::batches::{BatchWork, Batches};
 use crate::actors::delivery::crash::to_working_on;
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::incidents::{DeathCause, Incidents};
-use crate::actors::supervision::{
-    Admission, Arbiters, CommandBatch, NodeKind, Registry, RegistrySettings, RestartPolicy, Tree, Worker,
-    batch_actor,
-};
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
 use crate::domain::events::event::EventKind;
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::kernel::ids::{CommandId, TaxpayerId};
+use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
@@ -34,8 +30,6 @@ use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_queue;
 use crate::webhook::AttemptOutcome;
 
-/// The maximum number of endpoints in one transaction.
-const BATCH_MAX: usize = 256;
 /// The pauses before a report is tried again whose lane is locked. Commits of taxpayers lock an endpoint's lane for some
 /// milliseconds.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
@@ -83,49 +77,18 @@ pub(super) enum LaneStatus {
     Released,
 }
 
-/// The handle of the single actor that writes for all endpoints.
-pub(super) struct OutcomeWriter(Registry<&'static str, Arc<OutcomeReport>, Result<LaneStatus, StoreError>>);
-
-impl OutcomeWriter {
-    pub(super) fn start(deps: &DeliveryDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Self {
-        let admission = Admission::new(batching::limits(), Arc::clone(tree.counters()));
-        let settings = RegistrySettings { kind: NodeKind::Webhook, policy: RestartPolicy::default() };
-        let writer = OutcomeWriterWorker {
-            store: deps.store.clone(),
-            clock: deps.clock.clone(),
-            incidents: Arc::clone(&deps.incidents),
-        };
-        Self(Registry::new(tree, arbiters, admission, settings, move |_, seat| {
-            let writer = writer.clone();
-            batch_actor::start(seat, BATCH_MAX, move || writer.clone())
-        }))
-    }
-
-    /// Writes a report durably. Fails with `Stale` if another replica has taken the lease over.
-    pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, StoreError> {
-        let (report, begun) = (Arc::new(report), Instant::now());
-        let mut pause = RETRY_FIRST;
-        loop {
-            let written = self.0.send(&"outcome-writer", Arc::clone(&report)).await;
-            match written.unwrap_or(Err(StoreError::Unsettled)) {
-                Err(StoreError::Locked) if begun.elapsed() < LANE_WAIT_MAX => {
-                    sleep(pause).await;
-                    pause = pause.saturating_mul(2).min(RETRY_MAX);
-                }
-                settled => return settled,
-            }
-        }
-    }
-}
-
-#[derive(Clone)]
-struct OutcomeWriterWorker {
+/// Writes the outcomes that several endpoints report, in one transaction.
+pub(super) struct OutcomeWriter {
     store: Store,
     clock: SharedClock,
     incidents: Arc<Incidents>,
 }
 
-impl OutcomeWriterWorker {
+impl OutcomeWriter {
+    pub(super) fn new(deps: &DeliveryDeps) -> Self {
+        Self { store: deps.store.clone(), clock: deps.clock.clone(), incidents: Arc::clone(&deps.incidents) }
+    }
+
     fn warn_of_dead_letter(&self, delivery: &Delivery, kind: EventKind, attempt: &DeliveryAttempt) {
         if delivery.state != DeliveryState::Dead {
             return;
@@ -137,26 +100,29 @@ impl OutcomeWriterWorker {
     }
 }
 
-impl Worker for OutcomeWriterWorker {
-    type Command = Arc<OutcomeReport>;
-    type Reply = Result<LaneStatus, StoreError>;
-
-    fn name(_: &Arc<OutcomeReport>) -> &'static str {
-        "write"
-    }
-
-    async fn work(
-        self,
-        batch: CommandBatch<Arc<OutcomeReport>>,
-    ) -> (Self, Vec<(CommandId, Result<LaneStatus, StoreError>)>) {
-        let answers = batching::run_batch(&self, &batch).await;
-        (self, answers)
+impl Batches<OutcomeWriter> {
+    /// Writes a report durably. Fails with `Stale` if another replica has taken the lease over.
+    pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, StoreError> {
+        let (report, begun) = (Arc::new(report), Instant::now());
+        let mut pause = RETRY_FIRST;
+        loop {
+            match self.ask(Arc::clone(&report)).await {
+                Err(StoreError::Locked) if begun.elapsed() < LANE_WAIT_MAX => {
+                    sleep(pause).await;
+                    pause = pause.saturating_mul(2).min(RETRY_MAX);
+                }
+                settled => return settled,
+            }
+        }
     }
 }
 
-impl BatchWork for OutcomeWriterWorker {
-    type Item = Arc<OutcomeReport>;
-    type Output = LaneStatus;
+impl BatchWork for OutcomeWriter {
+    type Request = Arc<OutcomeReport>;
+    type Answer = LaneStatus;
+
+    const NAME: &'static str = "outcome-writer";
+    const BATCH_MAX: usize = 256;
 
     async fn run(
         &self,
@@ -183,7 +149,7 @@ impl BatchWork for OutcomeWriterWorker {
             }
         }
         let rests = rests(&tx, &held_reports, now).await?;
-        leases::release_all(&tx, LaneKind::Endpoint, &rests).await?;
+        leases::release(&tx, &rests).await?;
         tx.commit().await?;
         for (delivery, kind, attempt) in &outcomes {
             self.warn_of_dead_letter(delivery, *kind, attempt);
@@ -219,7 +185,7 @@ async fn rests(
             return None;
         }
         let next_step = matches!(circuit_state, CircuitState::Parked(_)).then_some(lanes::PROBE);
-        Some(LaneRelease { lease: report.lease.clone(), delay, next_step })
+        Some(LaneRelease { next_step, ..LaneRelease::new(&report.lease, delay) })
     };
     Ok(resting.into_iter().filter_map(rest).collect())
 }
@@ -266,7 +232,7 @@ mod tests {
                 Arc::new(OutcomeReport::without_endpoint(lease, taxpayer))
             };
             let reports: Vec<_> = leases.iter().map(report).collect();
-            let writer = OutcomeWriterWorker {
+            let writer = OutcomeWriter {
                 store: store.clone(),
                 clock: Arc::new(SystemClock),
                 incidents: Arc::default(),

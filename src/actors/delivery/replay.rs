@@ -3,7 +3,7 @@
 //! keep the order, the deliveries of events that a replay has yet to queue wait for the replay, and so do deliveries of
 //! newer events of the same IRNs.
 
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::Event;
 use crate::domain::events::replay::Replay;

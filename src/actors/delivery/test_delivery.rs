@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::actors::delivery::attempt::DeliveryTarget;
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::domain::events::delivery::Endpoint;
 use crate::domain::events::event::{Event, EventKind};
 use crate::domain::kernel::clock;

@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 
-use crate::actors::delivery::endpoint_worker::DeliveryDeps;
+use crate::actors::delivery::deps::DeliveryDeps;
 use crate::actors::taxpayer::commands::StoreRefreshToken;
 use crate::actors::taxpayer::handle::TaxpayerHandle;
 use crate::domain::integration::origin::Origin;

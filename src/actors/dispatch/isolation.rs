@@ -12,7 +12,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned;
+use crate::store::lanes::abandoned::Ended;
+use crate::store::lanes::claim::{self, Claimable};
 
 /// Work that still waits after this time waits for an answer from outside, and gives its turn up. A computation is not
 /// interrupted, however long it takes, because this time is looked at only while the work waits. An answer that comes
@@ -75,14 +76,15 @@ impl Dispatcher {
     pub(super) async fn claim_isolated(&self) -> Result<bool, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(1, &blocked);
-        if abandoned::find_isolated(&self.store, &ask).await?.is_none() {
+        if !Ended::Isolated.is_due(&self.store, &ask).await? {
             return Ok(false);
         }
         // The slot is acquired first, so that the turn is not taken by a dispatcher that has no slot for it.
         let slot = Arc::clone(&self.slots).acquire_owned().await;
         let (Ok(slot), Some(turn)) = (slot, self.turns.take().await) else { return Ok(false) };
-        let Some(claimed) = abandoned::claim_isolated(&self.store, &ask).await? else { return Ok(false) };
-        let assignment = Assignment { lease: claimed.lease, turn: Some(turn) };
+        let claimed = claim::claim(&self.store, Claimable::Ended(Ended::Isolated), &ask).await?;
+        let Some(claimed) = claimed.lanes.into_iter().next() else { return Ok(false) };
+        let assignment = Assignment { lease: claimed.lane.lease, turn: Some(turn) };
         self.hand_out(assignment, Some(claimed.taxpayer_id), Some(slot));
         Ok(true)
     }

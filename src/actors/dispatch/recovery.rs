@@ -12,7 +12,9 @@ use crate::actors::dispatch::{Assignment, Dispatcher};
 use crate::domain::kernel::crash::CrashHistory;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned::{self, AbandonedLane};
+use crate::store::lanes::abandoned::Ended;
+use crate::store::lanes::claim::{self, Claimable, ClaimedLane};
+use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::lanes::{Lease, LeasedLane};
 
 /// The maximum number of lanes that are taken over at once. It is small, because the lanes stay locked until their crashes are counted,
@@ -36,6 +38,7 @@ pub(super) fn count_by_lane(store: Store) -> CountCrashes {
 async fn hold_back(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>, StoreError> {
     let tx = store.begin().await?;
     let mut going_on = Vec::new();
+    let mut held_back = Vec::new();
     for LeasedLane { lease, crashes, .. } in crashed {
         let history = CrashHistory { crashes, ..CrashHistory::default() };
         if !history.goes_alone() {
@@ -43,12 +46,14 @@ async fn hold_back(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>,
             continue;
         }
         let wait = CRASH_BACKOFF.saturating_mul(crashes.saturating_mul(crashes));
-        abandoned::hold_back(&tx, &lease, wait).await?;
+        let next_claim = NextClaim::AloneAndCounted;
+        held_back.push(LaneRelease { next_claim, ..LaneRelease::new(&lease, Some(wait)) });
         if history.is_quarantined() {
             let (kind, lane) = (lease.kind.as_str(), &lease.key);
             tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
         }
     }
+    leases::release(&tx, &held_back).await?;
     tx.commit().await?;
     Ok(going_on)
 }
@@ -85,7 +90,7 @@ impl Dispatcher {
     pub(super) async fn take_over(&self) -> Result<usize, StoreError> {
         let blocked = (self.list_blocked)();
         let ask = self.claim_request(TAKEN_OVER_MAX.min(self.config.claim_max), &blocked);
-        if abandoned::find(&self.store, &ask).await?.is_empty() {
+        if !Ended::Abandoned.is_due(&self.store, &ask).await? {
             return Ok(0);
         }
         // The first slot is waited for, because new work must not keep the lanes waiting while it takes each free slot.
@@ -95,9 +100,9 @@ impl Dispatcher {
             slots.merge(more);
         }
         let ask = self.claim_request(slots.num_permits(), &blocked);
-        let claimed = abandoned::claim(&self.store, &ask).await?;
+        let claimed = claim::claim(&self.store, Claimable::Ended(Ended::Abandoned), &ask).await?.lanes;
         let count = claimed.len();
-        for AbandonedLane { taxpayer_id, lane } in self.count(claimed).await {
+        for ClaimedLane { taxpayer_id, lane } in self.count(claimed).await {
             self.hand_out(Assignment::from(lane.lease), Some(taxpayer_id), slots.split(1));
         }
         Ok(count)
@@ -105,8 +110,8 @@ impl Dispatcher {
 
     /// Counts the crash for each lane whose holder crashed. Returns the lanes whose work goes on. A lane whose holder
     /// lives and only lost its lease has no crash.
-    async fn count(&self, claimed: Vec<AbandonedLane>) -> Vec<AbandonedLane> {
-        let is_crashed = |one: &AbandonedLane| one.lane.crashes > 0;
+    async fn count(&self, claimed: Vec<ClaimedLane>) -> Vec<ClaimedLane> {
+        let is_crashed = |one: &ClaimedLane| one.lane.crashes > 0;
         let crashed: Vec<_> =
             claimed.iter().filter(|one| is_crashed(one)).map(|one| one.lane.clone()).collect();
         if crashed.is_empty() {
@@ -117,7 +122,7 @@ impl Dispatcher {
             // A faulty lane makes all of them fail.
             Err(_) => self.count_one_by_one(crashed).await,
         };
-        let goes_on = |one: &AbandonedLane| !is_crashed(one) || going_on.contains(&one.lane.lease);
+        let goes_on = |one: &ClaimedLane| !is_crashed(one) || going_on.contains(&one.lane.lease);
         claimed.into_iter().filter(goes_on).collect()
     }
 
@@ -146,8 +151,8 @@ mod tests {
 
     use super::*;
     use crate::actors::dispatch::DispatcherConfig;
+    use crate::store::lanes::LaneKind;
     use crate::store::lanes::fair_queue::{self, QueuedLane};
-    use crate::store::lanes::{self, LaneKind};
     use crate::store::testing::stores;
 
     /// The kinds whose crashes are counted by the lane.
@@ -242,7 +247,7 @@ mod tests {
                 assert_eq!(next.take_over().await.unwrap(), usize::try_from(LANES).unwrap());
                 let tx = store.begin().await.unwrap();
                 while let Ok(Assignment { lease, .. }) = work.try_recv() {
-                    lanes::release(&tx, &lease, Some(Duration::ZERO)).await.unwrap();
+                    leases::release(&tx, &[LaneRelease::new(&lease, Some(Duration::ZERO))]).await.unwrap();
                 }
                 tx.commit().await.unwrap();
                 next.dispatch_due().await.unwrap();

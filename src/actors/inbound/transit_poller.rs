@@ -15,6 +15,7 @@ use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
+use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
@@ -87,7 +88,7 @@ impl TransitPoller {
             pull_cursors::save(&tx, *cursor).await?;
         }
         let delay = if matches!(result, PollResult::MoreDue) { Duration::ZERO } else { self.every };
-        lanes::release(&tx, lease, Some(delay)).await?;
+        leases::release(&tx, &[LaneRelease::new(lease, Some(delay))]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
     }

@@ -9,7 +9,7 @@ use crate::domain::pipeline::{Run, Step};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
-use crate::store::lanes::leases;
+use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
 use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
 use crate::store::runs;
 
@@ -53,7 +53,12 @@ impl PipelineDeps {
 }
 
 async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<(), StoreError> {
-    lanes::release_isolated(tx, lease, Some(Duration::ZERO), run.next_step().map(Step::as_str)).await
+    let release = LaneRelease {
+        next_step: run.next_step().map(Step::as_str),
+        next_claim: NextClaim::Alone,
+        ..LaneRelease::new(lease, Some(Duration::ZERO))
+    };
+    leases::release(tx, &[release]).await
 }
 
 /// Locks the lanes of the runs and of their taxpayers, in the order in which all writers lock. Returns the leases that

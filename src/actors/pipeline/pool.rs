@@ -2,11 +2,12 @@
 //! example because the database fails, its lane is released and the run continues later.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::time::sleep;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus, run_in_turn};
 use crate::actors::pipeline::blocked_steps;
@@ -21,14 +22,14 @@ pub struct RunPool {
     deps: Arc<PipelineDeps>,
     tree: Tree,
     arbiters: Arc<Arbiters>,
-    active: AtomicUsize,
+    tasks: TaskTracker,
     is_closed: Arc<AtomicBool>,
 }
 
 impl RunPool {
     pub fn new(deps: PipelineDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Arc<Self> {
         let (tree, arbiters, deps) = (tree.clone(), Arc::clone(arbiters), Arc::new(deps));
-        Arc::new(Self { deps, tree, arbiters, active: AtomicUsize::new(0), is_closed: Arc::default() })
+        Arc::new(Self { deps, tree, arbiters, tasks: TaskTracker::new(), is_closed: Arc::default() })
     }
 
     /// Returns the dispatcher that sends leased lanes to this pool.
@@ -53,14 +54,11 @@ impl RunPool {
         let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
         let node = self.tree.node(NodeKind::Pipeline, shard, lease.key.as_str());
         let (deps, is_closed, held) = (Arc::clone(&self.deps), Arc::clone(&self.is_closed), lease.clone());
-        self.active.fetch_add(1, Ordering::SeqCst);
         let ended = run_task(arbiter, node, move |node| async move {
             let has_turn = turn.is_some();
             run_in_turn(turn, deps.drive(RunStart { lease: &held, node: &node, has_turn }, &is_closed)).await
-        })
-        .await;
-        self.active.fetch_sub(1, Ordering::SeqCst);
-        match ended {
+        });
+        match self.tasks.track_future(ended).await {
             TaskEnd::Returned(Ok(status)) => status,
             TaskEnd::Returned(Err(stop)) if stop.is_stale() => WorkStatus::Released,
             TaskEnd::Returned(Err(stop)) => {
@@ -76,18 +74,12 @@ impl RunPool {
     /// Takes no further runs. Each active run ends after the call that it is making.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
+        self.tasks.close();
     }
 
-    /// Waits until no run is active, but at most `timeout`. Returns false if runs were still active at the timeout.
-    pub async fn drain(&self, timeout: Duration) -> bool {
-        let start = Instant::now();
-        while self.active.load(Ordering::SeqCst) > 0 {
-            if start.elapsed() >= timeout {
-                return false;
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
-        true
+    /// Waits until no run is active, but at most `longest`. Returns false if some still are. Call `close` before.
+    pub async fn drain(&self, longest: Duration) -> bool {
+        timeout(longest, self.tasks.wait()).await.is_ok()
     }
 }
 
@@ -121,8 +113,8 @@ mod tests {
     use crate::domain::kernel::ids::{RunId, TaxpayerId};
     use crate::domain::pipeline::{Operation, Run, RunRequest, RunState};
     use crate::store::db::connections::Store;
-    use crate::store::lanes::abandoned;
-    use crate::store::lanes::fair_queue::{ClaimRequest, FairShare, START};
+    use crate::store::lanes::abandoned::Ended;
+    use crate::store::lanes::claim::{self, ClaimRequest, Claimable, FairShare, START};
     use crate::store::lanes::{LaneKind, LeasedLane};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
@@ -201,7 +193,9 @@ mod tests {
                 blocked: &[],
                 share: FairShare::unlimited(),
             };
-            abandoned::claim_isolated(self.store, &request).await.unwrap().map(|lane| lane.lease)
+            let isolated = Claimable::Ended(Ended::Isolated);
+            let claimed = claim::claim(self.store, isolated, &request).await.unwrap();
+            claimed.lanes.into_iter().next().map(|one| one.lane.lease)
         }
     }
 
@@ -264,6 +258,7 @@ mod tests {
             assert_eq!(stored.last_error.as_deref(), Some(stored.progress.crash_history.reason()));
             assert!(!stored.progress.crash_history.may_be_lifted(), "a panic names its work");
             assert_eq!((tree.counters().snapshot().panics, tree.count()), (2, 0));
+            pool.close();
             assert!(pool.drain(Duration::ZERO).await);
             fixture.arbiters.stop();
         }

@@ -25,7 +25,8 @@ use crate::domain::kernel::ids::{RunId, TaxpayerId};
 use crate::domain::pipeline::{Run, RunState, Step, StepResult};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{self, Lease};
+use crate::store::lanes::Lease;
+use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::runs;
 use crate::store::runs::step_log;
 
@@ -258,7 +259,7 @@ impl PipelineDeps {
     /// Releases a lane without a run.
     async fn release(&self, lease: &Lease) -> Result<WorkStatus, RunError> {
         let tx = self.store.begin().await?;
-        lanes::release(&tx, lease, None).await?;
+        leases::release(&tx, &[LaneRelease::new(lease, None)]).await?;
         tx.commit().await?;
         Ok(WorkStatus::Released)
     }

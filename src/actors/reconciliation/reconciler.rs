@@ -20,6 +20,7 @@ use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
 use crate::store::lanes::fair_queue::BlockedStep;
+use crate::store::lanes::leases::{self, LaneRelease};
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::ledger_days;
 use crate::store::operations::reconciliations::{self, TIMER};
@@ -90,7 +91,8 @@ impl Reconciler {
         if self.schedule.every.is_some() {
             reconciliations::queue_changed(&tx, self.first_moment(&self.periodic_days())).await?;
         }
-        lanes::release(&tx, lease, Some(self.schedule.every.unwrap_or(RETRY_DELAY_MAX))).await?;
+        let again = self.schedule.every.unwrap_or(RETRY_DELAY_MAX);
+        leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
         tx.commit().await
     }
 
@@ -109,7 +111,7 @@ impl Reconciler {
         } else {
             reconciliations::next_open(&tx, taxpayer).await?.map(|_| Duration::ZERO)
         };
-        lanes::release(&tx, lease, delay).await?;
+        leases::release(&tx, &[LaneRelease::new(lease, delay)]).await?;
         tx.commit().await
     }
 

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use crate::actors::dispatch::ReservedSlot;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::write_set::{FirstContact, RunLaneRelease};
+use crate::actors::taxpayer::write_set::FirstContact;
 use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
@@ -28,7 +28,7 @@ use crate::store::invoices::items;
 use crate::store::invoices::payments;
 use crate::store::lanes::fair_queue::{self, QueuedLane};
 use crate::store::lanes::group::{self, LaneName};
-use crate::store::lanes::leases::{self, LaneRelease};
+use crate::store::lanes::leases;
 use crate::store::lanes::{self, LaneKind, Lease};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
@@ -114,13 +114,8 @@ async fn write_runs(tx: &Transaction, units: &[UnitOfWork]) -> Result<(), StoreE
     runs::save(tx, &changed).await?;
     let attempts: Vec<_> = units.iter().flat_map(|unit| &unit.writes.step_attempts).collect();
     step_log::log(tx, &attempts).await?;
-    let released = units.iter().flat_map(|unit| &unit.writes.released);
-    let (isolated, free): (Vec<_>, Vec<_>) = released.partition(|released| released.is_isolated);
-    for RunLaneRelease { release: LaneRelease { lease, delay, next_step }, .. } in isolated {
-        lanes::release_isolated(tx, lease, *delay, *next_step).await?;
-    }
-    let free: Vec<_> = free.into_iter().map(|released| released.release.clone()).collect();
-    leases::release_all(tx, LaneKind::Run, &free).await?;
+    let released: Vec<_> = units.iter().flat_map(|unit| &unit.writes.released).cloned().collect();
+    leases::release(tx, &released).await?;
     let due = units.iter().flat_map(UnitOfWork::due_runs).map(queue_entry);
     fair_queue::enqueue(tx, LaneKind::Run, &due.collect::<Vec<_>>()).await
 }

@@ -48,7 +48,8 @@ use crate::domain::pipeline::{Run, RunPayload, RunRequest, RunState, Step};
 use crate::store::events;
 use crate::store::idempotency;
 use crate::store::lanes::fair_queue::BlockedStep;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::leases::{self, LaneRelease};
+use crate::store::lanes::{LaneKind, Lease};
 use crate::store::testing::{TestStore, claim_due, stores};
 use crate::store::webhooks::{self, LoadedEndpoint};
 use crate::webhook::SigningSecret;
@@ -467,7 +468,7 @@ async fn new_work_for_a_free_endpoint_takes_its_lane() {
         app.taxpayers.send(ID, CreateInvoice(draft("A", 10))).await.unwrap();
         assert_eq!(slots.available_permits(), 3, "the lane is held: its worker picks up the new work");
         let tx = app.test.store.begin().await.unwrap();
-        lanes::release(&tx, &lease, None).await.unwrap();
+        leases::release(&tx, &[LaneRelease::new(&lease, None)]).await.unwrap();
         tx.commit().await.unwrap();
         drop(slot);
         app.taxpayers.send(ID, CreateInvoice(draft("B", 10))).await.unwrap();

@@ -40,7 +40,7 @@ pub struct WriteSet {
     pub(crate) sent_outages: Vec<(OutageEvent, i64)>,
     /// The runs whose lanes become due. A set, because PostgreSQL rejects a statement that upserts the same key twice.
     pub(crate) due_runs: BTreeSet<RunId>,
-    pub(crate) released: Vec<RunLaneRelease>,
+    pub(crate) released: Vec<LaneRelease>,
     /// New API keys in order; each one replaces the one before it.
     pub(crate) keys: Vec<NewKey>,
     /// The ids of revoked API keys.
@@ -56,12 +56,4 @@ pub struct WriteSet {
 pub(crate) struct FirstContact {
     pub(crate) id: i64,
     pub(crate) person: NewContact,
-}
-
-/// The release of a run's lane.
-#[derive(Debug)]
-pub(crate) struct RunLaneRelease {
-    pub(crate) release: LaneRelease,
-    /// True if the run was in flight at two crashes, so that its lane is claimed alone.
-    pub(crate) is_isolated: bool,
 }

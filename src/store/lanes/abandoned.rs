@@ -2,39 +2,25 @@
 //! its work was in flight at two crashes, so that it must begin alone. Both have a lease that has ended; a released
 //! lane has no lease, and an isolated lane has no owner.
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query, SelectStatement};
+use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
-use crate::store::lanes::fair_queue::{self, BlockedStep, ClaimRequest};
-use crate::store::lanes::{self, LaneKind, Lease, LeasedLane};
+use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
+use crate::store::lanes::fair_queue::{self, BlockedStep};
+use crate::store::lanes::{self, LaneKind, Lease};
 
 /// The maximum number of abandoned lanes that one query reads, to share the places of a claim between their taxpayers.
 const CANDIDATES_MAX: usize = 512;
 
-/// A claimed lane whose former holder is gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AbandonedLane {
-    pub taxpayer_id: i64,
-    pub lane: LeasedLane,
-}
-
-/// A claimed lane whose work begins alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IsolatedLane {
-    pub taxpayer_id: i64,
-    pub lease: Lease,
-}
-
 /// The two kinds of lanes whose lease has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+pub enum Ended {
+    /// The caller of a claim counts the crash of each before its work begins.
     Abandoned,
+    /// A claim takes only one, because with two of them in progress nobody could tell which one crashed the process.
     Isolated,
 }
 
@@ -59,91 +45,48 @@ impl Ended {
         )
     }
 
-    async fn find(
-        self,
-        store: &Store,
-        request: &ClaimRequest<'_>,
-        limit: usize,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
+    /// Returns the taxpayers and keys of lanes that are due: as many of each taxpayer as it may still hold, in turns
+    /// between the taxpayers.
+    async fn find(self, store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<(i64, String)>, StoreError> {
         let backend = store.backend();
+        let limit = match self {
+            Self::Abandoned => CANDIDATES_MAX,
+            Self::Isolated => 1,
+        };
         let values: [Value; 1] = [request.kind.as_str().into()];
         let sql = self.select(backend, request.blocked, limit);
-        let statement = Statement::from_sql_and_values(backend, sql, values);
-        let rows = store.reader().query_all_raw(statement).await?;
-        rows.iter().map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?))).collect()
+        let rows = store.reader().query_all_raw(Statement::from_sql_and_values(backend, sql, values)).await?;
+        let found: Vec<_> = rows
+            .iter()
+            .map(|row| Ok((row.try_get("", "taxpayer_id")?, row.try_get("", "key")?)))
+            .collect::<Result<_, StoreError>>()?;
+        Ok(match self {
+            Self::Abandoned => fair_queue::share_out(found, &request.share, request.limit),
+            Self::Isolated => found,
+        })
     }
 
-    /// Selects those of these lanes that can still be claimed.
-    fn free(self, backend: DbBackend, kind: LaneKind, keys: &HashMap<String, i64>) -> SelectStatement {
-        lanes::free(kind, &sql::now(backend))
-            .and_where(Expr::col("key").is_in(keys.keys().map(String::as_str)))
-            .and_where(Expr::col("lease_until").is_not_null())
-            .and_where(Expr::cust(self.owner()))
-            .to_owned()
+    /// True if a claim would find a lane now.
+    pub async fn is_due(self, store: &Store, request: &ClaimRequest<'_>) -> Result<bool, StoreError> {
+        Ok(!self.find(store, request).await?.is_empty())
     }
 
-    async fn claim(
+    pub(super) async fn claim(
         self,
         store: &Store,
         request: &ClaimRequest<'_>,
-        keys: HashMap<String, i64>,
-    ) -> Result<Vec<AbandonedLane>, StoreError> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
+    ) -> Result<ClaimedLanes, StoreError> {
+        let found = self.find(store, request).await?;
+        if found.is_empty() {
+            return Ok(ClaimedLanes::default());
         }
-        let free = self.free(store.backend(), request.kind, &keys);
-        let claimed = lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?;
-        let with_taxpayer = |lane: LeasedLane| {
-            let taxpayer_id = keys.get(&lane.lease.key).copied().unwrap_or_default();
-            AbandonedLane { taxpayer_id, lane }
-        };
-        Ok(claimed.into_iter().map(with_taxpayer).collect())
+        let free = lanes::free(request.kind, &sql::now(store.backend()))
+            .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
+            .and_where(Expr::col("lease_until").is_not_null())
+            .and_where(Expr::cust(self.owner()))
+            .to_owned();
+        Ok(ClaimedLanes { lanes: claim::claim_found(store, request, found, free).await?, last: None })
     }
-}
-
-/// Returns the taxpayers and keys of up to `limit` abandoned lanes that are due: as many of each taxpayer as it may
-/// still hold, in turns between the taxpayers.
-pub async fn find(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<(i64, String)>, StoreError> {
-    let found = Ended::Abandoned.find(store, request, CANDIDATES_MAX).await?;
-    Ok(fair_queue::share_out(found, &request.share, request.limit))
-}
-
-/// Claims up to `limit` abandoned lanes. The caller counts the crash of each before its work begins.
-pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<Vec<AbandonedLane>, StoreError> {
-    let found = find(store, request).await?;
-    let keys = found.into_iter().map(|(taxpayer_id, key)| (key, taxpayer_id)).collect();
-    Ended::Abandoned.claim(store, request, keys).await
-}
-
-/// Returns the key of an isolated lane that is due.
-pub async fn find_isolated(
-    store: &Store,
-    request: &ClaimRequest<'_>,
-) -> Result<Option<(i64, String)>, StoreError> {
-    Ok(Ended::Isolated.find(store, request, 1).await?.pop())
-}
-
-/// Claims one isolated lane. It claims only one, because with two of them in progress nobody could tell which one
-/// crashed the process.
-pub async fn claim_isolated(
-    store: &Store,
-    request: &ClaimRequest<'_>,
-) -> Result<Option<IsolatedLane>, StoreError> {
-    let Some((taxpayer_id, key)) = find_isolated(store, request).await? else { return Ok(None) };
-    let keys = HashMap::from([(key, taxpayer_id)]);
-    let claimed = Ended::Isolated.claim(store, request, keys).await?.pop();
-    Ok(claimed.map(|one| IsolatedLane { taxpayer_id: one.taxpayer_id, lease: one.lane.lease }))
-}
-
-/// Releases a lane whose holders crashed repeatedly. It is claimed alone after the delay. Its crash count stays until
-/// its work ends without a crash.
-pub async fn hold_back(tx: &Transaction, lease: &Lease, delay: Duration) -> Result<(), StoreError> {
-    let statement = lanes::update_held(lease)
-        .value("owner", Option::<String>::None)
-        .value("lease_until", lanes::ABANDONED)
-        .value("next_due_at", lanes::later(&sql::now(tx.get_database_backend()), delay))
-        .to_owned();
-    lanes::stale_if_none(tx.execute(&statement).await?.rows_affected())
 }
 
 /// Makes a lane due now when a process starts. Creates the lane if it does not exist. A lane with a lease, even
@@ -181,9 +124,14 @@ pub async fn reset_crashes(tx: &Transaction, lease: &Lease) -> Result<(), StoreE
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::time::Duration;
+
     use super::*;
-    use crate::store::lanes::fair_queue::{FairShare, QueuedLane, START};
-    use crate::store::lanes::leases;
+    use crate::store::lanes::LeasedLane;
+    use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, START};
+    use crate::store::lanes::fair_queue::QueuedLane;
+    use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
     use crate::store::testing::{query_plan, stores};
 
     const SIGN_BLOCKED: BlockedStep = BlockedStep { step: "sign", taxpayers: None };
@@ -215,8 +163,20 @@ mod tests {
         tx.commit().await.unwrap();
     }
 
+    async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
+        claim::claim(store, Claimable::Due, request).await.unwrap().lanes
+    }
+
+    async fn claim_abandoned(store: &Store, request: &ClaimRequest<'_>) -> Vec<ClaimedLane> {
+        claim::claim(store, Claimable::Ended(Ended::Abandoned), request).await.unwrap().lanes
+    }
+
+    async fn claim_isolated(store: &Store, request: &ClaimRequest<'_>) -> Option<LeasedLane> {
+        only(claim::claim(store, Claimable::Ended(Ended::Isolated), request).await.unwrap().lanes)
+    }
+
     /// Returns the only lane of these, if there is one.
-    fn only(lanes: Vec<AbandonedLane>) -> Option<LeasedLane> {
+    fn only(lanes: Vec<ClaimedLane>) -> Option<LeasedLane> {
         assert!(lanes.len() < 2, "{lanes:?}");
         lanes.into_iter().next().map(|one| one.lane)
     }
@@ -229,7 +189,7 @@ mod tests {
     /// Claims a lane with a lease that ends at once, as if the process crashed. Returns the lane's key, its crashes and
     /// its recorded work.
     async fn ends_with(store: &Store, owner: &str) -> Option<(String, u32, Option<String>)> {
-        let claimed = only(claim(store, &request(owner, OVER)).await.unwrap());
+        let claimed = only(claim_abandoned(store, &request(owner, OVER)).await);
         over().await;
         claimed.map(|one| (one.lease.key, one.crashes, one.working_on))
     }
@@ -239,22 +199,25 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7", "8"]).await;
-            assert_eq!(claim(store, &request("one", LEASE)).await.unwrap(), [], "nobody has ended with them");
-            let taken =
-                fair_queue::claim(store, &ClaimRequest { limit: 1, ..request("one", OVER) }).await.unwrap();
-            assert_eq!(taken.leases.len(), 1);
-            let key = taken.leases[0].lease.key.clone();
+            assert_eq!(
+                claim_abandoned(store, &request("one", LEASE)).await,
+                [],
+                "nobody has ended with them"
+            );
+            let taken = claim_due(store, &ClaimRequest { limit: 1, ..request("one", OVER) }).await;
+            assert_eq!(taken.len(), 1);
+            let key = taken[0].lane.lease.key.clone();
             over().await;
-            let others = fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases;
+            let others = claim_due(store, &request("two", LEASE)).await;
             assert_eq!(others.len(), 1, "only the one that was released");
-            assert_ne!(others[0].lease.key, key);
+            assert_ne!(others[0].lane.lease.key, key);
             assert_eq!(ends_with(store, "two").await, Some((key.clone(), 1, None)));
             assert_eq!(
                 ends_with(store, "two").await,
                 Some((key.clone(), 1, None)),
                 "it lives, and lost its lease"
             );
-            let claimed = only(claim(store, &request("three", OVER)).await.unwrap()).unwrap();
+            let claimed = only(claim_abandoned(store, &request("three", OVER)).await).unwrap();
             assert_eq!(claimed.crashes, 2);
             in_tx(store, async |tx| {
                 reset_crashes(tx, &claimed.lease).await?;
@@ -278,16 +241,16 @@ mod tests {
             };
             let lanes: Vec<_> = (0..6).map(|number| lane(1, number)).chain([lane(2, 0)]).collect();
             in_tx(store, async |tx| fair_queue::enqueue(tx, LaneKind::Endpoint, &lanes).await).await;
-            fair_queue::claim(store, &request("one", OVER)).await.unwrap();
+            claim_due(store, &request("one", OVER)).await;
             over().await;
             let share = FairShare { max: 4, held: HashMap::from([(1, 1)]), ..FairShare::unlimited() };
             let ask = ClaimRequest { share, ..request("two", LEASE) };
-            let claimed = claim(store, &ask).await.unwrap();
+            let claimed = claim_abandoned(store, &ask).await;
             let count_of = |taxpayer: i64| claimed.iter().filter(|one| one.taxpayer_id == taxpayer).count();
             assert_eq!((count_of(1), count_of(2)), (3, 1), "{claimed:?}");
             assert!(claimed.iter().all(|one| one.lane.crashes == 1), "{claimed:?}");
             let one = ClaimRequest { limit: 1, ..request("two", LEASE) };
-            assert_eq!(claim(store, &one).await.unwrap().len(), 1, "not more than are asked for");
+            assert_eq!(claim_abandoned(store, &one).await.len(), 1, "not more than are asked for");
         }
     }
 
@@ -296,28 +259,36 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7"]).await;
-            fair_queue::claim(store, &request("one", OVER)).await.unwrap();
+            claim_due(store, &request("one", OVER)).await;
             over().await;
-            let claimed = only(claim(store, &request("two", LEASE)).await.unwrap()).unwrap();
+            let claimed = only(claim_abandoned(store, &request("two", LEASE)).await).unwrap();
             in_tx(store, async |tx| {
-                lanes::release_isolated(tx, &claimed.lease, Some(Duration::ZERO), Some("sign")).await
+                let release = LaneRelease {
+                    next_step: Some("sign"),
+                    next_claim: NextClaim::Alone,
+                    ..LaneRelease::new(&claimed.lease, Some(Duration::ZERO))
+                };
+                leases::release(tx, &[release]).await
             })
             .await;
             let two = request("two", LEASE);
-            assert_eq!(fair_queue::claim(store, &two).await.unwrap().leases, [], "not with the others");
-            assert_eq!(claim(store, &two).await.unwrap(), [], "no process ended with it");
+            assert_eq!(claim_due(store, &two).await, [], "not with the others");
+            assert_eq!(claim_abandoned(store, &two).await, [], "no process ended with it");
             let blocked = ClaimRequest { blocked: &[SIGN_BLOCKED], ..request("two", LEASE) };
-            assert_eq!(claim_isolated(store, &blocked).await.unwrap(), None, "its next step is blocked");
-            let isolated = claim_isolated(store, &request("two", OVER)).await.unwrap().unwrap();
+            assert_eq!(claim_isolated(store, &blocked).await, None, "its next step is blocked");
+            let isolated = claim_isolated(store, &request("two", OVER)).await.unwrap();
             over().await;
-            let claimed = only(claim(store, &request("three", LEASE)).await.unwrap()).unwrap();
+            let claimed = only(claim_abandoned(store, &request("three", LEASE)).await).unwrap();
             assert_eq!(
                 (claimed.crashes, &claimed.lease.key),
                 (1, &isolated.lease.key),
                 "it was released before"
             );
-            in_tx(store, async |tx| lanes::release(tx, &claimed.lease, Some(Duration::ZERO)).await).await;
-            assert_eq!(fair_queue::claim(store, &two).await.unwrap().leases.len(), 1);
+            in_tx(store, async |tx| {
+                leases::release(tx, &[LaneRelease::new(&claimed.lease, Some(Duration::ZERO))]).await
+            })
+            .await;
+            assert_eq!(claim_due(store, &two).await.len(), 1);
         }
     }
 
@@ -326,15 +297,18 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7", "8"]).await;
-            let mine = fair_queue::claim(store, &request("one", LEASE)).await.unwrap().leases;
+            let mine = claim_due(store, &request("one", LEASE)).await;
             leases::release_owned_by(store, "one").await.unwrap();
             let tx = store.begin().await.unwrap();
-            assert!(lanes::fence(&tx, &mine[0].lease).await.is_err(), "nothing of it is written any more");
+            assert!(
+                lanes::fence(&tx, &mine[0].lane.lease).await.is_err(),
+                "nothing of it is written any more"
+            );
             drop(tx);
-            assert_eq!(fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases.len(), 2);
+            assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 2);
             leases::expire_all(store).await.unwrap();
-            assert_eq!(fair_queue::claim(store, &request("three", LEASE)).await.unwrap().leases, []);
-            let claimed = claim(store, &request("three", LEASE)).await.unwrap();
+            assert_eq!(claim_due(store, &request("three", LEASE)).await, []);
+            let claimed = claim_abandoned(store, &request("three", LEASE)).await;
             let crashes: Vec<_> = claimed.iter().map(|one| one.lane.crashes).collect();
             assert_eq!(crashes, [1, 1], "a start finds them counted");
         }
@@ -345,20 +319,27 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             due(store, &["7"]).await;
-            fair_queue::claim(store, &request("one", OVER)).await.unwrap();
+            claim_due(store, &request("one", OVER)).await;
             over().await;
-            let claimed = only(claim(store, &request("two", LEASE)).await.unwrap()).unwrap();
-            in_tx(store, async |tx| hold_back(tx, &claimed.lease, Duration::from_mins(1)).await).await;
+            let claimed = only(claim_abandoned(store, &request("two", LEASE)).await).unwrap();
+            in_tx(store, async |tx| {
+                let release = LaneRelease {
+                    next_claim: NextClaim::AloneAndCounted,
+                    ..LaneRelease::new(&claimed.lease, Some(Duration::from_mins(1)))
+                };
+                leases::release(tx, &[release]).await
+            })
+            .await;
             in_tx(store, async |tx| {
                 schedule_at_start(tx, LaneKind::Endpoint, "7").await?;
                 schedule_at_start(tx, LaneKind::Endpoint, "8").await
             })
             .await;
             let two = request("two", OVER);
-            assert_eq!(claim_isolated(store, &two).await.unwrap(), None, "it waits, also at a start");
-            assert_eq!(fair_queue::claim(store, &request("two", LEASE)).await.unwrap().leases.len(), 1);
+            assert_eq!(claim_isolated(store, &two).await, None, "it waits, also at a start");
+            assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 1);
             due(store, &["7"]).await;
-            assert!(claim_isolated(store, &two).await.unwrap().is_some(), "new work makes it due");
+            assert!(claim_isolated(store, &two).await.is_some(), "new work makes it due");
             over().await;
             assert_eq!(ends_with(store, "three").await.map(|one| one.1), Some(2));
         }

@@ -75,6 +75,7 @@ mod tests {
     use crate::domain::kernel::ids::TaxpayerId;
     use crate::store::lanes::LaneKind;
     use crate::store::lanes::abandoned;
+    use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::testing::{claim_due, stores};
     use crate::store::webhooks::deliveries;
     use crate::store::webhooks::delivery_queue;
@@ -95,7 +96,7 @@ mod tests {
             let claim = async |lease| claim_due(store, LaneKind::Endpoint, "me", lease, 9).await.unwrap();
             let claimed = claim(SET_BACK + LEASE).await;
             let tx = store.begin().await.unwrap();
-            lanes::release(&tx, &claimed[0], Some(SET_BACK)).await.unwrap();
+            leases::release(&tx, &[LaneRelease::new(&claimed[0], Some(SET_BACK))]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
             assert_eq!(make_waiting_lanes_due(store).await.unwrap(), 1);

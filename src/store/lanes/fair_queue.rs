@@ -6,23 +6,15 @@
 //! The lane keeps its deadline, so an outage does not move it back in the queue.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
-use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
-use crate::store::accounts::taxpayers;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
-use crate::store::lanes::{self, LaneKind, Lease};
-
-/// The value of `ClaimRequest::after` that starts a round at the first taxpayer. It is less than every taxpayer
-/// id.
-pub const START: i64 = -1;
-/// The taxpayer id of lanes without a taxpayer.
-const NOBODY: i64 = 0;
+use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes, FairShare, START};
+use crate::store::lanes::{self, LaneKind};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedLane {
@@ -73,121 +65,6 @@ impl BlockedStep {
     }
 }
 
-#[derive(Debug, Clone)]
-pub struct ClaimRequest<'a> {
-    pub kind: LaneKind,
-    pub owner: &'a str,
-    pub lease: Duration,
-    pub limit: usize,
-    /// The id of the last taxpayer that the previous claim served. This claim starts with the next higher id.
-    pub after: i64,
-    pub blocked: &'a [BlockedStep],
-    pub share: FairShare,
-}
-
-/// The number of lanes that one taxpayer, and one integrator with all its taxpayers, may hold at a time, so that
-/// their slow lanes leave room for others. Lanes without a taxpayer are not limited.
-#[derive(Debug, Clone)]
-pub struct FairShare {
-    pub max: usize,
-    /// The number of lanes that the dispatcher holds now, keyed by taxpayer id.
-    pub held: HashMap<i64, usize>,
-    pub integrator_max: usize,
-    /// The same by integrator.
-    pub held_by_integrator: HashMap<IntegratorId, usize>,
-}
-
-impl FairShare {
-    #[cfg(test)]
-    pub fn unlimited() -> Self {
-        Self {
-            max: usize::MAX,
-            held: HashMap::new(),
-            integrator_max: usize::MAX,
-            held_by_integrator: HashMap::new(),
-        }
-    }
-
-    /// How many more lanes the taxpayer may hold.
-    fn left(&self, taxpayer: i64) -> usize {
-        if taxpayer == NOBODY {
-            return usize::MAX;
-        }
-        self.max.saturating_sub(self.held.get(&taxpayer).copied().unwrap_or(0))
-    }
-
-    /// The SQL condition that a lane's taxpayer may hold more lanes, beginning with `AND`. Empty if no taxpayer
-    /// has reached its limit.
-    fn is_left(&self) -> String {
-        let full: Vec<_> =
-            self.held.keys().filter(|id| self.left(**id) == 0).map(ToString::to_string).collect();
-        let taxpayers = match full.as_slice() {
-            [] => String::new(),
-            full => format!(" AND lanes.taxpayer_id NOT IN ({})", full.join(", ")),
-        };
-        let full: Vec<_> = self
-            .held_by_integrator
-            .keys()
-            .filter(|id| self.left_to(**id) == 0)
-            .map(ToString::to_string)
-            .collect();
-        match full.as_slice() {
-            [] => taxpayers,
-            full => format!(
-                "{taxpayers} AND NOT EXISTS (SELECT 1 FROM taxpayers WHERE taxpayers.id = lanes.taxpayer_id \
-                 AND taxpayers.integrator_id IN ({}))",
-                full.join(", ")
-            ),
-        }
-    }
-
-    /// How many more lanes the integrator may hold with all its taxpayers.
-    fn left_to(&self, integrator: IntegratorId) -> usize {
-        let held = self.held_by_integrator.get(&integrator).copied().unwrap_or(0);
-        self.integrator_max.saturating_sub(held)
-    }
-
-    /// Leaves out the lanes beyond what their integrators may hold.
-    async fn within(
-        &self,
-        store: &Store,
-        lanes: Vec<(i64, String)>,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
-        if self.integrator_max == usize::MAX {
-            return Ok(lanes);
-        }
-        let mut added: HashMap<IntegratorId, usize> = HashMap::new();
-        let mut kept = Vec::with_capacity(lanes.len());
-        for lane in lanes {
-            if lane.0 != NOBODY
-                && let Some(integrator) = taxpayers::payer_of(store, TaxpayerId(lane.0)).await?
-            {
-                let added = added.entry(integrator).or_default();
-                if *added >= self.left_to(integrator) {
-                    continue;
-                }
-                *added += 1;
-            }
-            kept.push(lane);
-        }
-        Ok(kept)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaxpayerLease {
-    pub taxpayer_id: i64,
-    pub lease: Lease,
-}
-
-/// The claimed lanes in the order in which to work on them. `last` is the taxpayer after whom the next claim
-/// starts.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct ClaimedLanes {
-    pub leases: Vec<TaxpayerLease>,
-    pub last: Option<i64>,
-}
-
 /// Makes these lanes due now, with their taxpayer, deadline and next step. Creates the lanes that do not exist
 /// yet.
 pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> Result<(), StoreError> {
@@ -225,14 +102,17 @@ pub async fn enqueue(tx: &Transaction, kind: LaneKind, lanes: &[QueuedLane]) -> 
     Ok(())
 }
 
-/// Claims up to `limit` lanes, starting with the taxpayer after the one served last.
-pub async fn claim(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
+/// Claims up to `limit` due lanes, starting with the taxpayer after the one served last.
+pub(super) async fn claim_due(store: &Store, request: &ClaimRequest<'_>) -> Result<ClaimedLanes, StoreError> {
     let taxpayers = round_robin(store, request).await?;
     let Some(last) = taxpayers.last().copied() else { return Ok(ClaimedLanes::default()) };
-    let lanes = interleave(most_urgent(store, request, &taxpayers).await?, request.limit);
-    let lanes = request.share.within(store, lanes).await?;
-    let leases = claim_free(store, request, lanes).await?;
-    Ok(ClaimedLanes { leases, last: Some(last) })
+    let found = interleave(most_urgent(store, request, &taxpayers).await?, request.limit);
+    let found = request.share.within(store, found).await?;
+    let free = lanes::free(request.kind, &sql::now(store.backend()))
+        .and_where(Expr::col("key").is_in(found.iter().map(|(_, key)| key.as_str())))
+        .and_where(Expr::col("lease_until").is_null())
+        .to_owned();
+    Ok(ClaimedLanes { lanes: claim::claim_found(store, request, found, free).await?, last: Some(last) })
 }
 
 /// Returns the ids of the next taxpayers with due lanes: first the ids above the last one served, then the
@@ -327,23 +207,6 @@ fn interleave(lanes: Vec<(i64, String)>, limit: usize) -> Vec<(i64, String)> {
     // The sort is stable, so within each turn the taxpayers keep their order.
     numbered.sort_by_key(|(turn, _)| *turn);
     numbered.into_iter().take(limit).map(|(_, lane)| lane).collect()
-}
-
-/// Claims the lanes of this list that are still free. Keeps the order of the list.
-async fn claim_free(
-    store: &Store,
-    request: &ClaimRequest<'_>,
-    lanes: Vec<(i64, String)>,
-) -> Result<Vec<TaxpayerLease>, StoreError> {
-    let mut free = lanes::free(request.kind, &sql::now(store.backend()));
-    free.and_where(Expr::col("key").is_in(lanes.iter().map(|(_, key)| key.as_str())))
-        .and_where(Expr::col("lease_until").is_null());
-    let claimed = lanes::claim_where(store, request.kind, request.owner, request.lease, free).await?;
-    let mut leases: HashMap<String, Lease> =
-        claimed.into_iter().map(|one| (one.lease.key.clone(), one.lease)).collect();
-    let turn =
-        |(taxpayer_id, key): (i64, String)| Some(TaxpayerLease { taxpayer_id, lease: leases.remove(&key)? });
-    Ok(lanes.into_iter().filter_map(turn).collect())
 }
 
 /// The SQL condition that a lane is due, has no lease and does not need a blocked step.
@@ -442,7 +305,12 @@ fn count(number: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::store::lanes::Lease;
+    use crate::store::lanes::claim::NOBODY;
+    use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::testing::stores;
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -475,8 +343,8 @@ mod tests {
             blocked,
             share: FairShare::unlimited(),
         };
-        let taken = claim(store, &request).await.unwrap();
-        (taken.leases.into_iter().map(|turn| turn.lease.key).collect(), taken.last.unwrap_or(after))
+        let taken = claim_due(store, &request).await.unwrap();
+        (taken.lanes.into_iter().map(|turn| turn.lane.lease.key).collect(), taken.last.unwrap_or(after))
     }
 
     #[tokio::test]
@@ -534,10 +402,10 @@ mod tests {
                     blocked: &[],
                     share,
                 };
-                let mut owners: Vec<_> = claim(store, &request)
+                let mut owners: Vec<_> = claim_due(store, &request)
                     .await
                     .unwrap()
-                    .leases
+                    .lanes
                     .iter()
                     .map(|turn| turn.taxpayer_id)
                     .collect();
@@ -605,13 +473,19 @@ mod tests {
                 blocked: &[],
                 share: FairShare::unlimited(),
             };
-            let leases: Vec<_> =
-                claim(store, &request).await.unwrap().leases.into_iter().map(|turn| turn.lease).collect();
+            let leases: Vec<_> = claim_due(store, &request)
+                .await
+                .unwrap()
+                .lanes
+                .into_iter()
+                .map(|turn| turn.lane.lease)
+                .collect();
             let tx = store.begin().await.unwrap();
-            for lease in &leases {
-                let step = if lease.key == "1/1" { "send" } else { "sign" };
-                lanes::release_at(&tx, lease, Some(Duration::from_mins(5)), Some(step)).await.unwrap();
-            }
+            let waits = |lease: &Lease| LaneRelease {
+                next_step: Some(if lease.key == "1/1" { "send" } else { "sign" }),
+                ..LaneRelease::new(lease, Some(Duration::from_mins(5)))
+            };
+            leases::release(&tx, &leases.iter().map(waits).collect::<Vec<_>>()).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(taken(store, 8, START, &[]).await.0.len(), 0);
             make_due_now(store, LaneKind::Run, &["sign"], &[blocked_for("sign", Some(&[1]))]).await.unwrap();
@@ -635,12 +509,19 @@ mod tests {
                 blocked: &[],
                 share: FairShare::unlimited(),
             };
-            let leases: Vec<_> =
-                claim(store, &request).await.unwrap().leases.into_iter().map(|turn| turn.lease).collect();
+            let leases: Vec<_> = claim_due(store, &request)
+                .await
+                .unwrap()
+                .lanes
+                .into_iter()
+                .map(|turn| turn.lane.lease)
+                .collect();
             assert_eq!((leases.len(), taken(store, 2, START, &[]).await.0.len()), (2, 0));
             let tx = store.begin().await.unwrap();
-            lanes::release_at(&tx, &leases[0], Some(Duration::ZERO), Some("sign")).await.unwrap();
-            lanes::release_at(&tx, &leases[1], Some(Duration::from_mins(1)), None).await.unwrap();
+            let due =
+                LaneRelease { next_step: Some("sign"), ..LaneRelease::new(&leases[0], Some(Duration::ZERO)) };
+            let not_due = LaneRelease::new(&leases[1], Some(Duration::from_mins(1)));
+            leases::release(&tx, &[due, not_due]).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(taken(store, 2, START, &[blocked_for("sign", None)]).await.0.len(), 0);
             assert_eq!(due_by_taxpayer(store, LaneKind::Run).await.unwrap(), HashMap::from([(1, 1)]));
@@ -671,8 +552,8 @@ mod tests {
                         blocked: &[],
                         share: FairShare::unlimited(),
                     };
-                    let taken = claim(store, &request).await.unwrap();
-                    keys.extend(taken.leases.into_iter().map(|turn| turn.lease.key));
+                    let taken = claim_due(store, &request).await.unwrap();
+                    keys.extend(taken.lanes.into_iter().map(|turn| turn.lane.lease.key));
                     after = taken.last.unwrap_or(after);
                 }
                 keys

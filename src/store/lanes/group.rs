@@ -254,7 +254,7 @@ fn statement<const N: usize>(
 mod tests {
     use super::*;
     use crate::store::lanes;
-    use crate::store::lanes::leases::{LaneRelease, release_all};
+    use crate::store::lanes::leases::LaneRelease;
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -326,7 +326,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             let locked = lock_free(&tx, &names).await.unwrap();
             assert!(locked.is_held(&lease) && !locked.is_held(&older));
-            lanes::release(&tx, &lease, None).await.unwrap();
+            leases::release(&tx, &[LaneRelease::new(&lease, None)]).await.unwrap();
             assert!(!lock_free(&tx, &names).await.unwrap().is_held(&lease), "it is released");
         }
     }
@@ -401,9 +401,11 @@ mod tests {
             let tx = store.begin().await.unwrap();
             let is_held = !wake(&tx, LaneKind::Endpoint, &keys).await.unwrap().is_empty();
             assert!(is_held, "it was claimed");
-            let rest =
-                LaneRelease { lease, delay: Some(Duration::from_mins(1)), next_step: Some(lanes::PROBE) };
-            release_all(&tx, LaneKind::Endpoint, &[rest]).await.unwrap();
+            let rest = LaneRelease {
+                next_step: Some(lanes::PROBE),
+                ..LaneRelease::new(&lease, Some(Duration::from_mins(1)))
+            };
+            leases::release(&tx, &[rest]).await.unwrap();
             let is_held = !wake(&tx, LaneKind::Endpoint, &keys).await.unwrap().is_empty();
             assert!(!is_held, "it was released");
             tx.commit().await.unwrap();
@@ -427,11 +429,10 @@ mod tests {
                 taken
             };
             let rest = async |lease: Lease, next_step| {
-                let delay = Some(Duration::from_mins(1));
+                let release =
+                    LaneRelease { next_step, ..LaneRelease::new(&lease, Some(Duration::from_mins(1))) };
                 let tx = store.begin().await.unwrap();
-                release_all(&tx, LaneKind::Endpoint, &[LaneRelease { lease, delay, next_step }])
-                    .await
-                    .unwrap();
+                leases::release(&tx, &[release]).await.unwrap();
                 tx.commit().await.unwrap();
             };
             assert_eq!(take().await, None, "there is no such lane");

@@ -20,12 +20,43 @@ use crate::store::lanes::{self, LaneKind, Lease};
 const IS_GIVEN: &str = "lanes.kind = $1 AND lanes.key = given.value ->> 0 \
     AND lanes.epoch = CAST(given.value ->> 1 AS BIGINT) AND +lanes.lease_until IS NOT NULL";
 
-/// How to release a lane. The lane is due again after `delay`; without a delay only new work makes it due.
+/// How to release a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRelease {
     pub lease: Lease,
+    /// The lane is due again after this time; without it only new work makes the lane due.
     pub delay: Option<Duration>,
+    /// The step that the lane needs next, so that claims skip the lane while that step is blocked.
     pub next_step: Option<&'static str>,
+    pub next_claim: NextClaim,
+}
+
+/// How a released lane is claimed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextClaim {
+    /// Like any other lane.
+    Ordinary,
+    /// Alone (`abandoned::claim_isolated`), because its work was in flight at two crashes.
+    Alone,
+    /// Alone, too. The lane keeps its count of crashes until its work ends without a crash.
+    AloneAndCounted,
+}
+
+impl LaneRelease {
+    pub fn new(lease: &Lease, delay: Option<Duration>) -> Self {
+        Self { lease: lease.clone(), delay, next_step: None, next_claim: NextClaim::Ordinary }
+    }
+
+    /// The columns of `given`: key, epoch, delay, next step, the end of the lease, and 1 if the crashes stay counted.
+    fn row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
+        let delay = self.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
+        let (lease_until, keeps_crashes) = match self.next_claim {
+            NextClaim::Ordinary => (None, 0),
+            NextClaim::Alone => (Some(lanes::ABANDONED), 0),
+            NextClaim::AloneAndCounted => (Some(lanes::ABANDONED), 1),
+        };
+        (&self.lease.key, self.lease.epoch, delay, self.next_step, lease_until, keeps_crashes)
+    }
 }
 
 /// Locks the lanes of these leases for the rest of the transaction. Returns the leases that are still held. It
@@ -66,22 +97,15 @@ async fn lock_held(
         .collect()
 }
 
-/// Releases lanes that are fenced in this transaction.
-pub async fn release_all(tx: &Transaction, kind: LaneKind, rests: &[LaneRelease]) -> Result<(), StoreError> {
-    if rests.is_empty() {
-        return Ok(());
-    }
+/// Releases lanes of one kind. Fails with `Stale` if another process has claimed one of them.
+pub async fn release(tx: &Transaction, releases: &[LaneRelease]) -> Result<(), StoreError> {
+    let Some(first) = releases.first() else { return Ok(()) };
     let backend = tx.get_database_backend();
-    let rests: Vec<_> = rests
-        .iter()
-        .map(|rest| {
-            let delay = rest.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
-            (&rest.lease.key, rest.lease.epoch, delay, rest.next_step)
-        })
-        .collect();
-    let values: [Value; 2] = [kind.as_str().into(), json(&rests).into()];
-    tx.execute_raw(Statement::from_sql_and_values(backend, release(backend), values)).await?;
-    Ok(())
+    let given: Vec<_> = releases.iter().map(LaneRelease::row).collect();
+    let values: [Value; 2] = [first.lease.kind.as_str().into(), json(&given).into()];
+    let statement = Statement::from_sql_and_values(backend, release_sql(backend), values);
+    let rows = tx.execute_raw(statement).await?.rows_affected();
+    if usize::try_from(rows) == Ok(releases.len()) { Ok(()) } else { Err(StoreError::Stale) }
 }
 
 /// Renews the leases in this list that are still held. The first statement skips lanes that a transaction has
@@ -197,17 +221,21 @@ fn prolong(backend: DbBackend, lease: Duration) -> String {
     )
 }
 
-/// Builds the statement that releases the lanes of the list `given`. It is an upsert, because PostgreSQL then
-/// looks up each lane by its key; for an update it could scan all lanes of the kind. It inserts nothing: the
-/// lanes are fenced, so they exist.
-fn release(backend: DbBackend) -> String {
+/// Builds the statement that releases the lanes of the list `given`, ordered by key. It is an upsert, because PostgreSQL
+/// then looks up each lane by its key; for an update it could scan all lanes of the kind. It inserts nothing, because it
+/// takes only lanes that exist.
+fn release_sql(backend: DbBackend) -> String {
     let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect(backend).clock());
-    let epoch = "CAST(given.value ->> 1 AS BIGINT)";
     format!(
-        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, next_step) \
-         SELECT $1, given.value ->> 0, {epoch}, 0, {due}, given.value ->> 3 FROM given WHERE TRUE \
-         ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = NULL, next_step = excluded.next_step, \
-         crashes = 0, working_on = NULL, next_due_at = excluded.next_due_at WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
+        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, next_step, lease_until, crashes) \
+         SELECT $1, given.value ->> 0, CAST(given.value ->> 1 AS BIGINT), 0, {due}, given.value ->> 3, \
+         CAST(given.value ->> 4 AS BIGINT), CAST(given.value ->> 5 AS INTEGER) FROM given \
+         WHERE EXISTS (SELECT 1 FROM lanes WHERE lanes.kind = $1 AND lanes.key = given.value ->> 0) ORDER BY 2 \
+         ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = excluded.lease_until, \
+         next_step = excluded.next_step, next_due_at = excluded.next_due_at, \
+         crashes = lanes.crashes * excluded.crashes, \
+         working_on = CASE excluded.crashes WHEN 1 THEN lanes.working_on END \
+         WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
         given(backend)
     )
 }
@@ -220,8 +248,7 @@ fn lock_given(backend: DbBackend, lock: &str) -> String {
     format!("WITH {} SELECT lanes.key AS name, lanes.epoch FROM {ordered} {found}", given(backend))
 }
 
-/// The table `given`: the JSON list in the second parameter. Each element is a list of key, epoch, delay and
-/// step, or of key and epoch only.
+/// The table `given`: the JSON list in the second parameter. Each element is a list that begins with key and epoch.
 fn given(backend: DbBackend) -> String {
     let rows = dialect(backend).json_elements("$2", "rows");
     format!("given AS MATERIALIZED (SELECT value FROM {rows})")
@@ -248,13 +275,16 @@ mod tests {
             let tx = store.begin().await.unwrap();
             let held = fence_all(&tx, LaneKind::Endpoint, &leases).await.unwrap();
             assert_eq!(held, leases[..2].iter().cloned().collect(), "the third is another's");
-            let rests: Vec<_> = [Some(Duration::ZERO), None, Some(Duration::ZERO)]
-                .into_iter()
-                .zip(&leases)
-                .map(|(delay, lease)| LaneRelease { lease: lease.clone(), delay, next_step: None })
-                .collect();
-            release_all(&tx, LaneKind::Endpoint, &rests).await.unwrap();
+            let due = LaneRelease::new(&leases[0], Some(Duration::ZERO));
+            let idle = LaneRelease::new(&leases[1], None);
+            release(&tx, &[due, idle]).await.unwrap();
             tx.commit().await.unwrap();
+            let never_made = Lease { key: "4".to_owned(), ..leases[0].clone() };
+            for lease in [&leases[0], &leases[2], &never_made] {
+                let tx = store.begin().await.unwrap();
+                let again = release(&tx, &[LaneRelease::new(lease, Some(Duration::ZERO))]).await;
+                assert!(matches!(again, Err(StoreError::Stale)), "{lease:?}: {again:?}");
+            }
             let again = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             assert_eq!(again.iter().map(|lease| lease.key.as_str()).collect::<Vec<_>>(), ["1"]);
         }
@@ -296,7 +326,7 @@ mod tests {
             let mut leases = claim_due(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
-            lanes::release(&tx, &leases[1], Some(Duration::ZERO)).await.unwrap();
+            release(&tx, &[LaneRelease::new(&leases[1], Some(Duration::ZERO))]).await.unwrap();
             tx.commit().await.unwrap();
             leases[2].epoch -= 1;
             renew(store, LaneKind::Endpoint, &leases[..3], LEASE).await.unwrap();

@@ -232,8 +232,8 @@ mod tests {
     use crate::domain::pipeline::{Operation, Run, RunRequest};
     use crate::domain::reconciliation::FindingKind;
     use crate::domain::reconciliation::day::ReconciliationCounts;
-    use crate::store::lanes;
     use crate::store::lanes::fair_queue::{self, QueuedLane};
+    use crate::store::lanes::leases::{self, LaneRelease};
     use crate::store::runs;
     use crate::store::testing::{claim_due, stores};
 
@@ -326,7 +326,7 @@ mod tests {
             let leases = claim_due(store, kind, "me", Duration::from_secs(30), 9).await.unwrap();
             let tx = store.begin().await.unwrap();
             for lease in &leases {
-                lanes::release(&tx, lease, None).await.unwrap();
+                leases::release(&tx, &[LaneRelease::new(lease, None)]).await.unwrap();
             }
             queue_changed(&tx, at(100)).await.unwrap();
             tx.commit().await.unwrap();

@@ -9,7 +9,6 @@ use crate::actors::taxpayer::commands::payment;
 use crate::actors::taxpayer::commands::runs::show_authority_status;
 use crate::actors::taxpayer::read_set::{ReadContext, ReadSet};
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::actors::taxpayer::write_set::RunLaneRelease;
 use crate::domain::events::event::EventKind;
 use crate::domain::invoice::Invoice;
 use crate::domain::invoice::irn::Irn;
@@ -20,7 +19,7 @@ use crate::domain::kernel::ids::RunId;
 use crate::domain::kernel::refusal::Refusal;
 use crate::domain::pipeline::{Operation, Run, RunState, Step, StepRecord, StepResult};
 use crate::store::lanes::Lease;
-use crate::store::lanes::leases::LaneRelease;
+use crate::store::lanes::leases::{LaneRelease, NextClaim};
 use crate::store::runs::step_log::StepAttempt;
 
 /// Records the steps that the holder of a run's lane has taken since its last record. If the next step has an effect,
@@ -139,8 +138,8 @@ fn release(uow: &mut UnitOfWork, run: &Run, lease: &Lease) {
     if run.present_step().is_none() {
         let delay = run.next_attempt_at().map(|at| uow.now.duration_until(at).unsigned_abs());
         let next_step = run.next_step().map(Step::as_str);
-        let release = LaneRelease { lease: lease.clone(), delay, next_step };
-        uow.writes.released.push(RunLaneRelease { release, is_isolated: run.goes_alone() });
+        let next_claim = if run.goes_alone() { NextClaim::Alone } else { NextClaim::Ordinary };
+        uow.writes.released.push(LaneRelease { next_step, next_claim, ..LaneRelease::new(lease, delay) });
     }
 }
 

@@ -1,0 +1,92 @@
+//! The endpoints that this process delivers to: a supervised task for each endpoint whose lane it holds, on the core of
+//! the endpoint's hash. The tasks share the reading of due deliveries and the writing of outcomes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use crate::actors::delivery::batches::Batches;
+use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::due_reader::DueReader;
+use crate::actors::delivery::endpoint_worker::EndpointWorker;
+use crate::actors::delivery::error::DeliveryError;
+use crate::actors::delivery::outcome_writer::OutcomeWriter;
+use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
+use crate::actors::supervision::task::{TaskEnd, run_task};
+use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_of};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::store::db::error::StoreError;
+use crate::store::lanes::Lease;
+
+pub struct DeliveryPool {
+    deps: Arc<DeliveryDeps>,
+    due_reader: Arc<Batches<DueReader>>,
+    outcome_writer: Arc<Batches<OutcomeWriter>>,
+    tree: Tree,
+    arbiters: Arc<Arbiters>,
+    endpoints: TaskTracker,
+}
+
+impl DeliveryPool {
+    pub fn new(deps: Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Arc<Self> {
+        let (due_reader, outcome_writer) = (DueReader(Arc::clone(&deps)), OutcomeWriter::new(&deps));
+        Arc::new(Self {
+            deps,
+            due_reader: Arc::new(Batches::start(due_reader, tree, arbiters)),
+            outcome_writer: Arc::new(Batches::start(outcome_writer, tree, arbiters)),
+            tree: tree.clone(),
+            arbiters: Arc::clone(arbiters),
+            endpoints: TaskTracker::new(),
+        })
+    }
+
+    /// Returns the dispatcher that sends leased lanes to this pool. Its `concurrency_max` is the number of endpoints
+    /// that are served at the same time.
+    pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
+        let (serving, counting) = (Arc::clone(self), Arc::clone(&self.deps));
+        Dispatcher::new(self.deps.store.clone(), config, move |Assignment { lease, .. }| {
+            let pool = Arc::clone(&serving);
+            async move { pool.endpoints.track_future(pool.serve(lease)).await }.boxed_local()
+        })
+        .with_crash_counter(move |crashed| {
+            let deps = Arc::clone(&counting);
+            async move { deps.count_crashes(&crashed).await }.boxed_local()
+        })
+    }
+
+    /// Delivers to the endpoint until nothing is due. After an error or a panic all attempts in flight are dropped, and
+    /// their events are delivered again later.
+    async fn serve(&self, lease: Lease) -> WorkStatus {
+        let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return WorkStatus::Unfinished };
+        let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
+        let node = self.tree.node(NodeKind::Webhook, shard, lease.key.as_str());
+        let (due_reader, outcome_writer) = (Arc::clone(&self.due_reader), Arc::clone(&self.outcome_writer));
+        let deps = Arc::clone(&self.deps);
+        let ended = run_task(arbiter, node, move |node| {
+            EndpointWorker::new(deps, due_reader, outcome_writer, lease, taxpayer).serve(node)
+        });
+        match ended.await {
+            TaskEnd::Returned(Ok(handled)) => handled,
+            TaskEnd::Returned(Err(DeliveryError::Store(StoreError::Stale))) => WorkStatus::Released,
+            TaskEnd::Returned(Err(error)) => {
+                tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
+                WorkStatus::Unfinished
+            }
+            TaskEnd::Panicked | TaskEnd::Stopped => WorkStatus::Unfinished,
+        }
+    }
+
+    /// Takes no further endpoints. Attempts in flight are finished, and no new attempt starts.
+    pub fn close(&self) {
+        self.deps.close();
+        self.endpoints.close();
+    }
+
+    /// Waits until no endpoint is served, but at most `longest`. Returns false if some still are. Call `close` before.
+    pub async fn drain(&self, longest: Duration) -> bool {
+        timeout(longest, self.endpoints.wait()).await.is_ok()
+    }
+}
