@@ -9,7 +9,9 @@ use tokio::time::sleep;
 use crate::domain::kernel::clock::SharedClock;
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::clock_setback;
+use crate::store::lanes::fair_queue;
+use crate::store::lanes::leases::{self, Expire};
+use crate::store::webhooks::delivery_queue;
 
 pub const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// A step back by at most this much is ignored, because clocks are corrected by such amounts all the time.
@@ -79,26 +81,26 @@ impl ClockWatch {
         let shown = self.clock.now();
         let machine = ClockReading { shown, before, after: Instant::now() };
         let before = Instant::now();
-        let shown = clock_setback::database_now(&self.store).await?;
+        let shown = self.store.database_now().await?;
         Ok([machine, ClockReading { shown, before, after: Instant::now() }])
     }
 
     /// Makes waiting work due now, and expires leases that end too far in the future unless a live process renews them.
     async fn repair(&self) -> Result<(), StoreError> {
-        clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
-        clock_setback::make_waiting_lanes_due(&self.store).await?;
+        delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
+        fair_queue::make_all_due_now(&self.store).await?;
         sleep(self.lease / LEASES).await;
-        clock_setback::expire_leases_beyond(&self.store, self.lease * LEASES).await?;
+        leases::expire(&self.store, Expire::Beyond(self.lease * LEASES)).await?;
         Ok(())
     }
 
     async fn repair_future_times(&self) -> Result<(), StoreError> {
-        let moved = clock_setback::restore_delivery_delays(&self.store, self.clock.now()).await?;
+        let moved = delivery_queue::restore_delays(&self.store, self.clock.now()).await?;
         sleep(self.lease / LEASES).await;
-        let ended = clock_setback::expire_leases_beyond(&self.store, self.lease * LEASES).await?;
+        let ended = leases::expire(&self.store, Expire::Beyond(self.lease * LEASES)).await?;
         if moved + ended > 0 {
             tracing::warn!(moved, ended, "a clock was set back before this start; waiting work is due now");
-            clock_setback::make_waiting_lanes_due(&self.store).await?;
+            fair_queue::make_all_due_now(&self.store).await?;
         }
         Ok(())
     }
@@ -108,8 +110,8 @@ impl ClockWatch {
 mod tests {
     use super::*;
     use crate::domain::kernel::clock::MockClock;
-    use crate::store::lanes::leases::{self, LaneRelease};
-    use crate::store::lanes::{self, LaneKind, Lease};
+    use crate::store::lanes::leases::LaneRelease;
+    use crate::store::lanes::{self, LaneKind, Lease, Wake};
     use crate::store::testing::{claim_due, stores};
 
     #[test]
@@ -135,7 +137,7 @@ mod tests {
 
     async fn have_a_lane_wait(store: &Store) {
         let tx = store.begin().await.unwrap();
-        lanes::make_due(&tx, LaneKind::Endpoint, &["7".to_owned()]).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All).await.unwrap();
         tx.commit().await.unwrap();
         let held = claim(store).await.unwrap();
         let tx = store.begin().await.unwrap();

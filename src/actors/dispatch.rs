@@ -1,7 +1,7 @@
-//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its actor, and renews
+//! Claims due lanes, fairly between taxpayers and up to a concurrency limit. Hands each lane to its worker, and renews
 //! the leases of active lanes (`active_leases`). A transaction that creates work may lease the lane itself and send it
 //! to the dispatcher (`direct`). Lanes that were active when a process crashed are taken over (`recovery`); those that
-//! were active at two crashes begin one at a time (`isolation`). Lanes that need no actor are worked on by a function
+//! were active at two crashes begin one at a time (`isolation`). The work of some lanes is a function
 //! (`work`). A lost timer or notification only delays work.
 
 mod active_leases;
@@ -37,8 +37,10 @@ use crate::store::lanes::{LaneKind, Lease};
 
 /// The longest pause after a claim that found lanes. The pause lets the next claim find several due lanes and not one.
 const REST_MAX: Duration = Duration::from_millis(50);
-/// If an actor could not finish the work of its lane, the lane is due again after this delay.
+/// If the work of a lane could not be finished, the lane is due again after this delay.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// The same after a panic.
+const AFTER_PANIC: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkStatus {
@@ -46,12 +48,14 @@ pub enum WorkStatus {
     /// The lane is still held and has more work now.
     More,
     Unfinished,
+    /// The work panicked. Its lane rests longer, because the next attempt will probably panic, too.
+    Panicked,
 }
 
 type ListBlockedSteps = Arc<dyn Fn() -> Vec<BlockedStep> + Send + Sync>;
 type Handoff = Arc<dyn Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync>;
 
-/// A leased lane on its way to its actor.
+/// A leased lane on its way to its worker.
 #[derive(Debug)]
 pub struct Assignment {
     pub lease: Lease,
@@ -100,7 +104,7 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Creates a dispatcher. `handoff` sends a lane to its actor and completes when the actor is done with the lane.
+    /// Creates a dispatcher. `handoff` sends a lane to its worker and completes when the worker is done with the lane.
     pub fn new<F>(store: Store, config: DispatcherConfig, handoff: F) -> Self
     where
         F: Fn(Assignment) -> LocalBoxFuture<'static, WorkStatus> + Send + Sync + 'static,
@@ -143,7 +147,7 @@ impl Dispatcher {
         })
     }
 
-    /// Claims due lanes and hands them to their actors. Returns the number of claimed lanes.
+    /// Claims due lanes and hands them to their workers. Returns the number of claimed lanes.
     pub async fn dispatch_due(&self) -> Result<usize, StoreError> {
         let blocked = self.refresh_blocked().await?;
         let free = self.slots.available_permits().min(self.config.claim_max);
@@ -221,16 +225,19 @@ impl Dispatcher {
         });
     }
 
-    /// Releases the lane if its actor could not finish it.
+    /// Releases the lane if its work could not be finished.
     async fn finish(&self, lease: &Lease, handled: WorkStatus) {
-        if handled == WorkStatus::Unfinished
-            && let Err(error) = release_after_failure(&self.store, lease).await
-        {
+        let again = match handled {
+            WorkStatus::Released | WorkStatus::More => return,
+            WorkStatus::Unfinished => AFTER_FAILURE,
+            WorkStatus::Panicked => AFTER_PANIC,
+        };
+        if let Err(error) = release(&self.store, lease, again).await {
             tracing::warn!(lane = lease.key, %error, "failed to release a lane; its lease will expire");
         }
     }
 
-    /// Hands each directly dispatched lane to its actor, until this future is dropped.
+    /// Hands each directly dispatched lane to its worker, until this future is dropped.
     async fn receive(self) {
         let Some(arrivals) = &self.arrivals else { return };
         let mut arrivals = arrivals.lock().await;
@@ -280,9 +287,9 @@ fn integrator_share(concurrency_max: usize) -> usize {
     (concurrency_max - concurrency_max.div_ceil(32)).max(1)
 }
 
-async fn release_after_failure(store: &Store, lease: &Lease) -> Result<(), StoreError> {
+async fn release(store: &Store, lease: &Lease, again: Duration) -> Result<(), StoreError> {
     let tx = store.begin().await?;
-    leases::release(&tx, &[LaneRelease::new(lease, Some(AFTER_FAILURE))]).await?;
+    leases::release(&tx, &[LaneRelease::new(lease, Some(again))]).await?;
     tx.commit().await
 }
 
@@ -313,9 +320,9 @@ mod tests {
 
     use super::*;
     use crate::domain::kernel::clock::MockClock;
-    use crate::store::lanes;
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::lanes::group;
+    use crate::store::lanes::{self, Wake};
     use crate::store::testing::{add_taxpayer, claim_due, stores};
 
     /// Long enough that a slow test machine can renew the lease in time.
@@ -335,11 +342,11 @@ mod tests {
 
     async fn make_due(store: &Store, key: &str) {
         let tx = store.begin().await.unwrap();
-        lanes::make_due(&tx, LaneKind::Endpoint, &[key.to_owned()]).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &[key.to_owned()], Wake::All).await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    /// Returns a dispatcher whose actors never finish, and a channel that receives its lanes.
+    /// Returns a dispatcher whose workers never finish, and a channel that receives its lanes.
     fn endless(store: &Store, handover: &DirectDispatch) -> (Dispatcher, mpsc::UnboundedReceiver<Lease>) {
         let (seen, lanes) = mpsc::unbounded_channel();
         let dispatcher = Dispatcher::new(store.clone(), config("me"), move |assignment| {

@@ -10,7 +10,7 @@ use secrecy::ExposeSecret;
 use crate::app::error::StartError;
 use crate::config::Settings;
 use crate::store::db::connections::Store;
-use crate::store::lanes::leases;
+use crate::store::lanes::leases::{self, Expire};
 
 const LOCK_FILE: &str = "serve.lock";
 
@@ -47,9 +47,9 @@ impl ProcessLock {
         let mut before = String::new();
         lock.read_to_string(&mut before).unwrap_or_default();
         if is_embedded {
-            leases::expire_all(store).await?;
+            leases::expire(store, Expire::All).await?;
         } else if !before.is_empty() {
-            leases::expire_owned_by(store, &before).await?;
+            leases::expire(store, Expire::OwnedBy(&before)).await?;
         }
         put(&mut lock, owner).map_err(|source| StartError::File { path, source })?;
         Ok(Some(Self { _lock: lock }))

@@ -16,7 +16,9 @@ use crate::domain::invoice::lifecycle::Stage;
 use crate::domain::kernel::codes::words;
 pub use crate::domain::pipeline::payload::RunPayload;
 pub use crate::domain::pipeline::resolution::ResolvedBy;
-pub use crate::domain::pipeline::run::{Run, RunPhase, RunRequest, StepProgress, StepRecord, StepResult};
+pub use crate::domain::pipeline::run::{
+    Run, RunPhase, RunRequest, StepProgress, StepRecord, StepResult, of_run_lane, run_lane,
+};
 
 /// The refusal of a transmission by this service itself: the authority is not asked to transmit to nobody.
 pub const NO_CUSTOMER: &str = "the invoice names no customer to transmit it to";

@@ -59,7 +59,7 @@ use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
 use crate::store::accounts::{self, NewIntegrator, NewOperator};
 use crate::store::db::connections::Store;
-use crate::store::lanes::{self, LaneKind};
+use crate::store::lanes::{self, LaneKind, Wake};
 use crate::store::testing::{TestStore, sqlite_store, stores};
 use crate::webhook::{AddressPolicy, GuardedClient, RetrySchedule};
 
@@ -246,7 +246,7 @@ async fn furnish(store: &Store) {
     let owner = KeyOwner { kind: KeyKind::Taxpayer, id: TAXPAYER.0 };
     let tx = store.begin().await.unwrap();
     taxpayers::add(&tx, &taxpayer(integrator.unwrap()), person()).await.unwrap();
-    lanes::make_due(&tx, LaneKind::Run, &["a".to_owned(), "b".to_owned()]).await.unwrap();
+    lanes::wake(&tx, LaneKind::Run, &["a".to_owned(), "b".to_owned()], Wake::All).await.unwrap();
     keys::rotate(&tx, owner, &new_key(TAXPAYER_KEY), now()).await.unwrap();
     tx.commit().await.unwrap();
 }

@@ -8,11 +8,12 @@
 
 pub mod abandoned;
 pub mod claim;
-pub mod clock_setback;
 pub mod fair_queue;
 pub mod group;
 pub mod leases;
 pub mod owners;
+
+pub use self::group::{Wake, wake};
 
 use std::time::Duration;
 
@@ -129,23 +130,6 @@ pub async fn lock_unversioned(tx: &Transaction, kind: LaneKind, key: &str) -> Re
         .and_where(Expr::col("kind").eq(kind.as_str()))
         .and_where(Expr::col("key").eq(key))
         .to_owned();
-    tx.execute(&statement).await?;
-    Ok(())
-}
-
-/// Makes the lanes with these keys due now. Creates the lanes that do not exist yet.
-pub async fn make_due(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<(), StoreError> {
-    if keys.is_empty() {
-        return Ok(());
-    }
-    let now = sql::now(tx.get_database_backend());
-    let mut statement = Query::insert();
-    statement.into_table("lanes").columns(["kind", "key", "epoch", "version", "next_due_at"]);
-    for key in keys {
-        let row = [kind.as_str().into(), key.as_str().into(), 0_i64.into(), 0_i64.into(), now.clone()];
-        statement.values_panic(row);
-    }
-    statement.on_conflict(OnConflict::columns(["kind", "key"]).update_column("next_due_at").to_owned());
     tx.execute(&statement).await?;
     Ok(())
 }

@@ -1,12 +1,16 @@
 //! Work that the endpoints of this process share. A request that arrives while a batch runs waits for the next batch. A
-//! faulty request does not fail the others of its batch.
+//! request that fails or panics does not fail the others of its batch.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use actix::{Actor, Addr, AsyncContext, Context, Supervised, WrapFuture};
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::yield_now;
 
+use crate::actors::delivery::error::DeliveryError;
 use crate::actors::supervision::node::Node;
+use crate::actors::supervision::task::survive_panic;
 use crate::actors::supervision::{Arbiters, NodeKind, RestartPolicy, Tree, hash_of, supervise};
 use crate::store::db::error::StoreError;
 
@@ -15,7 +19,10 @@ pub(super) trait BatchWork: Send + Sync + 'static {
     type Request: Send + 'static;
     type Answer: Send + 'static;
 
+    /// The name of the actor.
     const NAME: &'static str;
+    /// The name of a request in the metrics.
+    const COMMAND: &'static str;
     /// The maximum number of requests in one batch.
     const BATCH_MAX: usize;
 
@@ -29,7 +36,8 @@ pub(super) trait BatchWork: Send + Sync + 'static {
 /// A request, and where its answer goes.
 struct Asked<W: BatchWork> {
     request: W::Request,
-    answer: oneshot::Sender<Result<W::Answer, StoreError>>,
+    at: Instant,
+    answer: oneshot::Sender<Result<W::Answer, DeliveryError>>,
 }
 
 /// Sends requests to the actor that runs the batches.
@@ -39,7 +47,7 @@ pub(super) struct Batches<W: BatchWork> {
 }
 
 impl<W: BatchWork> Batches<W> {
-    /// Starts the actor under supervision. After a panic it goes on with the next batch.
+    /// Starts the actor under supervision.
     pub(super) fn start(work: W, tree: &Tree, arbiters: &Arbiters) -> Self {
         let (asked, requests) = mpsc::unbounded_channel();
         let (shard, arbiter) = arbiters.for_key(hash_of(W::NAME));
@@ -52,20 +60,24 @@ impl<W: BatchWork> Batches<W> {
         Self { asked, _actor: supervise(arbiter, node, RestartPolicy::default(), |_| runner) }
     }
 
-    /// Waits until the request was part of a batch. Fails with `Unsettled` if it is not known how the batch ended.
-    pub(super) async fn ask(&self, request: W::Request) -> Result<W::Answer, StoreError> {
+    /// Waits until the request was part of a batch. Fails with `Unsettled` if the actor has ended, and with `Panic` if
+    /// the work of this request alone panics.
+    pub(super) async fn ask(&self, request: W::Request) -> Result<W::Answer, DeliveryError> {
         let (answer, answered) = oneshot::channel();
-        if self.asked.send(Asked { request, answer }).is_err() {
-            return Err(StoreError::Unsettled);
+        let asked = Asked { request, at: Instant::now(), answer };
+        if self.asked.send(asked).is_err() {
+            return Err(StoreError::Unsettled.into());
         }
-        answered.await.unwrap_or(Err(StoreError::Unsettled))
+        answered.await.unwrap_or(Err(StoreError::Unsettled.into()))
     }
 }
+
+type Requests<W> = mpsc::UnboundedReceiver<Asked<W>>;
 
 /// Runs one batch after the other.
 struct BatchRunner<W: BatchWork> {
     work: Arc<W>,
-    requests: Arc<Mutex<mpsc::UnboundedReceiver<Asked<W>>>>,
+    requests: Arc<Mutex<Requests<W>>>,
     node: Node,
 }
 
@@ -80,44 +92,65 @@ impl<W: BatchWork> Actor for BatchRunner<W> {
 
 impl<W: BatchWork> Supervised for BatchRunner<W> {}
 
-async fn run_batches<W: BatchWork>(
-    work: Arc<W>,
-    requests: Arc<Mutex<mpsc::UnboundedReceiver<Asked<W>>>>,
-    node: Node,
-) {
+async fn run_batches<W: BatchWork>(work: Arc<W>, requests: Arc<Mutex<Requests<W>>>, node: Node) {
     let mut requests = requests.lock().await;
-    let mut batch = Vec::new();
-    while requests.recv_many(&mut batch, W::BATCH_MAX).await > 0 {
-        node.batch_started();
-        let all: Vec<_> = batch.iter().map(|asked: &Asked<W>| &asked.request).collect();
-        let answers = answers(&*work, &all).await;
-        for (asked, answer) in batch.drain(..).zip(answers) {
-            // An endpoint that has stopped meanwhile needs no answer.
-            let _ = asked.answer.send(answer);
+    while let Some(first) = requests.recv().await {
+        // What arrives at the same time joins the batch.
+        yield_now().await;
+        let mut batch = vec![first];
+        while batch.len() < W::BATCH_MAX
+            && let Ok(next) = requests.try_recv()
+        {
+            batch.push(next);
         }
-        node.batch_finished();
+        node.has_queued(batch.len() + requests.len());
+        run_batch(&*work, batch, &node).await;
+        node.has_queued(requests.len());
     }
 }
 
-/// Runs a batch. If a faulty request makes the whole batch fail, runs each request separately.
-async fn answers<W: BatchWork>(work: &W, all: &[&W::Request]) -> Vec<Result<W::Answer, StoreError>> {
-    match work.run(all).await {
-        Ok(answers) => answers,
-        Err(error) if all.len() > 1 && error.may_concern_one() && !error.is_timeout() => {
+async fn run_batch<W: BatchWork>(work: &W, batch: Vec<Asked<W>>, node: &Node) {
+    let begun = Instant::now();
+    let waits: Vec<Duration> = batch.iter().map(|asked| begun.duration_since(asked.at)).collect();
+    node.has_waited(waits.iter().max().copied().unwrap_or_default());
+    node.batch_started();
+    let requests: Vec<_> = batch.iter().map(|asked| &asked.request).collect();
+    let answers = answers(work, &requests, node).await;
+    node.batch_finished();
+    node.measure_batch(W::COMMAND, &waits, begun.elapsed());
+    for (asked, answer) in batch.into_iter().zip(answers) {
+        // An endpoint that has stopped meanwhile needs no answer.
+        let _ = asked.answer.send(answer);
+    }
+}
+
+/// Runs a batch. If one request may be why the whole batch fails or panics, runs each request separately.
+async fn answers<W: BatchWork>(
+    work: &W,
+    all: &[&W::Request],
+    node: &Node,
+) -> Vec<Result<W::Answer, DeliveryError>> {
+    match survive_panic(node, work.run(all)).await {
+        Some(Ok(answers)) => answers.into_iter().map(|answer| answer.map_err(Into::into)).collect(),
+        // Any other error, such as a lost connection, would also occur for each request alone, so every request gets
+        // this error.
+        Some(Err(error)) if all.len() == 1 || !error.may_concern_one() || error.is_timeout() => {
+            all.iter().map(|_| Err(error.clone().into())).collect()
+        }
+        None if all.len() == 1 => vec![Err(DeliveryError::Panic)],
+        Some(Err(_)) | None => {
             let mut answers = Vec::with_capacity(all.len());
             for one in all {
-                answers.push(alone(work, one).await);
+                answers.push(alone(work, one, node).await);
             }
             answers
         }
-        // Any other error, such as a lost connection, would also occur for each request alone, so every request gets
-        // this error.
-        Err(error) => all.iter().map(|_| Err(error.clone())).collect(),
     }
 }
 
-async fn alone<W: BatchWork>(work: &W, one: &W::Request) -> Result<W::Answer, StoreError> {
-    work.run(&[one]).await?.pop().unwrap_or(Err(StoreError::Stale))
+async fn alone<W: BatchWork>(work: &W, one: &W::Request, node: &Node) -> Result<W::Answer, DeliveryError> {
+    let ran = survive_panic(node, work.run(&[one])).await.ok_or(DeliveryError::Panic)?;
+    Ok(ran?.pop().unwrap_or(Err(StoreError::Unsettled))?)
 }
 
 #[cfg(test)]
@@ -137,7 +170,8 @@ mod tests {
         type Answer = i32;
 
         const NAME: &'static str = "halves";
-        const BATCH_MAX: usize = 2;
+        const COMMAND: &'static str = "halve";
+        const BATCH_MAX: usize = 4;
 
         async fn run(&self, all: &[&i32]) -> Result<Vec<Result<i32, StoreError>>, StoreError> {
             assert!(all.len() <= Self::BATCH_MAX && !all.contains(&&0));
@@ -150,19 +184,29 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_faulty_request_fails_alone_and_a_panic_ends_only_its_batch() {
+    async fn a_request_that_fails_or_panics_does_so_alone() {
         panics::install_hook();
         let arbiters = Arbiters::start(1);
         let tree = Tree::new(Arc::new(MockClock::at(Timestamp::UNIX_EPOCH)));
         let batches = Batches::start(Halves, &tree, &arbiters);
-        let answers = join_all([4, -1, 6, 8, 10].map(|number| batches.ask(number))).await;
-        let halves: Vec<_> = answers.into_iter().map(Result::ok).collect();
-        assert_eq!(halves, [Some(2), None, Some(3), Some(4), Some(5)]);
-        assert!(matches!(batches.ask(0).await, Err(StoreError::Unsettled)));
-        assert_eq!(batches.ask(12).await.unwrap(), 6, "the next batch runs after the restart");
-        assert_eq!(tree.counters().snapshot().panics, 1);
+        let halves = async |numbers: [i32; 6]| {
+            let answers = join_all(numbers.map(|number| batches.ask(number))).await;
+            answers.into_iter().map(Result::ok).collect::<Vec<_>>()
+        };
+        let all = halves([2, 4, 6, 8, 10, 12]).await;
+        assert_eq!(all, [Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]);
+        let one_fails = halves([4, -1, 6, 8, 10, 12]).await;
+        assert_eq!(one_fails, [Some(2), None, Some(3), Some(4), Some(5), Some(6)]);
+        let one_panics = halves([4, 0, 6, 8, 10, 12]).await;
+        assert_eq!(one_panics, [Some(2), None, Some(3), Some(4), Some(5), Some(6)]);
+        for _ in 0..9 {
+            assert!(matches!(batches.ask(0).await, Err(DeliveryError::Panic)));
+        }
+        assert_eq!(batches.ask(12).await.unwrap(), 6, "it goes on, however often one panics");
+        assert_eq!(tree.counters().snapshot().panics, 2 + 9, "in its batch, and alone");
         arbiters.stop();
         assert!(arbiters.join().await);
-        assert!(matches!(batches.ask(14).await, Err(StoreError::Unsettled)));
+        let late = batches.ask(14).await;
+        assert!(matches!(late, Err(DeliveryError::Store(StoreError::Unsettled))));
     }
 }

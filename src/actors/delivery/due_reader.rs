@@ -33,6 +33,7 @@ impl BatchWork for DueReader {
     type Answer = Option<DueWork>;
 
     const NAME: &'static str = "due-delivery-reader";
+    const COMMAND: &'static str = "load";
     const BATCH_MAX: usize = 128;
 
     async fn run(

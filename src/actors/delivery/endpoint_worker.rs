@@ -133,7 +133,7 @@ impl EndpointWorker {
         let found = match self.due_reader.ask(self.taxpayer).await {
             // The attempts in flight are kept, because the lease is still held and the events of dropped attempts would
             // be sent again.
-            Err(StoreError::Unavailable(error) | StoreError::Broken(error))
+            Err(DeliveryError::Store(StoreError::Unavailable(error) | StoreError::Broken(error)))
                 if !self.in_flight.is_empty() && !self.deps.is_closing() =>
             {
                 tracing::warn!(taxpayer = %self.taxpayer, %error, "failed to load due deliveries; will retry");

@@ -13,6 +13,6 @@ pub(super) enum DeliveryError {
     Taxpayer(#[from] TaxpayerError),
     #[error("the signing secret cannot be used: {0}")]
     Secret(#[from] webhook::SecretFault),
-    #[error("an attempt panicked")]
+    #[error("an attempt, or the reading or writing for this endpoint, panicked")]
     Panic,
 }

@@ -13,7 +13,6 @@ use crate::actors::delivery::outcome_writer::LaneStatus;
 use crate::domain::events::delivery::{Delivery, Endpoint};
 use crate::domain::events::event::EventKind;
 use crate::domain::events::replay::Replay;
-use crate::store::db::error::StoreError;
 use crate::webhook::AttemptResult;
 
 pub(super) struct CompletedAttempt {
@@ -35,7 +34,7 @@ impl CompletedAttempt {
 
 enum FinishedTask {
     Attempt(Box<CompletedAttempt>),
-    Write(Vec<Uuid>, Result<LaneStatus, StoreError>),
+    Write(Vec<Uuid>, Result<LaneStatus, DeliveryError>),
 }
 
 #[derive(Default)]
@@ -127,7 +126,7 @@ impl InFlight {
     pub(super) fn write(
         &mut self,
         ids: Vec<Uuid>,
-        report: impl Future<Output = Result<LaneStatus, StoreError>> + 'static,
+        report: impl Future<Output = Result<LaneStatus, DeliveryError>> + 'static,
     ) {
         self.is_writing = true;
         self.tasks.spawn_local(async { FinishedTask::Write(ids, report.await) });
@@ -187,6 +186,7 @@ mod tests {
     use crate::domain::events::replay::ReplayRange;
     use crate::domain::kernel::crash::CrashHistory;
     use crate::domain::kernel::ids::TaxpayerId;
+    use crate::store::db::error::StoreError;
     use crate::webhook::{AttemptOutcome, PhaseTimes};
 
     fn delivery(number: u128) -> Delivery {
@@ -263,7 +263,7 @@ mod tests {
     #[actix_rt::test]
     async fn a_failed_write_stops_the_deliveries() {
         let mut in_flight = InFlight::default();
-        in_flight.write(Vec::new(), ready(Err(StoreError::Stale)));
+        in_flight.write(Vec::new(), ready(Err(StoreError::Stale.into())));
         assert!(matches!(in_flight.next_finished().await, Err(DeliveryError::Store(StoreError::Stale))));
     }
 

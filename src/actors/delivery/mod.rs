@@ -2,7 +2,7 @@
 //!
 //! | Concept | File |
 //! |---|---|
-//! | the endpoints that are served, and their dispatcher | `pool` |
+//! | the endpoints that are served, and their dispatcher | `pool`, `serving` |
 //! | one endpoint: loads due deliveries, starts attempts in order and collects their outcomes | `endpoint_worker` |
 //! | attempts in flight: running, finished or being written | `in_flight` |
 //! | the next state of delivery and endpoint after an attempt | `outcome` |
@@ -27,6 +27,7 @@ mod outcome;
 mod outcome_writer;
 mod pool;
 mod replay;
+mod serving;
 mod test_delivery;
 mod token_cache;
 

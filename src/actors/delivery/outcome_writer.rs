@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::actors::delivery::batches::{BatchWork, Batches};
 use crate::actors::delivery::crash::to_working_on;
 use crate::actors::delivery::deps::DeliveryDeps;
+use crate::actors::delivery::error::DeliveryError;
 use crate::actors::incidents::{DeathCause, Incidents};
 use crate::domain::events::delivery::{Delivery, DeliveryAttempt, DeliveryState, Endpoint};
 use crate::domain::events::endpoint_health::{CircuitState, FailureStreak};
@@ -102,12 +103,13 @@ impl OutcomeWriter {
 
 impl Batches<OutcomeWriter> {
     /// Writes a report durably. Fails with `Stale` if another replica has taken the lease over.
-    pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, StoreError> {
-        let (report, begun) = (Arc::new(report), Instant::now());
+    pub(super) async fn write(&self, report: OutcomeReport) -> Result<LaneStatus, DeliveryError> {
+        let report = Arc::new(report);
+        let begun = Instant::now();
         let mut pause = RETRY_FIRST;
         loop {
             match self.ask(Arc::clone(&report)).await {
-                Err(StoreError::Locked) if begun.elapsed() < LANE_WAIT_MAX => {
+                Err(DeliveryError::Store(StoreError::Locked)) if begun.elapsed() < LANE_WAIT_MAX => {
                     sleep(pause).await;
                     pause = pause.saturating_mul(2).min(RETRY_MAX);
                 }
@@ -122,6 +124,7 @@ impl BatchWork for OutcomeWriter {
     type Answer = LaneStatus;
 
     const NAME: &'static str = "outcome-writer";
+    const COMMAND: &'static str = "write";
     const BATCH_MAX: usize = 256;
 
     async fn run(
@@ -212,6 +215,7 @@ fn idle_time(
 mod tests {
     use super::*;
     use crate::domain::kernel::clock::SystemClock;
+    use crate::store::lanes::Wake;
     use crate::store::testing::{claim_due, stores};
 
     const ID: TaxpayerId = TaxpayerId(7);
@@ -223,7 +227,7 @@ mod tests {
             let store = &test.store;
             let keys = ["7", "8"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));

@@ -14,6 +14,7 @@ use crate::actors::delivery::due_reader::DueReader;
 use crate::actors::delivery::endpoint_worker::EndpointWorker;
 use crate::actors::delivery::error::DeliveryError;
 use crate::actors::delivery::outcome_writer::OutcomeWriter;
+use crate::actors::delivery::serving::Serving;
 use crate::actors::dispatch::{Assignment, Dispatcher, DispatcherConfig, WorkStatus};
 use crate::actors::supervision::task::{TaskEnd, run_task};
 use crate::actors::supervision::{Arbiters, NodeKind, Tree, hash_of};
@@ -28,6 +29,7 @@ pub struct DeliveryPool {
     tree: Tree,
     arbiters: Arc<Arbiters>,
     endpoints: TaskTracker,
+    serving: Serving,
 }
 
 impl DeliveryPool {
@@ -40,6 +42,7 @@ impl DeliveryPool {
             tree: tree.clone(),
             arbiters: Arc::clone(arbiters),
             endpoints: TaskTracker::new(),
+            serving: Serving::default(),
         })
     }
 
@@ -61,25 +64,35 @@ impl DeliveryPool {
     /// their events are delivered again later.
     async fn serve(&self, lease: Lease) -> WorkStatus {
         let Ok(taxpayer) = lease.key.parse().map(TaxpayerId) else { return WorkStatus::Unfinished };
+        if self.deps.is_closing() {
+            return WorkStatus::Unfinished;
+        }
+        let served = self.serving.begin(&lease);
+        let is_taken_over = served.is_taken_over.clone();
         let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
         let node = self.tree.node(NodeKind::Webhook, shard, lease.key.as_str());
-        let (due_reader, outcome_writer) = (Arc::clone(&self.due_reader), Arc::clone(&self.outcome_writer));
         let deps = Arc::clone(&self.deps);
-        let ended = run_task(arbiter, node, move |node| {
-            EndpointWorker::new(deps, due_reader, outcome_writer, lease, taxpayer).serve(node)
+        let due_reader = Arc::clone(&self.due_reader);
+        let outcome_writer = Arc::clone(&self.outcome_writer);
+        let ended = run_task(arbiter, node, move |node| async move {
+            let worker = EndpointWorker::new(deps, due_reader, outcome_writer, lease, taxpayer);
+            is_taken_over.run_until_cancelled(Box::pin(worker.serve(node))).await
         });
         match ended.await {
-            TaskEnd::Returned(Ok(handled)) => handled,
-            TaskEnd::Returned(Err(DeliveryError::Store(StoreError::Stale))) => WorkStatus::Released,
-            TaskEnd::Returned(Err(error)) => {
+            TaskEnd::Returned(Some(Ok(handled))) => handled,
+            TaskEnd::Returned(None | Some(Err(DeliveryError::Store(StoreError::Stale)))) => {
+                WorkStatus::Released
+            }
+            TaskEnd::Returned(Some(Err(DeliveryError::Panic))) | TaskEnd::Panicked => WorkStatus::Panicked,
+            TaskEnd::Returned(Some(Err(error))) => {
                 tracing::warn!(%taxpayer, %error, "deliveries stopped; will retry");
                 WorkStatus::Unfinished
             }
-            TaskEnd::Panicked | TaskEnd::Stopped => WorkStatus::Unfinished,
+            TaskEnd::Stopped => WorkStatus::Unfinished,
         }
     }
 
-    /// Takes no further endpoints. Attempts in flight are finished, and no new attempt starts.
+    /// Serves no further endpoints. Attempts in flight are finished, and no new attempt starts.
     pub fn close(&self) {
         self.deps.close();
         self.endpoints.close();

@@ -1,4 +1,4 @@
-//! Direct dispatch: a lane is leased in the same transaction that creates its work, so its actor starts right after the
+//! Direct dispatch: a lane is leased in the same transaction that creates its work, so its worker starts right after the
 //! commit, without a claim. A worker slot is reserved before the transaction. If no slot is free, the lane waits until
 //! the dispatcher claims it.
 

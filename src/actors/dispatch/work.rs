@@ -1,4 +1,4 @@
-//! Lanes whose work is a function instead of an actor.
+//! Lanes whose work is a function.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -63,14 +63,14 @@ mod tests {
     use super::*;
     use crate::actors::supervision::{Arbiters, NodeKind};
     use crate::domain::kernel::clock::MockClock;
-    use crate::store::lanes::{self, LaneKind};
+    use crate::store::lanes::{self, LaneKind, Wake};
     use crate::store::testing::stores;
 
     #[actix::test]
     async fn a_lane_waits_for_a_slot_no_longer_than_the_work_before_it_even_if_that_panics() {
         for test in stores().await {
             let tx = test.store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Pull, &["1", "2"].map(str::to_owned)).await.unwrap();
+            lanes::wake(&tx, LaneKind::Pull, &["1", "2"].map(str::to_owned), Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let config = DispatcherConfig {
                 kind: LaneKind::Pull,

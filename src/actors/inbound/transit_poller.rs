@@ -14,9 +14,8 @@ use crate::domain::invoice::irn::Irn;
 use crate::domain::kernel::clock::SharedClock;
 use crate::domain::supplier_invoice::readable_irn;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, LaneKind, Lease, Wake};
 use crate::store::operations::pull_cursors::{self, PullCursor};
 
 /// The key of the only lane of kind `Pull`.
@@ -73,7 +72,7 @@ impl TransitPoller {
     /// Makes a poll due at the start, because notices may have been missed before the start.
     pub async fn ensure_scheduled(&self) -> Result<(), StoreError> {
         let tx = self.inbound.store.begin().await?;
-        abandoned::schedule_at_start(&tx, LaneKind::Pull, LANE).await?;
+        lanes::wake(&tx, LaneKind::Pull, &[LANE.to_owned()], Wake::WithoutHolder).await?;
         tx.commit().await
     }
 

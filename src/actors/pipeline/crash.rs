@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::actors::pipeline::runner::{PipelineDeps, owner_and_run};
-use crate::domain::pipeline::{Run, Step};
+use crate::actors::pipeline::runner::PipelineDeps;
+use crate::domain::pipeline::{Run, Step, of_run_lane};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::abandoned;
@@ -66,7 +66,7 @@ async fn release_isolated(tx: &Transaction, lease: &Lease, run: &Run) -> Result<
 async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Option<Run>)>, StoreError> {
     let taxpayers: BTreeSet<_> = leases
         .iter()
-        .filter_map(|lease| owner_and_run(&lease.key))
+        .filter_map(|lease| of_run_lane(&lease.key))
         .map(|(taxpayer, _)| taxpayer.to_string())
         .collect();
     for taxpayer in &taxpayers {
@@ -74,7 +74,7 @@ async fn load_held(tx: &Transaction, leases: &[Lease]) -> Result<Vec<(Lease, Opt
     }
     let mut found = Vec::new();
     for lease in leases::fence_all(tx, LaneKind::Run, leases).await? {
-        let run = match owner_and_run(&lease.key) {
+        let run = match of_run_lane(&lease.key) {
             Some((taxpayer, id)) => runs::owned_by_with_id(tx, taxpayer, id).await?,
             None => None,
         };

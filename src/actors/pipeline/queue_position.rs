@@ -14,11 +14,12 @@ use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::throughput::Throughput;
 use crate::authority::Authority;
 use crate::domain::kernel::clock::SharedClock;
-use crate::domain::pipeline::Run;
+use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::fair_queue;
+use crate::store::lanes::owners::{self, OwnerCount};
 
 /// Loaded queue counts are reused for this long.
 const FRESH: Duration = Duration::from_secs(1);
@@ -58,7 +59,7 @@ impl QueueEstimator {
         let Some(step) = run.next_step().filter(|_| run.state().is_open()) else { return Ok(None) };
         let counts = self.counts().await?;
         let (taxpayer, deadline) = (run.taxpayer_id.0, run.deadline_at.as_microsecond());
-        let key = format!("{}/{}", run.taxpayer_id, run.id);
+        let key = run_lane(run.taxpayer_id, run.id);
         let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
         let position = position_of(&counts.due, taxpayer, own);
         let now = self.clock.now();
@@ -80,7 +81,9 @@ impl QueueEstimator {
             return Ok(Arc::clone(counts));
         }
         let due = fair_queue::due_by_taxpayer(&self.store, LaneKind::Run).await?;
-        let processes = fair_queue::workers(&self.store, LaneKind::Run).await?;
+        let owners = owners::counts(&self.store).await?;
+        let works = |owner: &&OwnerCount| owner.kind == LaneKind::Run && owner.held > 0;
+        let processes = u64::try_from(owners.iter().filter(works).count()).unwrap_or(u64::MAX);
         let counts = Arc::new(QueueCounts { due, processes });
         *seen = Some((Instant::now(), Arc::clone(&counts)));
         Ok(counts)

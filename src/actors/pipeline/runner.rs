@@ -21,8 +21,8 @@ use crate::actors::taxpayer::commands::{RecordSteps, StepOutcome};
 use crate::actors::taxpayer::handle::{TaxpayerError, TaxpayerHandle};
 use crate::authority::{Authority, CryptoKeys, RetryPolicy};
 use crate::domain::kernel::clock::{self, SharedClock};
-use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, RunState, Step, StepResult};
+use crate::domain::kernel::ids::TaxpayerId;
+use crate::domain::pipeline::{Run, RunState, Step, StepResult, of_run_lane};
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::Lease;
@@ -101,7 +101,7 @@ impl PipelineDeps {
         is_closed: &AtomicBool,
     ) -> Result<WorkStatus, RunError> {
         let RunStart { lease, node, has_turn } = start;
-        let Some((taxpayer, id)) = owner_and_run(&lease.key) else {
+        let Some((taxpayer, id)) = of_run_lane(&lease.key) else {
             tracing::error!(lane = lease.key, "a run's lane has a key that names no run");
             return self.release(lease).await;
         };
@@ -263,10 +263,4 @@ impl PipelineDeps {
         tx.commit().await?;
         Ok(WorkStatus::Released)
     }
-}
-
-/// Parses the key of a run's lane: `taxpayer/run`.
-pub(super) fn owner_and_run(key: &str) -> Option<(TaxpayerId, RunId)> {
-    let (taxpayer, run) = key.split_once('/')?;
-    Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))
 }

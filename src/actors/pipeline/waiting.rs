@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use crate::actors::pipeline::blocked_steps;
 use crate::actors::pipeline::handle::PipelineHandle;
-use crate::domain::pipeline::Run;
 use crate::domain::pipeline::waiting::{QueuePlace, WaitContext};
+use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::error::StoreError;
 use crate::store::lanes::LaneKind;
 use crate::store::lanes::owners;
@@ -16,7 +16,8 @@ impl PipelineHandle {
     pub async fn explain_wait(&self, run: &Run, now: Timestamp) -> Result<String, StoreError> {
         let mut context = WaitContext::default();
         if run.state().is_open() {
-            context.worker = owners::owner_of(&self.store, LaneKind::Run, &run.id.to_string()).await?;
+            let lane = run_lane(run.taxpayer_id, run.id);
+            context.worker = owners::owner_of(&self.store, LaneKind::Run, &lane).await?;
             context.block = run
                 .next_step()
                 .and_then(|step| blocked_steps::block_of(&self.authority, step, run.taxpayer_id));

@@ -18,10 +18,9 @@ use crate::domain::reconciliation::day::{
 };
 use crate::store::db::connections::Store;
 use crate::store::db::error::StoreError;
-use crate::store::lanes::abandoned;
 use crate::store::lanes::fair_queue::BlockedStep;
 use crate::store::lanes::leases::{self, LaneRelease};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, LaneKind, Lease, Wake};
 use crate::store::operations::ledger_days;
 use crate::store::operations::reconciliations::{self, TIMER};
 
@@ -60,7 +59,7 @@ impl Reconciler {
             return Ok(());
         }
         let tx = self.store.begin().await?;
-        abandoned::schedule_at_start(&tx, LaneKind::Reconciliation, TIMER).await?;
+        lanes::wake(&tx, LaneKind::Reconciliation, &[TIMER.to_owned()], Wake::WithoutHolder).await?;
         tx.commit().await
     }
 

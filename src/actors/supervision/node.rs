@@ -161,12 +161,12 @@ impl Node {
     }
 
     /// Shows how many commands the actor has in its queue.
-    pub(super) fn has_queued(&self, depth: usize) {
+    pub fn has_queued(&self, depth: usize) {
         self.inner.depth.store(depth, Ordering::Relaxed);
     }
 
     /// Shows how long the oldest command of the batch that starts now has waited.
-    pub(super) fn has_waited(&self, waited: Duration) {
+    pub fn has_waited(&self, waited: Duration) {
         let micros = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self.inner.wait_us.store(micros, Ordering::Relaxed);
     }
@@ -178,6 +178,16 @@ impl Node {
 
     pub fn batch_finished(&self) {
         self.inner.heartbeat.finish();
+    }
+
+    /// Measures a batch of equal commands: how long each had waited when it began, and how long it took.
+    pub fn measure_batch(&self, command: &'static str, waits: &[Duration], took: Duration) {
+        let metrics = &self.tree.counters().by_kind;
+        metrics.batched(self.kind(), waits.len());
+        for waited in waits {
+            metrics.waited(self.kind(), command, *waited);
+            metrics.took(self.kind(), command, "done", took);
+        }
     }
 
     /// Records that a command was quarantined, with the text of the actor's last panic.

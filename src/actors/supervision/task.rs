@@ -61,6 +61,18 @@ impl Drop for RunningTask {
     }
 }
 
+/// Does a piece of an actor's work. A panic ends only this piece: it is counted, and the actor goes on.
+pub async fn survive_panic<T>(node: &Node, work: impl Future<Output = T>) -> Option<T> {
+    match catch_panic(work).await {
+        Ok(returned) => Some(returned),
+        Err(panic) => {
+            node.panicked(&panic.text);
+            node.runs();
+            None
+        }
+    }
+}
+
 async fn catch_panic<T>(work: impl Future<Output = T>) -> Result<T, CaughtPanic> {
     let mut work = pin!(work);
     poll_fn(|polling| match panics::catch(|| work.as_mut().poll(polling)) {

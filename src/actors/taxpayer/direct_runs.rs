@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 
 use crate::actors::dispatch::{DirectDispatch, ReservedSlot};
-use crate::actors::taxpayer::flush::run_lane;
 use crate::actors::taxpayer::unit_of_work::UnitOfWork;
-use crate::domain::pipeline::Run;
+use crate::domain::pipeline::{Run, run_lane};
 use crate::store::db::connections::Transaction;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{LaneKind, Lease, group};

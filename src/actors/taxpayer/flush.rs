@@ -12,8 +12,7 @@ use crate::domain::access::api_key::KeyOwner;
 use crate::domain::access::caller::KeyKind;
 use crate::domain::access::session::ContactRole;
 use crate::domain::kernel::clock;
-use crate::domain::kernel::ids::{RunId, TaxpayerId};
-use crate::domain::pipeline::{Run, Step};
+use crate::domain::pipeline::{Run, Step, run_lane};
 use crate::store::accounts::contact_row;
 use crate::store::accounts::keys;
 use crate::store::accounts::taxpayers;
@@ -29,7 +28,7 @@ use crate::store::invoices::payments;
 use crate::store::lanes::fair_queue::{self, QueuedLane};
 use crate::store::lanes::group::{self, LaneName};
 use crate::store::lanes::leases;
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, LaneKind, Lease, Wake};
 use crate::store::operations::audit;
 use crate::store::operations::outages;
 use crate::store::operations::supplier_invoices;
@@ -53,11 +52,6 @@ pub(crate) enum WakeResult {
     Held,
     /// The lane is due; a dispatcher will claim it.
     Due,
-}
-
-/// The key of a run's lane: `taxpayer/run`.
-pub(crate) fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
-    format!("{taxpayer}/{run}")
 }
 
 fn queue_entry(run: &Run) -> QueuedLane {
@@ -158,7 +152,7 @@ async fn wake_endpoints(
         taken.extend(leases.into_iter().map(|lease| (lease.key.clone(), lease)));
     }
     keys.retain(|key| !taken.contains_key(key));
-    let held = group::wake(tx, LaneKind::Endpoint, &keys).await?;
+    let held = lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::NotParked).await?;
     let wake = |unit: &UnitOfWork| {
         let key = unit.id.to_string();
         let woken = || if held.contains(&key) { WakeResult::Held } else { WakeResult::Due };
@@ -183,7 +177,7 @@ impl UnitOfWork {
             match &writes.first_contact {
                 Some(contact) => {
                     taxpayers::add(tx, taxpayer, self.contact(contact)).await?;
-                    lanes::make_due(tx, LaneKind::Verification, &[self.id.to_string()]).await?;
+                    lanes::wake(tx, LaneKind::Verification, &[self.id.to_string()], Wake::All).await?;
                 }
                 None => taxpayers::save(tx, taxpayer).await?,
             }
@@ -191,7 +185,7 @@ impl UnitOfWork {
         if self.endpoint.is_changed() || !writes.secrets.is_empty() {
             // Locks the lane before the endpoint's own row. The endpoint's worker locks in the same order, so the two
             // cannot deadlock.
-            lanes::make_due(tx, LaneKind::Endpoint, &[self.id.to_string()]).await?;
+            lanes::wake(tx, LaneKind::Endpoint, &[self.id.to_string()], Wake::All).await?;
         }
         if let Some(Some(endpoint)) = self.endpoint.changed() {
             // An endpoint that is already stored keeps its own secret.

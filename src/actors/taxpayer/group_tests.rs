@@ -9,12 +9,12 @@ use sea_orm::{ConnectionTrait, DbBackend};
 
 use super::commands::{ChangeProfile, CreateInvoice, Created, Onboard, OpenRun};
 use super::envelope::Once;
-use super::flush::run_lane;
 use super::handle::TaxpayerError;
 use super::tests::{BY, ID, TestTaxpayers, claim, draft, submission, webhook};
 use crate::domain::access::claim::StoredResponse;
 use crate::domain::kernel::ids::TaxpayerId;
 use crate::domain::party::ProfileChange;
+use crate::domain::pipeline::run_lane;
 use crate::store::db::error::StoreError;
 use crate::store::lanes::{self, LaneKind};
 use crate::store::testing::{TestStore, stores};

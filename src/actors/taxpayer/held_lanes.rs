@@ -96,7 +96,7 @@ impl Drop for Wanted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::lanes::{self, LaneKind};
+    use crate::store::lanes::{self, LaneKind, Wake};
     use crate::store::testing::stores;
 
     /// More lanes than there are connections for transactions.
@@ -109,7 +109,7 @@ mod tests {
             let store = &test.store;
             let keys: Vec<_> = (0..LANES).map(|number| number.to_string()).collect();
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Taxpayer, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Taxpayer, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let holder = store.begin().await.unwrap();
             for key in &keys {

@@ -433,6 +433,17 @@ impl Run {
     }
 }
 
+/// Returns the key of the lane that the holder of a run leases.
+pub fn run_lane(taxpayer: TaxpayerId, run: RunId) -> String {
+    format!("{taxpayer}/{run}")
+}
+
+/// Returns the taxpayer and the run of such a lane.
+pub fn of_run_lane(key: &str) -> Option<(TaxpayerId, RunId)> {
+    let (taxpayer, run) = key.split_once('/')?;
+    Some((TaxpayerId(taxpayer.parse().ok()?), run.parse().ok()?))
+}
+
 /// An entry of the log of steps: one attempt at a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepRecord {

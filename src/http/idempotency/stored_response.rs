@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(again.headers().get(REPLAYED).unwrap(), "true");
         let mut again = to_stored(again).unwrap();
         again.headers.retain(|(name, _)| name != REPLAYED.as_str());
-        let (mut again, mut first) = (again, to_stored(first()).unwrap());
+        let mut first = to_stored(first()).unwrap();
         again.headers.sort();
         first.headers.sort();
         assert_eq!(again, first);

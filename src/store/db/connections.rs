@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use migration::{Migrator, MigratorTrait};
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 use sea_orm::{ConnectionTrait, DbBackend, QueryResult, Statement};
 
 use crate::domain::kernel::ids::{IntegratorId, TaxpayerId};
+use crate::store::db::column::RowRef;
 use crate::store::db::error::StoreError;
 use crate::store::db::group_commit::WriterPool;
 use crate::store::db::ids::Ids;
@@ -16,6 +18,7 @@ use crate::store::db::metrics::StoreMetrics;
 use crate::store::db::payers::Payers;
 use crate::store::db::pool::WITHOUT_LIMITS;
 use crate::store::db::readers::Readers;
+use crate::store::db::sql::dialect;
 use crate::store::db::vault::Vault;
 
 pub use crate::store::db::group_commit::{Sharing, Transaction};
@@ -116,6 +119,15 @@ impl Store {
     /// End it with `rollback`.
     pub async fn snapshot(&self) -> Result<Transaction, StoreError> {
         Transaction::snapshot(&self.readers.snapshots).await
+    }
+
+    /// Returns the time that the clock of the database shows.
+    pub async fn database_now(&self) -> Result<Timestamp, StoreError> {
+        let backend = self.backend();
+        let sql = format!("SELECT {} AS present", dialect(backend).clock());
+        let row = self.reader().query_one_raw(Statement::from_string(backend, sql)).await?;
+        let present = row.ok_or(StoreError::Stale)?.try_get("", "present")?;
+        RowRef { table: "clock", id: "now" }.moment(present)
     }
 
     /// Executes one statement and commits it. After an error the statement may still have been committed.

@@ -172,7 +172,7 @@ mod tests {
     use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
     use super::*;
-    use crate::store::lanes::{self, LaneKind};
+    use crate::store::lanes::{self, LaneKind, Wake};
     use crate::store::testing::stores;
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
     async fn a_lock_that_is_not_granted_in_time_is_told_from_a_database_that_is_gone() {
         for test in stores().await.iter().filter(|test| test.store.backend() == DbBackend::Postgres) {
             let tx = test.store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &["7".to_owned()]).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &["7".to_owned()], Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let holder = test.store.begin().await.unwrap();
             lanes::lock(&holder, LaneKind::Endpoint, "7").await.unwrap();

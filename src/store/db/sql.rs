@@ -110,7 +110,7 @@ mod tests {
     use sea_orm::{ConnectionTrait, Statement};
 
     use super::*;
-    use crate::store::lanes::{self, LaneKind};
+    use crate::store::lanes::{self, LaneKind, Wake};
     use crate::store::testing::{query_plan, stores};
 
     #[tokio::test]
@@ -119,7 +119,7 @@ mod tests {
             let backend = test.store.backend();
             let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
             let tx = test.store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let condition = "l.kind = 'endpoint' AND l.key = CAST(given.value AS TEXT)";
             let by_key = match backend {

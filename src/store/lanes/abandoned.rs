@@ -2,7 +2,7 @@
 //! its work was in flight at two crashes, so that it must begin alone. Both have a lease that has ended; a released
 //! lane has no lease, and an isolated lane has no owner.
 
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
+use sea_orm::sea_query::{Expr, ExprTrait};
 use sea_orm::{ConnectionTrait, DbBackend, Statement, Value};
 
 use crate::store::db::connections::{Store, Transaction};
@@ -10,7 +10,7 @@ use crate::store::db::error::StoreError;
 use crate::store::db::sql::{self, dialect};
 use crate::store::lanes::claim::{self, ClaimRequest, ClaimedLanes};
 use crate::store::lanes::fair_queue::{self, BlockedStep};
-use crate::store::lanes::{self, LaneKind, Lease};
+use crate::store::lanes::{self, Lease};
 
 /// The maximum number of abandoned lanes that one query reads, to share the places of a claim between their taxpayers.
 const CANDIDATES_MAX: usize = 512;
@@ -89,24 +89,6 @@ impl Ended {
     }
 }
 
-/// Makes a lane due now when a process starts. Creates the lane if it does not exist. A lane with a lease, even
-/// an expired one, keeps its due time: if its holder crashed, the next claim has to wait until that time.
-pub async fn schedule_at_start(tx: &Transaction, kind: LaneKind, key: &str) -> Result<(), StoreError> {
-    let now = sql::now(tx.get_database_backend());
-    let known = OnConflict::columns(["kind", "key"])
-        .update_column("next_due_at")
-        .action_and_where(Expr::col(("lanes", "lease_until")).is_null())
-        .to_owned();
-    let statement = Query::insert()
-        .into_table("lanes")
-        .columns(["kind", "key", "epoch", "version", "next_due_at"])
-        .values_panic([kind.as_str().into(), key.into(), 0_i64.into(), 0_i64.into(), now])
-        .on_conflict(known)
-        .to_owned();
-    tx.execute(&statement).await?;
-    Ok(())
-}
-
 /// Records the piece of work that is in progress on a lane; `None` clears the record. If the process crashes,
 /// the next holder of the lane knows which piece of work was in progress.
 pub async fn set_working_on(tx: &Transaction, lease: &Lease, what: Option<&str>) -> Result<(), StoreError> {
@@ -128,10 +110,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes::LeasedLane;
     use crate::store::lanes::claim::{Claimable, ClaimedLane, FairShare, START};
     use crate::store::lanes::fair_queue::QueuedLane;
-    use crate::store::lanes::leases::{self, LaneRelease, NextClaim};
+    use crate::store::lanes::leases::{self, Expire, LaneRelease, NextClaim};
+    use crate::store::lanes::{LaneKind, LeasedLane, Wake};
     use crate::store::testing::{query_plan, stores};
 
     const SIGN_BLOCKED: BlockedStep = BlockedStep { step: "sign", taxpayers: None };
@@ -153,7 +135,7 @@ mod tests {
     async fn due(store: &Store, keys: &[&str]) {
         let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
         let tx = store.begin().await.unwrap();
-        lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+        lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -306,7 +288,7 @@ mod tests {
             );
             drop(tx);
             assert_eq!(claim_due(store, &request("two", LEASE)).await.len(), 2);
-            leases::expire_all(store).await.unwrap();
+            leases::expire(store, Expire::All).await.unwrap();
             assert_eq!(claim_due(store, &request("three", LEASE)).await, []);
             let claimed = claim_abandoned(store, &request("three", LEASE)).await;
             let crashes: Vec<_> = claimed.iter().map(|one| one.lane.crashes).collect();
@@ -331,8 +313,8 @@ mod tests {
             })
             .await;
             in_tx(store, async |tx| {
-                schedule_at_start(tx, LaneKind::Endpoint, "7").await?;
-                schedule_at_start(tx, LaneKind::Endpoint, "8").await
+                let keys = ["7", "8"].map(str::to_owned);
+                lanes::wake(tx, LaneKind::Endpoint, &keys, Wake::WithoutHolder).await.map(drop)
             })
             .await;
             let two = request("two", OVER);

@@ -256,6 +256,22 @@ pub async fn make_due_now(
     tx.commit().await
 }
 
+/// Makes all waiting lanes due now, because their due times are those of a clock that was set back since. This does no
+/// harm to a lane without work, because its next holder releases it with a new due time. Returns the number of changed
+/// lanes.
+pub async fn make_all_due_now(store: &Store) -> Result<u64, StoreError> {
+    let now = sql::now(store.backend());
+    let statement = Query::update()
+        .table("lanes")
+        .value("next_due_at", now.clone())
+        .and_where(Expr::col("next_due_at").gt(now))
+        .to_owned();
+    let tx = store.begin().await?;
+    let changed = tx.execute(&statement).await?.rows_affected();
+    tx.commit().await?;
+    Ok(changed)
+}
+
 /// Counts the due lanes without a lease, keyed by taxpayer id.
 pub async fn due_by_taxpayer(store: &Store, kind: LaneKind) -> Result<HashMap<i64, u64>, StoreError> {
     let due = free(store.backend(), &[]);
@@ -286,19 +302,6 @@ pub async fn more_urgent(
     Ok(row.map(|row| row.try_get("", "due")).transpose()?.map_or(0, count))
 }
 
-/// Counts the processes that hold lanes of this kind.
-pub async fn workers(store: &Store, kind: LaneKind) -> Result<u64, StoreError> {
-    let held = Query::select()
-        .expr_as(Expr::col("owner").count_distinct(), "workers")
-        .from("lanes")
-        .and_where(Expr::col("kind").eq(kind.as_str()))
-        .and_where(Expr::col("next_due_at").is_not_null())
-        .and_where(Expr::col("lease_until").gte(sql::now(store.backend())))
-        .to_owned();
-    let row = store.reader().query_one(&held).await?;
-    Ok(row.map(|row| row.try_get("", "workers")).transpose()?.map_or(0, count))
-}
-
 fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
@@ -308,10 +311,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes::Lease;
     use crate::store::lanes::claim::NOBODY;
-    use crate::store::lanes::leases::{self, LaneRelease};
-    use crate::store::testing::stores;
+    use crate::store::lanes::leases::{self, Expire, LaneRelease};
+    use crate::store::lanes::{Lease, Wake};
+    use crate::store::testing::{self, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
 
@@ -531,7 +534,6 @@ mod tests {
             assert_eq!(ahead_of(1, "").await, 0);
             assert_eq!(ahead_of(1, "2").await, 1, "of equal deadlines the lesser key is first");
             assert_eq!(taken(store, 2, START, &[]).await.0, ["1/1"]);
-            assert_eq!(workers(store, LaneKind::Run).await.unwrap(), 1);
         }
     }
 
@@ -564,6 +566,37 @@ mod tests {
             keys.sort();
             keys.dedup();
             assert_eq!(keys.len(), 200, "each once");
+        }
+    }
+
+    #[tokio::test]
+    async fn lanes_and_leases_from_before_a_clock_was_set_back_are_free_again() {
+        const SET_BACK: Duration = Duration::from_mins(10);
+        for test in stores().await {
+            let store = &test.store;
+            let keys = ["1", "2"].map(str::to_owned);
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
+            tx.commit().await.unwrap();
+            let claim =
+                async |lease| testing::claim_due(store, LaneKind::Endpoint, "me", lease, 9).await.unwrap();
+            let claimed = claim(SET_BACK + LEASE).await;
+            let tx = store.begin().await.unwrap();
+            leases::release(&tx, &[LaneRelease::new(&claimed[0], Some(SET_BACK))]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim(LEASE).await, [], "one waits, and the holder of the other seems to live");
+            assert_eq!(make_all_due_now(store).await.unwrap(), 1);
+            let again = claim(LEASE).await;
+            assert_eq!((again.len(), &again[0].key), (1, &claimed[0].key));
+            assert_eq!(
+                leases::expire(store, Expire::Beyond(LEASE * 2)).await.unwrap(),
+                1,
+                "not what is held now"
+            );
+            let tx = store.begin().await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &["3".to_owned()], Wake::WithoutHolder).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(claim(LEASE).await.len(), 2);
         }
     }
 }

@@ -205,29 +205,50 @@ pub async fn claim_idle(
         .collect()
 }
 
+/// Which lanes become due at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    All,
+    /// Because of new work: a parked lane keeps its due time.
+    NotParked,
+    /// At the start of a process: a lane with a lease, even an expired one, keeps its due time. If its holder crashed,
+    /// the next claim has to wait until that time.
+    WithoutHolder,
+}
+
 static WAKE: SqlOnce = SqlOnce::new(|dialect| {
     let now = dialect.clock();
     let rows = dialect.json_elements("$2", "rows");
-    let due = format!(
-        "CASE WHEN lanes.next_step = '{PROBE}' AND lanes.next_due_at > {now} THEN lanes.next_due_at ELSE {now} END"
+    let keeps = format!(
+        "($3 = 'not-parked' AND lanes.next_step = '{PROBE}' AND lanes.next_due_at > {now}) \
+         OR ($3 = 'without-holder' AND lanes.lease_until IS NOT NULL)"
     );
     format!(
         "INSERT INTO lanes (kind, key, epoch, version, next_due_at) \
-         SELECT $1, value ->> 0, 0, 0, {now} FROM {rows} WHERE TRUE ORDER BY 2 \
-         ON CONFLICT (kind, key) DO UPDATE SET next_due_at = {due} \
+         SELECT $1, value ->> 0, 0, 0, {now} FROM {rows} WHERE TRUE ORDER BY 2 ON CONFLICT (kind, key) \
+         DO UPDATE SET next_due_at = CASE WHEN {keeps} THEN lanes.next_due_at ELSE {now} END \
          RETURNING lanes.key AS name, (lease_until IS NOT NULL AND lease_until >= {now}) AS is_held"
     )
 });
 
-/// Makes lanes due now because of new work. Creates the lanes that do not exist; a parked lane keeps its due
-/// time. Returns the keys of the lanes that are held. All these lanes stay locked until the transaction ends,
-/// so no holder can release its lane without seeing the new work.
-pub async fn wake(tx: &Transaction, kind: LaneKind, keys: &[String]) -> Result<HashSet<String>, StoreError> {
+/// Makes lanes due now. Creates the lanes that do not exist. Returns the keys of the lanes that are held. All these
+/// lanes stay locked until the transaction ends, so no holder can release its lane without seeing the new work.
+pub async fn wake(
+    tx: &Transaction,
+    kind: LaneKind,
+    keys: &[String],
+    which: Wake,
+) -> Result<HashSet<String>, StoreError> {
     let mut held = HashSet::new();
     if keys.is_empty() {
         return Ok(held);
     }
-    for row in tx.query_all_raw(statement(tx, &WAKE, kind, keys, [])).await? {
+    let which = match which {
+        Wake::All => "all",
+        Wake::NotParked => "not-parked",
+        Wake::WithoutHolder => "without-holder",
+    };
+    for row in tx.query_all_raw(statement(tx, &WAKE, kind, keys, [which.into()])).await? {
         if row.try_get("", "is_held")? {
             held.insert(row.try_get("", "name")?);
         }
@@ -270,8 +291,8 @@ mod tests {
             let keys = ["1", "2", "3"].map(str::to_owned);
             let names = keys.each_ref().map(|key| lane(LaneKind::Taxpayer, key));
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Taxpayer, &keys[..2]).await.unwrap();
-            lanes::make_due(&tx, LaneKind::Run, &keys[..1]).await.unwrap();
+            lanes::wake(&tx, LaneKind::Taxpayer, &keys[..2], Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &keys[..1], Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             for version in 1..3 {
                 let tx = store.begin().await.unwrap();
@@ -318,7 +339,7 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Run, &["7/a".to_owned()]).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &["7/a".to_owned()], Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
             let older = Lease { epoch: lease.epoch - 1, ..lease.clone() };
@@ -338,8 +359,8 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Run, &keys).await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let other = store.begin().await.unwrap();
             lanes::lock(&other, LaneKind::Endpoint, "2").await.unwrap();
@@ -367,7 +388,7 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2", "3"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
@@ -394,24 +415,24 @@ mod tests {
             let keys = ["7".to_owned()];
             let claim = async || claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             let tx = store.begin().await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys).await.unwrap().is_empty();
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
             assert!(!is_held, "nobody holds a lane that is new");
             tx.commit().await.unwrap();
             let lease = claim().await.remove(0);
             let tx = store.begin().await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys).await.unwrap().is_empty();
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
             assert!(is_held, "it was claimed");
             let rest = LaneRelease {
                 next_step: Some(lanes::PROBE),
                 ..LaneRelease::new(&lease, Some(Duration::from_mins(1)))
             };
             leases::release(&tx, &[rest]).await.unwrap();
-            let is_held = !wake(&tx, LaneKind::Endpoint, &keys).await.unwrap().is_empty();
+            let is_held = !wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap().is_empty();
             assert!(!is_held, "it was released");
             tx.commit().await.unwrap();
             assert_eq!(claim().await, []);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(claim().await.len(), 1, "unless it is made due");
         }
@@ -437,7 +458,7 @@ mod tests {
             };
             assert_eq!(take().await, None, "there is no such lane");
             let tx = store.begin().await.unwrap();
-            wake(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            wake(&tx, LaneKind::Endpoint, &keys, Wake::NotParked).await.unwrap();
             tx.commit().await.unwrap();
             let lease = take().await.unwrap();
             assert_eq!((lease.key.as_str(), take().await), ("7", None), "it is held");
@@ -446,7 +467,7 @@ mod tests {
             rest(lease, Some(lanes::PROBE)).await;
             assert_eq!(take().await, None, "it is parked");
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(take().await.unwrap().epoch, 3);
         }

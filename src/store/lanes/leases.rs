@@ -11,7 +11,7 @@ use crate::domain::kernel::crash::CRASHES_MAX;
 use crate::store::db::column::json;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::db::sql::{self, dialect};
+use crate::store::db::sql::{self, Aliased, Join, dialect};
 use crate::store::lanes::{self, LaneKind, Lease};
 
 /// The condition that a lane is in the list `given` and still held with the listed epoch. Two operators prevent
@@ -36,9 +36,9 @@ pub struct LaneRelease {
 pub enum NextClaim {
     /// Like any other lane.
     Ordinary,
-    /// Alone (`abandoned::claim_isolated`), because its work was in flight at two crashes.
+    /// Alone (`Ended::Isolated`), because its work was in flight at two crashes.
     Alone,
-    /// Alone, too. The lane keeps its count of crashes until its work ends without a crash.
+    /// Alone, too. The lane keeps its next step, and its count of crashes until its work ends without a crash.
     AloneAndCounted,
 }
 
@@ -47,7 +47,7 @@ impl LaneRelease {
         Self { lease: lease.clone(), delay, next_step: None, next_claim: NextClaim::Ordinary }
     }
 
-    /// The columns of `given`: key, epoch, delay, next step, the end of the lease, and 1 if the crashes stay counted.
+    /// The columns of `given`: key, epoch, delay, next step, the end of the lease, and 1 if its crashes stay counted.
     fn row(&self) -> (&str, i64, Option<i64>, Option<&str>, Option<i64>, u8) {
         let delay = self.delay.map(|delay| i64::try_from(delay.as_micros()).unwrap_or(i64::MAX / 4));
         let (lease_until, keeps_crashes) = match self.next_claim {
@@ -175,23 +175,32 @@ pub async fn counts(store: &Store) -> Result<[LaneCount; LaneKind::ALL.len()], S
     Ok(counts)
 }
 
-/// Expires all leases. Only a process that is alone on the database may call this. The next claims count the
-/// former holders as crashed.
-pub async fn expire_all(store: &Store) -> Result<(), StoreError> {
-    expire(store, Expr::col("lease_until").is_not_null()).await
+/// Which leases end at once.
+#[derive(Debug, Clone, Copy)]
+pub enum Expire<'a> {
+    /// Only for a process that is alone on the database.
+    All,
+    /// Those of a process that is certainly gone.
+    OwnedBy(&'a str),
+    /// Those that end more than this time from now, because they were taken before the clock was set back. A lease that
+    /// was taken or renewed since then ends earlier, so a live holder keeps its lease.
+    Beyond(Duration),
 }
 
-/// Expires the leases of a process that is certainly gone. The next claims count it as crashed.
-pub async fn expire_owned_by(store: &Store, owner: &str) -> Result<(), StoreError> {
-    expire(store, Expr::col("lease_until").is_not_null().and(Expr::col("owner").eq(owner))).await
-}
-
-async fn expire(store: &Store, which: Expr) -> Result<(), StoreError> {
+/// Expires leases. The next claims count their holders as crashed. Returns the number of expired leases.
+pub async fn expire(store: &Store, which: Expire<'_>) -> Result<u64, StoreError> {
+    let lease_until = Expr::col("lease_until");
+    let ends = match which {
+        Expire::All => lease_until.is_not_null(),
+        Expire::OwnedBy(owner) => lease_until.is_not_null().and(Expr::col("owner").eq(owner)),
+        Expire::Beyond(longest) => lease_until.gt(lanes::later(&sql::now(store.backend()), longest)),
+    };
     let statement =
-        Query::update().table("lanes").value("lease_until", lanes::ABANDONED).and_where(which).to_owned();
+        Query::update().table("lanes").value("lease_until", lanes::ABANDONED).and_where(ends).to_owned();
     let tx = store.begin().await?;
-    tx.execute(&statement).await?;
-    tx.commit().await
+    let expired = tx.execute(&statement).await?.rows_affected();
+    tx.commit().await?;
+    Ok(expired)
 }
 
 /// Releases all lanes that this process holds, at a clean shutdown. The next claims count no crash.
@@ -221,21 +230,27 @@ fn prolong(backend: DbBackend, lease: Duration) -> String {
     )
 }
 
-/// Builds the statement that releases the lanes of the list `given`, ordered by key. It is an upsert, because PostgreSQL
-/// then looks up each lane by its key; for an update it could scan all lanes of the kind. It inserts nothing, because it
-/// takes only lanes that exist.
+/// Builds the statement that releases the lanes of the list `given`, ordered by key. It is an upsert of lanes that exist,
+/// because PostgreSQL then looks up each lane by its key; for an update it could scan all lanes of the kind.
 fn release_sql(backend: DbBackend) -> String {
-    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect(backend).clock());
+    let dialect = dialect(backend);
+    let due = format!("{} + CAST(given.value ->> 2 AS BIGINT)", dialect.clock());
+    let released = dialect.lateral_join(
+        Join::Inner,
+        Aliased { table: "lanes", alias: "released" },
+        "released.kind = $1 AND released.key = given.value ->> 0",
+    );
+    let stays_counted = "CASE CAST(given.value ->> 5 AS INTEGER) WHEN 1 THEN";
     format!(
-        "WITH {} INSERT INTO lanes (kind, key, epoch, version, next_due_at, next_step, lease_until, crashes) \
-         SELECT $1, given.value ->> 0, CAST(given.value ->> 1 AS BIGINT), 0, {due}, given.value ->> 3, \
-         CAST(given.value ->> 4 AS BIGINT), CAST(given.value ->> 5 AS INTEGER) FROM given \
-         WHERE EXISTS (SELECT 1 FROM lanes WHERE lanes.kind = $1 AND lanes.key = given.value ->> 0) ORDER BY 2 \
+        "WITH {} INSERT INTO lanes \
+         (kind, key, epoch, version, next_due_at, next_step, lease_until, crashes, working_on) \
+         SELECT $1, released.key, CAST(given.value ->> 1 AS BIGINT), 0, {due}, \
+         {stays_counted} released.next_step ELSE given.value ->> 3 END, CAST(given.value ->> 4 AS BIGINT), \
+         {stays_counted} released.crashes ELSE 0 END, {stays_counted} released.working_on END \
+         FROM given {released} WHERE TRUE ORDER BY 2 \
          ON CONFLICT (kind, key) DO UPDATE SET owner = NULL, lease_until = excluded.lease_until, \
-         next_step = excluded.next_step, next_due_at = excluded.next_due_at, \
-         crashes = lanes.crashes * excluded.crashes, \
-         working_on = CASE excluded.crashes WHEN 1 THEN lanes.working_on END \
-         WHERE lanes.epoch = excluded.epoch AND lanes.lease_until IS NOT NULL",
+         next_step = excluded.next_step, next_due_at = excluded.next_due_at, crashes = excluded.crashes, \
+         working_on = excluded.working_on WHERE lanes.epoch = excluded.epoch",
         given(backend)
     )
 }
@@ -257,6 +272,7 @@ fn given(backend: DbBackend) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::lanes::Wake;
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -267,7 +283,7 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2", "3"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let mut leases = claim_due(store, LaneKind::Endpoint, "me", LEASE, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
@@ -280,7 +296,7 @@ mod tests {
             release(&tx, &[due, idle]).await.unwrap();
             tx.commit().await.unwrap();
             let never_made = Lease { key: "4".to_owned(), ..leases[0].clone() };
-            for lease in [&leases[0], &leases[2], &never_made] {
+            for lease in [&leases[2], &never_made] {
                 let tx = store.begin().await.unwrap();
                 let again = release(&tx, &[LaneRelease::new(lease, Some(Duration::ZERO))]).await;
                 assert!(matches!(again, Err(StoreError::Stale)), "{lease:?}: {again:?}");
@@ -295,11 +311,11 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &["1", "2"].map(str::to_owned)).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &["1", "2"].map(str::to_owned), Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let gone = claim_due(store, LaneKind::Endpoint, "gone", LEASE, 1).await.unwrap();
             claim_due(store, LaneKind::Endpoint, "alive", LEASE, 1).await.unwrap();
-            expire_owned_by(store, "gone").await.unwrap();
+            expire(store, Expire::OwnedBy("gone")).await.unwrap();
             let claimed = lanes::claim_where(
                 store,
                 LaneKind::Endpoint,
@@ -321,7 +337,7 @@ mod tests {
             let short = Duration::from_millis(1);
             let keys = ["1", "2", "3", "4"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let mut leases = claim_due(store, LaneKind::Endpoint, "me", short, 9).await.unwrap();
             leases.sort_by(|a, b| a.key.cmp(&b.key));
@@ -344,7 +360,7 @@ mod tests {
             let store = &test.store;
             let keys = ["1", "2"].map(str::to_owned);
             let tx = store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Run, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Run, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             let short = Duration::from_millis(1);
             let mut leases = claim_due(store, LaneKind::Run, "me", short, 9).await.unwrap();
@@ -367,9 +383,9 @@ mod tests {
         let backend = store.backend();
         let by_name = match backend {
             DbBackend::Postgres => "using lanes_pkey",
-            _ => "SEARCH lanes USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
+            _ => "USING INDEX sqlite_autoindex_lanes_1 (kind=? AND key=?)",
         };
-        for sql in [lock_given(backend, "FOR UPDATE"), prolong(backend, LEASE)] {
+        for sql in [lock_given(backend, "FOR UPDATE"), prolong(backend, LEASE), release_sql(backend)] {
             let values: [Value; 2] = ["endpoint".into(), "[]".into()];
             let steps = query_plan(store, &sql, values).await;
             assert!(steps.iter().any(|step| step.contains(by_name)), "{steps:#?}");
@@ -382,13 +398,13 @@ mod tests {
             let keys: Vec<_> = (0..1_000).map(|number| number.to_string()).collect();
             let tx = test.store.begin().await.unwrap();
             for kind in [LaneKind::Endpoint, LaneKind::Run, LaneKind::Taxpayer] {
-                lanes::make_due(&tx, kind, &keys[..1]).await.unwrap();
+                lanes::wake(&tx, kind, &keys[..1], Wake::All).await.unwrap();
             }
             tx.execute_unprepared("ANALYZE lanes").await.unwrap();
             tx.commit().await.unwrap();
             assert_found_by_name(&test.store).await;
             let tx = test.store.begin().await.unwrap();
-            lanes::make_due(&tx, LaneKind::Endpoint, &keys).await.unwrap();
+            lanes::wake(&tx, LaneKind::Endpoint, &keys, Wake::All).await.unwrap();
             tx.commit().await.unwrap();
             assert_found_by_name(&test.store).await;
         }

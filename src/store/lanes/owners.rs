@@ -71,7 +71,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::lanes;
+    use crate::store::lanes::{self, Wake};
     use crate::store::testing::{claim_due, query_plan, stores};
 
     const LEASE: Duration = Duration::from_secs(30);
@@ -83,7 +83,7 @@ mod tests {
             let tx = store.begin().await.unwrap();
             for (kind, count) in [(LaneKind::Run, 3), (LaneKind::Endpoint, 1)] {
                 let keys: Vec<_> = (0..count).map(|number| number.to_string()).collect();
-                lanes::make_due(&tx, kind, &keys).await.unwrap();
+                lanes::wake(&tx, kind, &keys, Wake::All).await.unwrap();
             }
             tx.commit().await.unwrap();
             claim_due(store, LaneKind::Run, "one", LEASE, 2).await.unwrap();

@@ -15,7 +15,7 @@ use crate::domain::kernel::ids::TaxpayerId;
 use crate::store::db::column::RowRef;
 use crate::store::db::connections::{Store, Transaction};
 use crate::store::db::error::StoreError;
-use crate::store::lanes::{LaneKind, group};
+use crate::store::lanes::{self, LaneKind, Wake};
 use crate::store::webhooks::deliveries;
 use crate::store::webhooks::delivery_heads;
 use crate::store::webhooks::delivery_row::{Column, Entity, Model};
@@ -186,7 +186,7 @@ async fn lift_owned_by(
 ) -> Result<usize, StoreError> {
     let tx = store.begin().await?;
     // Locks the endpoint's lane: pending deliveries are written only under that lock.
-    group::wake(&tx, LaneKind::Endpoint, &[taxpayer.to_string()]).await?;
+    lanes::wake(&tx, LaneKind::Endpoint, &[taxpayer.to_string()], Wake::NotParked).await?;
     // A replay may have taken some of them out of the quarantine since they were read.
     let rows: Vec<Model> = Entity::find()
         .filter(Column::TaxpayerId.eq(taxpayer.0))

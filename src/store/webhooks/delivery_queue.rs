@@ -117,14 +117,30 @@ pub async fn make_due_now(tx: &Transaction, taxpayer: TaxpayerId, now: Timestamp
     Ok(())
 }
 
+/// Shortens the wait of deliveries that were scheduled before the clock was set back, so that they wait as long
+/// from `now` as intended. Their `updated_at` in the future identifies these deliveries. Returns the number of
+/// changed deliveries.
+pub async fn restore_delays(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+    let sql = "UPDATE deliveries SET next_attempt_at = next_attempt_at - (updated_at - $1), updated_at = $1 \
+        WHERE state = 'pending' AND updated_at > $1";
+    let values: [Value; 1] = [now.as_microsecond().into()];
+    let tx = store.begin().await?;
+    let changed = tx.execute_raw(Statement::from_sql_and_values(store.backend(), sql, values)).await?;
+    tx.commit().await?;
+    Ok(changed.rows_affected())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use sea_orm::DbBackend;
 
     use super::*;
     use crate::domain::events::delivery::{DeliveryAttempt, DeliveryState, PhaseDurations};
     use crate::domain::events::event::{EventKind, EventStamp, LogHead, NewEvent};
     use crate::domain::kernel::clock;
+    use crate::domain::kernel::crash::CrashHistory;
     use crate::store::events;
     use crate::store::testing::{TestStore, query_plan, stores};
     use crate::store::webhooks::deliveries;
@@ -245,6 +261,39 @@ mod tests {
             make_due_now(&tx, ID, second(0)).await.unwrap();
             tx.commit().await.unwrap();
             assert_eq!(next(&test, 0, 9).await, [1, 2]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_delivery_waits_as_long_as_was_meant_and_is_moved_once() {
+        /// How far the clock is set back.
+        const SET_BACK: Duration = Duration::from_mins(10);
+        for test in stores().await {
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
+            let later = |seconds: u64| now + Duration::from_secs(seconds);
+            let delivery = |sequence: i64, next: Timestamp| Delivery {
+                id: clock::new_id(),
+                taxpayer_id: ID,
+                event_id: clock::new_id(),
+                sequence,
+                order_key: sequence.to_string(),
+                state: DeliveryState::Pending,
+                attempts: 1,
+                attempts_before: 0,
+                next_attempt_at: Some(next),
+                crash_history: CrashHistory::default(),
+            };
+            let tx = test.store.begin().await.unwrap();
+            let kind = EventKind::InvoiceCreated;
+            deliveries::add(&tx, &[(delivery(1, later(605)), kind)], now + SET_BACK).await.unwrap();
+            deliveries::add(&tx, &[(delivery(2, later(300)), kind)], now).await.unwrap();
+            tx.commit().await.unwrap();
+            for moved in [1, 0] {
+                assert_eq!(restore_delays(&test.store, now).await.unwrap(), moved);
+            }
+            let tx = test.store.begin().await.unwrap();
+            let due = next_due_owned_by_each(&tx, &[ID]).await.unwrap();
+            assert_eq!(due[&ID], later(5), "5 s was meant");
         }
     }
 }

@@ -3,7 +3,7 @@
 use einvoice::internals::OperatorRole;
 use sandbox::{FaultKind, FaultOrder, Operation};
 use serde_json::{Value, json};
-use testkit::documents::{self, irn, submission};
+use testkit::documents::{self, irn, number, submission};
 use testkit::each_database;
 use testkit::patience::eventually;
 use testkit::roles::{Operator, Taxpayer};
@@ -74,4 +74,19 @@ async fn a_waiting_run_says_why_and_an_operator_moves_it(world: &World) {
         page.html.contains("It waits for nothing: it succeeded").then_some(())
     };
     eventually("the end of the run", ended).await;
+}
+
+#[each_database]
+async fn a_run_that_is_worked_on_says_by_whom_and_since_when(world: &World) {
+    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let slow = format!("INV{}SBXSLOW", number());
+    taxpayer.app().submit_async(&submission(&taxpayer, &slow)).await.expect_status(202);
+    let run = operator.run_of(&taxpayer).await;
+    let path = format!("/console/runs/{}", run["id"].as_str().unwrap());
+    let why = async || {
+        let page = viewer.get(&path).await;
+        page.html.contains("has worked on the step irn-check since").then_some(())
+    };
+    eventually("the process that works on the run", why).await;
 }
