@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn every_call_of_the_process_interface_is_understood() {
-        let (name, email) = ("N".to_owned(), "E".to_owned());
+        let name = "N".to_owned();
+        let email = "E".to_owned();
         let bind = Some("127.0.0.1:9000".parse().unwrap());
         let state = Subscription::Inactive;
         let day = "2026-01-15".parse().unwrap();

@@ -36,7 +36,8 @@ pub(crate) fn draw(predictions: &[Prediction], outage: f64) -> String {
     );
     let mut tick = 0;
     while f64::from(tick) <= highest {
-        let (at, seconds) = (f64::from(tick), tick / 60);
+        let at = f64::from(tick);
+        let seconds = tick / 60;
         let _ = write!(
             svg,
             "<path d=\"M{LEFT} {0:.1}H{1:.1}\" stroke=\"#ddd\"/><text x=\"{2:.1}\" y=\"{3:.1}\" \

@@ -43,7 +43,8 @@ pub(crate) async fn of_each_case(
     );
     let key = made.await.unwrap()["api_key"].as_str().unwrap().to_owned();
     let application = Application::build(settings).await.unwrap();
-    let (address, handle) = (application.address(), application.handle());
+    let address = application.address();
+    let handle = application.handle();
     let service = actix_rt::spawn(application.run_until_stopped());
     let client = Client::new(format!("http://{address}"));
     let prepared = Prepared::make(&client, &Integrator::new(&client, &key), TAXPAYERS).await;
@@ -81,7 +82,8 @@ fn count(mut stream: TcpStream, requests: &[Vec<u8>]) -> f64 {
 /// Sends a request and reads its answer to the end.
 fn exchange(stream: &mut TcpStream, request: &[u8], answer: &mut [u8]) {
     stream.write_all(request).unwrap();
-    let (mut read, mut end) = (0, None);
+    let mut read = 0;
+    let mut end = None;
     while end.is_none_or(|end| read < end) {
         let received = stream.read(&mut answer[read..]).unwrap();
         assert_ne!(received, 0, "the service hung up after {}", String::from_utf8_lossy(&answer[..read]));

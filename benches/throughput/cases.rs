@@ -57,7 +57,8 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Onboards the taxpayers as an integrator does, and creates and approves their invoices.
     pub(crate) async fn make(client: &Client, integrator: &Integrator, taxpayers: usize) -> Self {
-        let (begun, count) = (Instant::now(), u32::try_from(taxpayers).unwrap());
+        let begun = Instant::now();
+        let count = u32::try_from(taxpayers).unwrap();
         let making = stream::iter(0..taxpayers).map(async |_| onboard(client, integrator).await);
         let taxpayers: Vec<_> = making.buffered(PREPARED_AT_ONCE).collect().await;
         let onboarded_per_second = f64::from(count) / begun.elapsed().as_secs_f64();
@@ -94,7 +95,8 @@ impl Prepared {
     }
 
     pub(crate) fn bulk_creates(&self) -> Case {
-        let (name, ceiling) = ("bulk of 1,000, invoices", Ceiling::BatchedRows);
+        let name = "bulk of 1,000, invoices";
+        let ceiling = Ceiling::BatchedRows;
         Case { name, ceiling, items: BULK_SIZE, connections: 4, requests: self.bulks() }
     }
 
@@ -112,7 +114,8 @@ impl Prepared {
     }
 
     fn creates(&self, taxpayers: usize) -> Requests {
-        let (keys, body) = (self.keys(taxpayers), invoice().to_string());
+        let keys = self.keys(taxpayers);
+        let body = invoice().to_string();
         let prefix = series();
         Arc::new(move |number| {
             let body = body.replace(NUMBER, &format!("{prefix}{number}"));
@@ -121,7 +124,8 @@ impl Prepared {
     }
 
     fn bulks(&self) -> Requests {
-        let (keys, one) = (self.keys(self.taxpayers.len()), invoice().to_string());
+        let keys = self.keys(self.taxpayers.len());
+        let one = invoice().to_string();
         let prefix = series();
         Arc::new(move |number| {
             let numbered =

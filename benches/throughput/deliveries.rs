@@ -47,7 +47,8 @@ pub(crate) async fn measure(database: &str, settings: &Settings, report: &mut Re
     let app = App::build(settings).await.unwrap();
     let sink = Sink::start();
     let span_s = std::env::var("EINVOICE_BENCH_SPAN_S").map_or(SPAN_S, |text| text.parse().unwrap());
-    let (mut next, mut plain) = (0, 0);
+    let mut next = 0;
+    let mut plain = 0;
     for (endpoints, invoices) in [(0..1, 256), (1..101, 4), (101..1_101, 2)] {
         let taxpayers = BenchTaxpayers::create(&app, &sink, endpoints, invoices).await;
         let mut bench = DeliveryBench { taxpayers: &taxpayers, sink: &sink, span_s, next, plain };
@@ -71,7 +72,8 @@ impl DeliveryBench<'_> {
         let drained = self.drain(whole(backlog).clamp(GUESS, BACKLOG_MAX)).await;
         let both = 1.0 / (1.0 / drained.per_second + 1.0 / drained.fill_per_second);
         let late = self.lateness(both / 2.0).await;
-        let (endpoints, latency) = (self.taxpayers.endpoints.len(), latency.as_millis());
+        let endpoints = self.taxpayers.endpoints.len();
+        let latency = latency.as_millis();
         let name = format!("deliver, {endpoints} endpoints, {latency} ms");
         Line {
             half_p50_ms: Some(per_mille_ms(&late, 500)),
@@ -135,7 +137,8 @@ impl DeliveryBench<'_> {
         let before = self.sink.requests();
         let client = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(at_once).build().unwrap();
         let urls = self.taxpayers.endpoints.clone().cycle().take(at_once).map(|number| self.sink.url(number));
-        let (urls, body) = (urls.collect::<Vec<_>>(), self.sink.sample());
+        let urls = urls.collect::<Vec<_>>();
+        let body = self.sink.sample();
         let load = move || {
             tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)

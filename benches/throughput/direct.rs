@@ -29,7 +29,8 @@ pub(crate) async fn creates_per_second(settings: &Settings, writers: i64, batch:
 /// Returns the number of creates.
 async fn write(store: &Store, owner: TaxpayerId, batch: i64, span: Duration) -> i64 {
     let mut head = event_head(store.reader(), owner).await.unwrap();
-    let (start, first) = (Instant::now(), head.sequence);
+    let start = Instant::now();
+    let first = head.sequence;
     while start.elapsed() < span {
         let numbers = (1..=batch).map(|n| head.sequence + n);
         let invoices: Vec<_> = numbers.map(|number| invoice(owner, number)).collect();
@@ -84,7 +85,8 @@ fn invoice(owner: TaxpayerId, number: i64) -> Invoice {
     };
     // The owners' ids follow each other, and no owner writes so many invoices.
     let id = InvoiceId(owner.0 * 1_000_000 + number);
-    let (taxpayer_id, provisional_qr) = (owner, "e30=".repeat(12));
+    let taxpayer_id = owner;
+    let provisional_qr = "e30=".repeat(12);
     draft
         .into_invoice(InvoiceIdentity { id, taxpayer_id, irn, customer, provisional_qr }, SystemClock.now())
         .0

@@ -76,7 +76,8 @@ impl Load {
             let begun = Instant::now();
             let due = Arc::new(AtomicUsize::new(0));
             let connections = (0..self.connections).map(|_| {
-                let (load, due) = (self.clone(), Arc::clone(&due));
+                let load = self.clone();
+                let due = Arc::clone(&due);
                 tokio::spawn(async move { load.one_connection(pace, begun, &due).await })
             });
             let mut sorted: Vec<_> =

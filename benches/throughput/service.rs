@@ -31,7 +31,8 @@ impl Service {
     /// Starts the service on an empty database. Settings in the environment apply to it as well.
     pub(crate) async fn start(database_url: &str) -> Self {
         let data = tempfile::tempdir().unwrap();
-        let (address, sandbox) = (free_address(), free_address());
+        let address = free_address();
+        let sandbox = free_address();
         let command = || {
             let mut command = Command::new(PROGRAM);
             let settings = [

@@ -90,7 +90,8 @@ impl Sink {
 
     /// Waits until so many different events have arrived.
     pub(crate) async fn wait_for(&self, count: usize) {
-        let (mut last, mut since) = (0, Instant::now());
+        let mut last = 0;
+        let mut since = Instant::now();
         loop {
             let events = self.events();
             if events >= count {

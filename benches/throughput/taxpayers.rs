@@ -88,7 +88,8 @@ impl BenchTaxpayers {
 
     /// Causes them at a steady rate; when the transaction of each had returned.
     pub(crate) async fn trickle(&self, numbers: Range<usize>, every: Duration) -> Vec<(usize, Instant)> {
-        let (begun, first) = (Due::now(), numbers.start);
+        let begun = Due::now();
+        let first = numbers.start;
         let acting = (0..self.invoices.len()).map(|at| {
             let numbers = self.share(at, numbers.clone());
             async move {
@@ -129,7 +130,8 @@ impl BenchTaxpayers {
 }
 
 pub(crate) async fn integrator(app: &App, number: usize) -> IntegratorId {
-    let (name, key) = (format!("crowd{number}"), format!("sik_{number:032}"));
+    let name = format!("crowd{number}");
+    let key = format!("sik_{number:032}");
     let email = format!("{name}@bench.example");
     let key = SecretString::from(key).into();
     let new = NewIntegrator { name, email, password_hash: None, key };
@@ -152,7 +154,8 @@ async fn create_invoice(app: &App, taxpayer: TaxpayerId, number: usize) -> Bench
 
 /// Returns the part of the seller's profile that an invoice needs.
 fn profile() -> ProfileChange {
-    let (city, country) = (Some("Lagos".to_owned()), Some("NG".into()));
+    let city = Some("Lagos".to_owned());
+    let country = Some("NG".into());
     ProfileChange { state: city.clone(), city, country, ..ProfileChange::default() }
 }
 

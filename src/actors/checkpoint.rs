@@ -58,7 +58,9 @@ pub struct Checkpointed {
 impl Checkpointer {
     /// Signs the heads of all chains that have grown since they were last signed.
     pub async fn run(&self) -> Result<Checkpointed, CheckpointError> {
-        let (mut heads, mut broken, mut after) = (0, Vec::new(), TaxpayerId(0));
+        let mut heads = 0;
+        let mut broken = Vec::new();
+        let mut after = TaxpayerId(0);
         self.with_file(CheckpointFile::catch_up).await?;
         loop {
             let ids = taxpayers::ids_after(&self.store, after, TAXPAYERS).await?;

@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_step_back_is_one_that_no_delay_explains() {
-        let (begun, shown) = (Instant::now(), Timestamp::from_second(1_800_000_000).unwrap());
+        let begun = Instant::now();
+        let shown = Timestamp::from_second(1_800_000_000).unwrap();
         let at = |second: u64| begun + Duration::from_secs(second);
         let reading = |seconds: i64, (before, after)| ClockReading {
             shown: shown + SignedDuration::from_secs(seconds),

@@ -438,12 +438,14 @@ mod tests {
     #[actix::test]
     async fn a_directly_dispatched_lane_needs_no_claim() {
         for test in stores().await {
-            let (store, handover) = (&test.store, DirectDispatch::default());
+            let store = &test.store;
+            let handover = DirectDispatch::default();
             make_due(store, "7").await;
             let (dispatcher, mut lanes_seen) = endless(store, &handover);
             let place = handover.reserve_slot().unwrap();
             let tx = store.begin().await.unwrap();
-            let (owner, lease) = (place.owner(), place.lease());
+            let owner = place.owner();
+            let lease = place.lease();
             let keys = ["7".to_owned()];
             let taken =
                 group::claim_idle(&tx, LaneKind::Endpoint, &keys, owner, lease).await.unwrap().remove(0);

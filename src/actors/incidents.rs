@@ -49,13 +49,15 @@ impl Incidents {
 
     pub fn endpoint_parked(&self, endpoint: &Endpoint, failures: u32, until: Timestamp) {
         self.endpoints_parked.up();
-        let (taxpayer, endpoint) = (endpoint.taxpayer_id, endpoint.id);
+        let taxpayer = endpoint.taxpayer_id;
+        let endpoint = endpoint.id;
         tracing::warn!(%taxpayer, endpoint, failures, next_probe_at = %until, "parked an endpoint that keeps failing");
     }
 
     pub fn endpoint_disabled(&self, endpoint: &Endpoint, reason: &str) {
         self.endpoints_disabled.up();
-        let (taxpayer, endpoint) = (endpoint.taxpayer_id, endpoint.id);
+        let taxpayer = endpoint.taxpayer_id;
+        let endpoint = endpoint.id;
         tracing::warn!(%taxpayer, endpoint, reason, "disabled an endpoint");
     }
 

@@ -57,7 +57,8 @@ mod tests {
     #[tokio::test]
     async fn a_use_is_written_once_however_often_it_is_recorded() {
         for test in stores().await {
-            let (store, now) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let now = Timestamp::UNIX_EPOCH;
             let operator = NewOperator {
                 email: "op@example.com".into(),
                 password_hash: "hash".into(),

@@ -54,7 +54,8 @@ impl QuarantineLift {
     async fn lift_runs(&self, since: Timestamp) -> Result<usize, StoreError> {
         let mut lifted = 0;
         for run in runs::liftable(&self.store, since, LIFTED_MAX).await? {
-            let (taxpayer, id) = (run.taxpayer_id, run.id);
+            let taxpayer = run.taxpayer_id;
+            let id = run.id;
             let stopped = StoppedRun { run: id, irn: run.irn, seen: run.updated_at };
             match self.taxpayers.send(taxpayer, LiftRun(stopped)).await {
                 Ok(_) => lifted += 1,
@@ -96,7 +97,8 @@ mod tests {
             let arbiters = Arc::new(Arbiters::start(1));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, shared.clone(), &arbiters));
             taxpayers.send(ID, Onboard::sample(ID)).await.unwrap();
-            let (store, started_at) = (test.store.clone(), clock.now());
+            let store = test.store.clone();
+            let started_at = clock.now();
             let lift = QuarantineLift { store, taxpayers, clock: shared, started_at, after: AFTER };
             Self { test, lift, clock, arbiters }
         }

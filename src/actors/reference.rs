@@ -88,7 +88,8 @@ mod tests {
     async fn an_embedded_authority_is_asked_at_start_if_a_list_is_missing_or_old() {
         for test in stores().await {
             let clock = Arc::new(MockClock::at(Timestamp::UNIX_EPOCH));
-            let (store, now) = (test.store.clone(), clock.clone() as SharedClock);
+            let store = test.store.clone();
+            let now = clock.clone() as SharedClock;
             // No server listens on this port, so every fetch fails at once.
             let authority = authority("http://127.0.0.1:9", now.clone());
             let refresher =

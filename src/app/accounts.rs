@@ -67,7 +67,8 @@ pub async fn create_integrator(
     let added = accounts::add_integrator(&store, &new, SystemClock.now()).await;
     store.close().await;
     let id = added.map_err(|error| exists(error, &email))?;
-    let (password, key) = (password.expose_secret(), key.expose_secret());
+    let password = password.expose_secret();
+    let key = key.expose_secret();
     Ok(json!({ "id": id, "name": name, "email": email, "password": password, "api_key": key }))
 }
 
@@ -90,7 +91,8 @@ pub async fn create_operator(
     let added = accounts::add_operator(&store, &new, now).await;
     store.close().await;
     let id = added.map_err(|error| exists(error, &email))?;
-    let (password, key) = (password.expose_secret(), key.expose_secret());
+    let password = password.expose_secret();
+    let key = key.expose_secret();
     Ok(json!({ "id": id, "email": email, "role": role, "password": password, "api_key": key }))
 }
 

@@ -93,8 +93,11 @@ impl BackgroundActors {
         };
         let mut reconciliation = config(LaneKind::Reconciliation, 1);
         reconciliation.wake = work.reconciliation_requested;
-        let (notifier, verifier) = (context.notifier(), context.verifier());
-        let (poller, reconciler, blocking) = (work.poller, work.reconciler.clone(), work.reconciler);
+        let notifier = context.notifier();
+        let verifier = context.verifier();
+        let poller = work.poller;
+        let reconciler = work.reconciler.clone();
+        let blocking = work.reconciler;
         let others = [
             context.dispatcher(config(LaneKind::Outage, NOTICES_MAX), async move |lease| {
                 notifier.notify(lease).await
@@ -181,19 +184,23 @@ impl BuildContext<'_> {
     }
 
     fn key_usage(&self, usage: &Arc<KeyUsage>) -> Addr<PeriodicActor> {
-        let (usage, store, clock) = (Arc::clone(usage), self.store.clone(), self.clock.clone());
+        let usage = Arc::clone(usage);
+        let store = self.store.clone();
+        let clock = self.clock.clone();
         let period = Period::new(NodeKind::Janitor, "key-usage", key_usage::WRITE_EVERY);
         self.start_periodic(period, async move || usage.write(&store, &clock).await.map(|()| None))
     }
 
     fn sweeper(&self) -> Addr<PeriodicActor> {
-        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let store = self.store.clone();
+        let clock = self.clock.clone();
         let period = Period::new(NodeKind::Janitor, "sweeper", sweeper::SWEEP_EVERY);
         self.start_periodic(period, async move || sweeper::sweep(&store, &clock).await)
     }
 
     fn quarantine(&self) -> Addr<PeriodicActor> {
-        let (store, tree) = (self.store.clone(), self.tree.clone());
+        let store = self.store.clone();
+        let tree = self.tree.clone();
         let period = Period::new(NodeKind::Janitor, "quarantine", quarantined::STORE_EVERY);
         self.start_periodic(period, async move || quarantined::store_all(&store, &tree).await.map(|()| None))
     }
@@ -246,8 +253,8 @@ impl BuildContext<'_> {
     /// `RESTART_PAUSE`, and reports actors that spend too long on one batch.
     fn janitor(&self) -> Addr<PeriodicActor> {
         let settings = self.settings;
-        let (idle, active_max) =
-            (Duration::from_secs(settings.taxpayers.idle_s), settings.taxpayers.active_max);
+        let idle = Duration::from_secs(settings.taxpayers.idle_s);
+        let active_max = settings.taxpayers.active_max;
         let taxpayers = Arc::clone(&self.taxpayers);
         let tree = self.tree.clone();
         let external_timeout =

@@ -66,7 +66,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "no key").unwrap();
         let named = |path: &Path| signing_key(path).err().unwrap().to_string();
-        let (unusable, missing) = (file.path(), file.path().join("nowhere"));
+        let unusable = file.path();
+        let missing = file.path().join("nowhere");
         assert_eq!(
             named(unusable),
             format!(

@@ -50,7 +50,8 @@ fn pool_settings(settings: &Settings) -> PoolSettings {
 
 /// Opens the database of the settings without changing its schema.
 pub(super) async fn open_existing(settings: &Settings) -> Result<Store, StartError> {
-    let (url, pools) = (settings.database_url(), pool_settings(settings));
+    let url = settings.database_url();
+    let pools = pool_settings(settings);
     let opened = Store::open_existing(url.expose_secret(), &pools, vault(settings)?).await;
     opened.map_err(|source| open_error(settings, source))
 }

@@ -89,7 +89,8 @@ async fn make(
     integrator: Option<IntegratorId>,
     taxpayer: Option<TaxpayerId>,
 ) -> Result<DemoAccounts, StartError> {
-    let (store, now) = (&app.store, app.clock.now());
+    let store = &app.store;
+    let now = app.clock.now();
     let integrator_key = new_key(KeyKind::Integrator, clock::chance().random());
     let key: NewKey = integrator_key.clone().into();
     let new_integrator = || NewIntegrator {
@@ -121,7 +122,8 @@ async fn make(
 }
 
 async fn operator(store: &Store, now: Timestamp) -> Result<Option<DemoOperator>, StartError> {
-    let (password, key) = (random_password(), new_key(KeyKind::Operator, clock::chance().random()));
+    let password = random_password();
+    let key = new_key(KeyKind::Operator, clock::chance().random());
     let new = NewOperator {
         email: OPERATOR_EMAIL.into(),
         password_hash: password::hash(&password, None).map_err(|_| StartError::Password)?,

@@ -29,7 +29,8 @@ pub async fn list_accounts(settings: Settings, kind: KeyKind) -> Result<Value, S
 }
 
 async fn listed(store: &Store, kind: KeyKind) -> Result<Vec<Value>, StartError> {
-    let (mut listed, mut number) = (Vec::new(), 1);
+    let mut listed = Vec::new();
+    let mut number = 1;
     loop {
         let (found, total) = accounts::page(store, kind, Page { number, per_page: PAGE }).await?;
         listed.extend(found.iter().map(|holder| json!(AccountView::new(holder, SystemClock.now()))));

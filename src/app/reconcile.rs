@@ -90,7 +90,8 @@ pub async fn reconcile(settings: Settings, taxpayer: i64, day: Date) -> Result<R
         let taxpayer_deps = taxpayer_deps(&settings, &store, &clock, &Notifiers::default());
         let taxpayers = TaxpayerHandle::new(taxpayer_deps, &tree, &arbiters, AdmissionLimits::default());
         let schedule = ReconciliationSchedule { every: None, ..reconciler_schedule(&settings) };
-        let (store, taxpayers) = (store.clone(), Arc::new(taxpayers));
+        let store = store.clone();
+        let taxpayers = Arc::new(taxpayers);
         let reconciler = Reconciler { store: store.clone(), taxpayers, authority, clock, schedule };
         let config = DispatcherConfig {
             kind: LaneKind::Reconciliation,

@@ -235,7 +235,8 @@ impl Application {
 
     /// Serves until SIGTERM, Ctrl-C or the server's handle stops it. Then waits a limited time for work in flight.
     pub async fn run_until_stopped(self) -> Result<(), StartError> {
-        let (handle, stopping) = (self.server.handle(), self.stopping);
+        let handle = self.server.handle();
+        let stopping = self.stopping;
         let requested_at = Arc::new(OnceLock::new());
         let requested = Arc::clone(&requested_at);
         actix_rt::spawn(async move {

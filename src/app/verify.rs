@@ -522,7 +522,8 @@ mod tests {
             let first = text.lines().next().unwrap();
             let hash = hex::encode([0; 32]);
             let other = Some(CheckpointChain { number: 2, hash });
-            let (never, now) = (Timestamp::MIN, SystemClock.now());
+            let never = Timestamp::MIN;
+            let now = SystemClock.now();
             for (file, at_least, covered_until, said) in [
                 (text.clone(), None, now, ""),
                 (String::new(), None, never, "the file holds no checkpoint"),

@@ -173,7 +173,8 @@ impl Authority {
         let response = exchange(self.http_request(&request), self.inner.timeout, &self.inner.clock).await;
         let status = response.as_ref().ok().map(|response| response.status);
         let result = read_response(operation, response, read);
-        let (outcome, duration) = (CallOutcome::of(&result), started.elapsed());
+        let outcome = CallOutcome::of(&result);
+        let duration = started.elapsed();
         permit.settle(&result, duration);
         self.inner.call_counters.observe(operation, outcome, duration);
         tracing::debug!(

@@ -51,7 +51,8 @@ pub(crate) struct BusyServer {
 impl BusyServer {
     pub(crate) fn new(workers: usize, work: Duration, rejects: bool, body: &str) -> Self {
         let workers = Arc::new(Semaphore::new(workers));
-        let (present, peak) = (Arc::default(), Arc::default());
+        let present = Arc::default();
+        let peak = Arc::default();
         Self { workers, work, rejects, reply: http(200, "", body), present, peak }
     }
 

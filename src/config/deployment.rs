@@ -65,7 +65,8 @@ impl DeploymentChecks {
     }
 
     fn check_production(&mut self, settings: &Settings) {
-        let (authority, secrets) = (&settings.authority, &settings.secrets);
+        let authority = &settings.authority;
+        let secrets = &settings.secrets;
         self.require(
             authority.mode == AuthorityMode::Remote,
             "authority.mode",

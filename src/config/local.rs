@@ -122,9 +122,11 @@ mod tests {
         let load = || {
             from_environment(&[("EINVOICE__DATA_DIR", home.to_str().unwrap())]).with_local_secrets().unwrap()
         };
-        let (first, second) = (load(), load());
+        let first = load();
+        let second = load();
         let all = |settings: &Settings| {
-            let (secrets, authority) = (&settings.secrets, &settings.authority);
+            let secrets = &settings.secrets;
+            let authority = &settings.authority;
             [
                 &secrets.encryption_key,
                 &authority.notification_token,

@@ -17,16 +17,18 @@ pub(crate) struct Chart {
 
 impl Chart {
     pub(crate) fn new(title: &'static str, unit: &'static str, values: Vec<u64>) -> Self {
-        let (last, most) = (values.last().copied().unwrap_or(0), values.iter().copied().max().unwrap_or(0));
+        let last = values.last().copied().unwrap_or(0);
+        let most = values.iter().copied().max().unwrap_or(0);
         Self { title, unit, last, most, values }
     }
 
     /// Returns the line as the attribute `points` of a polyline.
     pub(crate) fn line(&self) -> String {
-        let (most, steps) =
-            (self.most.max(1), u64::try_from(self.values.len()).unwrap_or(u64::MAX).max(2) - 1);
+        let most = self.most.max(1);
+        let steps = u64::try_from(self.values.len()).unwrap_or(u64::MAX).max(2) - 1;
         (0..).zip(&self.values).fold(String::new(), |mut points, (step, value)| {
-            let (x, y) = (step * WIDTH / steps, HEIGHT - value * HEIGHT / most);
+            let x = step * WIDTH / steps;
+            let y = HEIGHT - value * HEIGHT / most;
             // Writing to a text cannot fail.
             let _ = write!(points, "{x},{y} ");
             points

@@ -23,7 +23,8 @@ pub(crate) fn t(sentence: impl Display, _: &dyn askama::Values) -> askama::Resul
 /// Writes a time in UTC, exact to a second.
 #[askama::filter_fn]
 pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {
-    let (exact, shown) = (at.strftime("%Y-%m-%dT%H:%M:%SZ"), at.strftime("%Y-%m-%d %H:%M:%S"));
+    let exact = at.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let shown = at.strftime("%Y-%m-%d %H:%M:%S");
     Ok(Safe(format!("<time datetime=\"{exact}\">{shown}</time>")))
 }
 

@@ -114,7 +114,9 @@ pub(super) async fn is_accepted(
     owner: SessionOwner,
     code: &SecretString,
 ) -> Result<bool, ApiError> {
-    let (store, now, code) = (&state.store, state.now(), code.expose_secret());
+    let store = &state.store;
+    let now = state.now();
+    let code = code.expose_secret();
     let attempt = begin_attempt(state, request, owner).await?;
     let found = second_factors::find(store, owner, now).await?.filter(|factor| factor.is_confirmed);
     let step = found.as_ref().and_then(|factor| factor.secret.step_of(code, now));

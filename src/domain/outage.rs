@@ -77,7 +77,8 @@ impl OperationCalls {
 
     /// Returns when the breaker opened, and the operation, if a call has failed since the last outage ended at `end`.
     fn opened_after(&self, end: Option<Timestamp>) -> Option<(Timestamp, AffectedOperation)> {
-        let (held_since, failed_at) = (self.held_since?, self.failed_at?);
+        let held_since = self.held_since?;
+        let failed_at = self.failed_at?;
         let affected =
             AffectedOperation { operation: self.operation.to_owned(), failed_at, answered_at: None };
         end.is_none_or(|end| failed_at > end).then_some((held_since, affected))

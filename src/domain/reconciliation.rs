@@ -197,7 +197,8 @@ impl LocalRecord {
             seen: run.updated_at,
             is_held: run.state() == RunState::Paused && is_held(run),
         };
-        let (submission, relay) = (run(Operation::Submit), run(Operation::Payment));
+        let submission = run(Operation::Submit);
+        let relay = run(Operation::Payment);
         let irn = invoice.map(|invoice| &invoice.irn).or_else(|| runs.first().map(|run| &run.irn))?;
         let relayed = |run: &Run| Some(run.payload.payment()?.payment_status.reads_as());
         let relay = relay.and_then(|run| Some((standing(run), relayed(run)?)));

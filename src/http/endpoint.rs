@@ -196,7 +196,8 @@ impl Path {
 
     /// Returns the documented operations of the path, each with the kinds of keys that the path's policy accepts.
     pub(crate) fn operations(&self) -> impl Iterator<Item = Operation> {
-        let (path, policy) = (self.pattern, self.policy);
+        let path = self.pattern;
+        let policy = self.policy;
         self.documented.iter().map(move |(methods, doc)| Operation {
             path,
             methods: methods.iter().filter_map(http_method).collect(),

@@ -44,7 +44,8 @@ pub fn forms(text: &[u8]) {
         batch::fail_items(&mut form.value, body.key_faults);
     }
     let Ok(body) = json::object(text) else { return };
-    let (body, catalog) = (&body, catalog.as_ref());
+    let body = &body;
+    let catalog = catalog.as_ref();
     form(body, catalog, standard_invoice::read);
     form(body, catalog, taxpayer::read);
     form(body, catalog, profile::read);

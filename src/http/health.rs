@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_dead_authority_degrades_and_a_dead_database_is_down() {
-        let (dead, ill) = (|| Some(HealthIssue::down(broken())), || Some(HealthIssue::degraded(broken())));
+        let dead = || Some(HealthIssue::down(broken()));
+        let ill = || Some(HealthIssue::degraded(broken()));
         let status = |database, actors, authority| HealthReport::new(database, actors, authority).status;
         assert_eq!(status(None, None, None), "ok");
         assert_eq!(status(None, None, ill()), "degraded");

@@ -107,7 +107,8 @@ impl Passwords {
 /// Hashes a password at the cost that OWASP recommends (19 MiB, two passes; about 20 ms), with the salt of another hash
 /// of the same email, or with a random one.
 pub(crate) fn hash(password: &SecretString, salted_like: Option<&str>) -> Result<String, Error> {
-    let (hasher, password) = (Argon2::default(), password.expose_secret().as_bytes());
+    let hasher = Argon2::default();
+    let password = password.expose_secret().as_bytes();
     let like = salted_like.and_then(|hash| PasswordHash::new(hash).ok());
     let hash: PasswordHash = match like.and_then(|like| like.salt) {
         Some(salt) => hasher.hash_password_with_salt(password, &salt)?,
@@ -141,7 +142,8 @@ fn find(password: &SecretString, hashes: &[String]) -> Option<usize> {
 /// Hashes a password with the salt and the cost of a stored hash.
 fn hash_again(password: &SecretString, stored: &PasswordHash) -> Option<PasswordHash> {
     let salt = stored.salt.as_ref()?;
-    let (algorithm, params) = (Some(stored.algorithm.as_str()), Params::try_from(stored).ok()?);
+    let algorithm = Some(stored.algorithm.as_str());
+    let params = Params::try_from(stored).ok()?;
     let password = password.expose_secret().as_bytes();
     Argon2::default().hash_password_customized(password, salt, algorithm, stored.version, params).ok()
 }

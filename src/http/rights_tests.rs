@@ -316,7 +316,8 @@ async fn every_path_takes_its_keys_and_shows_nobody_what_is_another_tenants() {
         let foreign = foreign(&ask).await;
         foreign.is_seen_by_itself(&ask).await;
         let before = foreign.events(&ask).await;
-        let (mut faults, mut count) = (Vec::new(), 0);
+        let mut faults = Vec::new();
+        let mut count = 0;
         for key in keys(&test_app, &ask).await {
             for path in table() {
                 // An operator's key may change any tenant's data, so operators' paths are tested only with reads.

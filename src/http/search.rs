@@ -87,12 +87,14 @@ async fn with_id(state: &ApiState, id: Uuid) -> Result<Vec<Found>, ApiError> {
     let store = &state.store;
     if let Some(run) = runs::with_id(store, id).await? {
         let title = format!("{} of {}, {}", run.operation(), run.irn, run.state());
-        let (path, page) = (format!("/ops/pipeline/runs/{id}"), format!("/console/runs/{id}"));
+        let path = format!("/ops/pipeline/runs/{id}");
+        let page = format!("/console/runs/{id}");
         return Ok(vec![Found { kind: "run", title, path, page }]);
     }
     if let Some(found) = reconciliations::with_id(store, id).await? {
         let title = format!("{} of taxpayer {}", found.day, found.taxpayer_id);
-        let (path, page) = (format!("/ops/reconciliations/{id}"), format!("/console/reconciliations/{id}"));
+        let path = format!("/ops/reconciliations/{id}");
+        let page = format!("/console/reconciliations/{id}");
         return Ok(vec![Found { kind: "reconciliation", title, path, page }]);
     }
     if let Some(dead) = delivery_log::dead_with_id(store, id).await? {

@@ -146,7 +146,8 @@ async fn start_app_on(database: TestStore, change: impl FnOnce(&mut ApiSettings)
     let store = database.store.clone();
     furnish(&store).await;
     let clock: SharedClock = Arc::new(MockClock::at(now()));
-    let (tree, arbiters) = (Tree::new(clock.clone()), Arc::new(Arbiters::start(1)));
+    let tree = Tree::new(clock.clone());
+    let arbiters = Arc::new(Arbiters::start(1));
     let notifiers = Notifiers::default();
     let deps = taxpayer_deps(&store, &clock, &notifiers);
     let taxpayers = Arc::new(TaxpayerHandle::new(deps, &tree, &arbiters, AdmissionLimits::default()));

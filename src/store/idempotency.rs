@@ -217,11 +217,13 @@ mod tests {
     async fn a_key_is_taken_once_until_it_expires() {
         for test in stores().await {
             let store = &test.store;
-            let (first, second) = (entry(&claim("k", "a", 100)), entry(&claim("k", "b", 200)));
+            let first = entry(&claim("k", "a", 100));
+            let second = entry(&claim("k", "b", 200));
             assert_eq!(find(store, &first.claim, at(1)).await.unwrap(), None);
             keep_one(store, &first, at(1)).await.unwrap();
             let known = |entry: &KeyEntry| {
-                let (fingerprint, answer) = (entry.claim.fingerprint.clone(), entry.answer.clone());
+                let fingerprint = entry.claim.fingerprint.clone();
+                let answer = entry.answer.clone();
                 Some(StoredKey { fingerprint, answer })
             };
             assert_eq!(find(store, &second.claim, at(99)).await.unwrap(), known(&first));

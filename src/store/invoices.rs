@@ -57,8 +57,9 @@ pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, InvoiceNames)>,
 ) -> Result<Vec<Invoice>, StoreError> {
-    let (mut ids, mut numbers, mut irn_keys) =
-        (NameList::default(), NameList::default(), NameList::default());
+    let mut ids = NameList::default();
+    let mut numbers = NameList::default();
+    let mut irn_keys = NameList::default();
     for (taxpayer, names) in wanted {
         ids.extend(taxpayer, names.ids);
         numbers.extend(taxpayer, names.numbers);

@@ -36,7 +36,8 @@ impl TestReceiver {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(Mutex::new(Vec::new()));
-        let (log, answer) = (Arc::clone(&connections), answer.to_owned());
+        let log = Arc::clone(&connections);
+        let answer = answer.to_owned();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let index = log.lock().unwrap().len();

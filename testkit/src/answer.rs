@@ -48,7 +48,8 @@ impl Answer {
         let method = request.method().clone();
         let path = request.url().path().to_owned();
         let response = http.execute(request).await?;
-        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
         let text = response.text().await?;
         let body = strict_json::from_trusted(&text).unwrap_or(Value::Null);
         let answer = Self { status, headers, body, text };

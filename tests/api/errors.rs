@@ -100,7 +100,8 @@ async fn text_that_is_no_json_is_400(world: &World) {
 
 #[each_database]
 async fn every_path_that_takes_a_body_wants_json(world: &World) {
-    let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
     for (method, path) in WRITES {
         let path = path.replace("/1/", &format!("/{}/", taxpayer.id));
         let is_integrators = path.starts_with("/v1/system-integrators");

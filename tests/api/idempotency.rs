@@ -123,7 +123,8 @@ async fn a_submission_that_is_repeated_gets_its_outcome_again(world: &World) {
 async fn a_key_that_comes_with_another_request_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let (key, body) = (key(), status(&invoice, "approved"));
+    let key = key();
+    let body = status(&invoice, "approved");
     taxpayer.send_keyed(&key, "PATCH", UPDATE_STATUS, &body).await.expect_status(200);
     let others = [
         ("PATCH", UPDATE_STATUS.to_owned(), status(&invoice, "draft")),
@@ -141,7 +142,8 @@ async fn a_key_that_comes_with_another_request_is_refused(world: &World) {
     assert_eq!(again.header("idempotent-replayed"), "true");
     assert_eq!(taxpayer.reread(&invoice).await["status"], "approved");
     let path = webhook(taxpayer.id);
-    let (integrator, key) = (world.integrator(), self::key());
+    let integrator = world.integrator();
+    let key = self::key();
     let body = json!({ "webhook_url": "http://127.0.0.1:9/" });
     integrator.send_keyed(&key, "PUT", &path, &body).await.expect_status(200);
     let other_method = integrator.send_keyed(&key, "POST", &path, &body).await;
@@ -152,7 +154,8 @@ async fn a_key_that_comes_with_another_request_is_refused(world: &World) {
 async fn of_many_at_once_with_one_key_one_is_carried_out(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = approved(&taxpayer).await;
-    let (key, body) = (key(), part(&invoice, "10"));
+    let key = key();
+    let body = part(&invoice, "10");
     let answers = join_all((0..32).map(|_| taxpayer.send_keyed(&key, "PATCH", UPDATE_PAYMENT, &body))).await;
     let first: Vec<_> = answers
         .iter()
@@ -173,7 +176,9 @@ async fn of_many_at_once_with_one_key_one_is_carried_out(world: &World) {
 
 #[each_database]
 async fn of_many_onboardings_at_once_with_one_key_one_is_carried_out(world: &World) {
-    let (integrator, key, body) = (world.integrator(), key(), documents::taxpayer());
+    let integrator = world.integrator();
+    let key = key();
+    let body = documents::taxpayer();
     let answers = join_all((0..8).map(|_| integrator.send_keyed(&key, "POST", TAXPAYERS, &body))).await;
     assert!(answers.iter().all(|one| [201, 409].contains(&one.status)), "{answers:?}");
     let again = integrator.send_keyed(&key, "POST", TAXPAYERS, &body).await.expect_status(201);
@@ -233,7 +238,8 @@ async fn a_key_belongs_to_its_caller(world: &World) {
 
 #[each_database]
 async fn a_secret_is_shown_once_whatever_the_key(world: &World) {
-    let (integrator, taxpayer) = (world.integrator(), world.taxpayer().await);
+    let integrator = world.integrator();
+    let taxpayer = world.taxpayer().await;
     integrator.set_webhook(taxpayer.id, "http://127.0.0.1:9/", &[]).await.expect_status(200);
     let rotate = format!("{TAXPAYERS}/{}/api-key/rotate", taxpayer.id);
     for (path, pointer) in [(rotate, "api_key"), (format!("{}/secret", webhook(taxpayer.id)), "secret")] {
@@ -256,7 +262,8 @@ async fn a_secret_is_shown_once_whatever_the_key(world: &World) {
 async fn a_decision_against_a_request_is_given_again(world: &World) {
     let taxpayer = world.taxpayer().await;
     let draft = taxpayer.invoice(&documents::invoice_over("50", "2")).await;
-    let (key, body) = (key(), part(&draft, "10"));
+    let key = key();
+    let body = part(&draft, "10");
     let first = taxpayer.send_keyed(&key, "PATCH", UPDATE_PAYMENT, &body).await;
     let first = first.expect_refusal(409, "INVOICE_NOT_APPROVED");
     taxpayer.set_status(&draft, "approved").await.expect_status(200);
@@ -270,9 +277,11 @@ async fn a_decision_against_a_request_is_given_again(world: &World) {
 #[each_database]
 async fn a_failure_that_may_pass_is_not_kept(world: &World) {
     let taxpayer = world.newcomer().await;
-    let (key, body) = (key(), documents::invoice());
+    let key = key();
+    let body = documents::invoice();
     let create = |body: Value| {
-        let (taxpayer, key) = (&taxpayer, &key);
+        let taxpayer = &taxpayer;
+        let key = &key;
         async move { taxpayer.send_keyed(key, "POST", INVOICES, &body).await }
     };
     create(body.clone()).await.expect_refusal(403, "PROFILE_INCOMPLETE");
@@ -332,7 +341,8 @@ async fn a_large_body_is_taken_with_a_key_as_without(world: &World) {
 async fn a_key_is_free_again_when_its_time_is_over(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = approved(&taxpayer).await;
-    let (key, body) = (key(), part(&invoice, "10"));
+    let key = key();
+    let body = part(&invoice, "10");
     let pay = async || taxpayer.send_keyed(&key, "PATCH", UPDATE_PAYMENT, &body).await;
     pay().await.expect_status(200);
     tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;

@@ -87,7 +87,8 @@ async fn a_taxpayers_call_does_nothing_after_its_key_ended(world: &World) {
         let account = Account::newcomer(world, &integrator).await;
         let profile = json!({ "city": "Lagos", "state": "Lagos", "country": "NG" });
         integrator.change_profile(account.taxpayer.id, &profile).await.expect_status(200);
-        let (key, body) = (account.taxpayer.key().to_owned(), documents::invoice());
+        let key = account.taxpayer.key().to_owned();
+        let body = documents::invoice();
         let plain = LateRequest::call(world, INVOICES, &key, &body, "").await;
         let once = format!("idempotency-key: late{}\r\n", number());
         let keyed = LateRequest::call(world, INVOICES, &key, &body, &once).await;
@@ -107,7 +108,8 @@ async fn new_admin(world: &World) -> Value {
 }
 
 async fn new_integrator(world: &World) -> (Value, Integrator) {
-    let (name, email) = (format!("House {}", number()), format!("house{}@house.example", number()));
+    let name = format!("House {}", number());
+    let email = format!("house{}@house.example", number());
     let made = app::create_integrator(world.settings(), name, email, KeyTerms::default()).await.unwrap();
     let integrator = Integrator::new(&world.client, made["api_key"].as_str().unwrap());
     (made, integrator)

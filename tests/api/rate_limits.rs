@@ -27,7 +27,8 @@ async fn refusal_of_many(call: impl AsyncFn() -> Answer) -> Answer {
 
 #[each_database(&[("RATE_LIMIT__REQUESTS_PER_S", "1"), ("RATE_LIMIT__BURST", "20")])]
 async fn requests_of_a_key_are_limited_reads_and_writes_apart(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let first = taxpayer.get(INVOICES).await.expect_status(200);
     assert_eq!((first.header("x-ratelimit-limit"), first.header("x-ratelimit-remaining")), ("20", "19"));
     expect_refused(refusal_of_many(async || taxpayer.get(INVOICES).await).await, "20");
@@ -59,7 +60,8 @@ async fn who_comes_without_a_key_is_counted_by_address(world: &World) {
 async fn rotations_are_limited_for_each_taxpayer(world: &World) {
     let integrator = world.integrator();
     // Each was given its key by a first rotation.
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let second = integrator.rotate_api_key(taxpayer.id).await.expect_status(200);
     assert_eq!((second.header("x-ratelimit-limit"), second.header("x-ratelimit-remaining")), ("3", "1"));
     let third = integrator.rotate_api_key(taxpayer.id).await.expect_status(200);
@@ -101,7 +103,8 @@ async fn failed_authentications_of_an_address_are_limited_and_good_keys_go_on(wo
 /// Whoever waits for the authority takes no place of a call that takes a moment.
 #[each_database(&[("HTTP__RELAYS_PER_ACCOUNT_MAX", "2"), ("HTTP__CALLS_PER_ACCOUNT_MAX", "2")])]
 async fn calls_under_way_are_limited_and_reads_go_on(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let slow = LatencyOrder { fixed_ms: Some(5_000), ..LatencyOrder::default() };
     world.authority.add_latency(slow).unwrap();
     let body = documents::validation(&taxpayer, "WAITS1");

@@ -92,7 +92,8 @@ async fn a_session_carries_the_role_of_its_operator(world: &World) {
         let csrf = visitor.get("/account/password").await.expect(200).csrf();
         for path in operator_paths().iter().filter(|path| is_page(path)) {
             let is_allowed = path.least.is_some_and(|least| *role >= least);
-            let (place, reads) = (filled(path.pattern), path.method == "GET");
+            let place = filled(path.pattern);
+            let reads = path.method == "GET";
             let named = format!("{role}: {} {place}", path.method);
             let once = number().to_string();
             let form = |csrf| [&FIELDS[..], &[("csrf", csrf), ("once", once.as_str())]].concat();

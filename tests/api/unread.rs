@@ -150,7 +150,8 @@ async fn a_short_body_that_nobody_wanted_costs_no_connection(world: &World) {
 
 /// One answer whose body is JSON.
 async fn answer(stream: &mut TcpStream) -> String {
-    let (mut text, mut piece) = (String::new(), [0; 4_096]);
+    let mut text = String::new();
+    let mut piece = [0; 4_096];
     while !text.ends_with('}') {
         let count = timeout(PATIENCE, stream.read(&mut piece)).await.unwrap().unwrap();
         assert!(count > 0, "the connection has ended: {text:?}");

@@ -268,12 +268,14 @@ async fn a_rotation_of_the_key_is_notified(world: &World) {
 
 #[each_database]
 async fn each_taxpayer_is_notified_of_its_own_events_only(world: &World) {
-    let (mine, theirs) = (Receiver::start(), Receiver::start());
+    let mine = Receiver::start();
+    let theirs = Receiver::start();
     let (one, _) = subscribed(world, &mine, &[CREATED]).await;
     let (other, _) = subscribed(world, &theirs, &[CREATED]).await;
     one.invoice(&documents::invoice()).await;
     other.invoice(&documents::invoice()).await;
-    let (mine, theirs) = (mine.wait_for(1).await, theirs.wait_for(1).await);
+    let mine = mine.wait_for(1).await;
+    let theirs = theirs.wait_for(1).await;
     assert!(mine.iter().all(|event| event.body()["taxpayer_id"] == json!(one.id)));
     assert!(theirs.iter().all(|event| event.body()["taxpayer_id"] == json!(other.id)));
 }

@@ -114,7 +114,8 @@ impl Walk<'_> {
     }
 
     async fn visit(&self, pattern: &str, path: &str) -> Vec<String> {
-        let (visitor, session) = (&self.visitor, &self.visitor.session);
+        let visitor = &self.visitor;
+        let session = &self.visitor.session;
         Look::Light.put_on(visitor).await;
         visitor.open(path).await;
         let measured = session.script(MEASURE, &[]).await;

@@ -27,7 +27,8 @@ impl Showcase {
     pub(crate) async fn new(world: &World) -> Self {
         let (integrator, email, password) = world.new_integrator_person().await;
         let account = Account::newcomer(world, &integrator).await;
-        let (taxpayer, id) = (&account.taxpayer, account.taxpayer.id);
+        let taxpayer = &account.taxpayer;
+        let id = account.taxpayer.id;
         let profile = json!({ "name": NAME, "city": "Lagos", "state": "Lagos", "country": "NG" });
         integrator.change_profile(id, &profile).await.expect_status(200);
         let receiver = Receiver::start();

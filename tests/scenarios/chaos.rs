@@ -86,7 +86,8 @@ async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Ba
     let operator = deployment.operator();
     chaos::begin(&deployment, 1);
     let mut chance = StdRng::seed_from_u64(5);
-    let (mut invoices, mut unsent) = (Vec::new(), Vec::new());
+    let mut invoices = Vec::new();
+    let mut unsent = Vec::new();
     let mut at_boundaries = 0;
     for kill in 0..kills {
         let operation = BOUNDARIES[kill % BOUNDARIES.len()];

@@ -136,7 +136,8 @@ async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(back
     let deployment = Deployment::with(backend, &CHECKPOINTS).await;
     deployment.taxpayer.created(&invoice_numbered("FIRST")).await;
     let on_demand = printed(deployment.service.call(&["checkpoint"])).await;
-    let (file, key) = (on_demand["file"].as_str().unwrap(), on_demand["public_key"].as_str().unwrap());
+    let file = on_demand["file"].as_str().unwrap();
+    let key = on_demand["public_key"].as_str().unwrap();
     assert!(on_demand["number"].as_u64().unwrap() >= 1, "{on_demand}");
     deployment.taxpayer.created(&invoice_numbered("LAST")).await;
     let head = DatabaseQueries::of(&deployment).await.number("SELECT MAX(sequence) FROM events").await;

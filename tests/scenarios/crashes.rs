@@ -96,7 +96,8 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
 #[each_database]
 async fn a_run_whose_step_ends_the_process_three_times_is_paused(backend: Backend) {
     let mut deployment = Deployment::with(backend, &[NO_RECONCILIATION]).await;
-    let (fatal, irn) = ("FATAL2", "FATAL2-94CD90AA-20260115");
+    let fatal = "FATAL2";
+    let irn = "FATAL2-94CD90AA-20260115";
     // While it is signed, and twice while it is asked whether it was.
     let calls = [(Operation::Sign, 1), (Operation::Confirm, 1), (Operation::Confirm, 2)];
     for (operation, _) in calls {

@@ -149,7 +149,8 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     let (second, there) = deployment.second_process().await;
     let before = there.created(&invoice_numbered("BEFORE")).await;
     let url = deployment.postgres.as_ref().unwrap().url();
-    let (gate, queries) = (connect(&url).await, DatabaseQueries::of(&deployment).await);
+    let gate = connect(&url).await;
+    let queries = DatabaseQueries::of(&deployment).await;
     // The replica waits inside its transaction, which holds the lane, is frozen, and only then is given the lock.
     gate.execute_unprepared("BEGIN; LOCK TABLE invoices IN SHARE MODE").await.unwrap();
     let frozen = tokio::spawn({

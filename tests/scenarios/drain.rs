@@ -21,7 +21,8 @@ const WRITES: usize = 200;
 #[each_database]
 async fn a_process_asked_to_stop_ends_in_order(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
-    let (brief_irn, long_irn) = ("BRIEF1-94CD90AA-20260115", "LONG1-94CD90AA-20260115");
+    let brief_irn = "BRIEF1-94CD90AA-20260115";
+    let long_irn = "LONG1-94CD90AA-20260115";
     deployment.order_late(FaultKind::Latency, Operation::Sign, brief_irn, Duration::from_millis(1_500));
     deployment.order_late(FaultKind::Latency, Operation::Confirm, long_irn, Duration::from_mins(2));
     let long = deployment.submit("LONG1").await;
@@ -137,7 +138,8 @@ async fn idle_connections_do_not_hold_up_the_stop() {
     let irn = "SLOW1-94CD90AA-20260115";
     let late = Duration::from_secs(3);
     deployment.order_late(FaultKind::Latency, Operation::IrnValidate, irn, late);
-    let (mut idle, mut unused) = (connect(&deployment).await, connect(&deployment).await);
+    let mut idle = connect(&deployment).await;
+    let mut unused = connect(&deployment).await;
     idle.write_all(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let mut answer = [0; 15];
     idle.read_exact(&mut answer).await.unwrap();

@@ -29,7 +29,9 @@ async fn write_under_kills<T: Send + 'static>(deployment: &mut Deployment, write
     let is_over = Arc::new(AtomicBool::new(false));
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
-            let (client, is_over, write) = (deployment.taxpayer.clone(), Arc::clone(&is_over), write.clone());
+            let client = deployment.taxpayer.clone();
+            let is_over = Arc::clone(&is_over);
+            let write = write.clone();
             tokio::spawn(async move {
                 let mut written = Vec::new();
                 let mut number = 0;
@@ -161,7 +163,8 @@ async fn payments_survive_kills(backend: Backend) {
     let references: Vec<_> = payments.iter().map(|payment| payment["reference"].as_str().unwrap()).collect();
     let distinct: BTreeSet<_> = references.iter().copied().collect();
     assert_eq!(distinct.len(), references.len(), "no payment is recorded twice");
-    let (mut accepted, mut unanswered) = (0, 0);
+    let mut accepted = 0;
+    let mut unanswered = 0;
     for (reference, status) in &written {
         match status {
             Some(200) => {
@@ -173,7 +176,8 @@ async fn payments_survive_kills(backend: Backend) {
         }
     }
     let last = payments.last().expect("payments");
-    let (paid, payable) = (amount(&last["amount_paid"]), amount(&last["payable_amount"]));
+    let paid = amount(&last["amount_paid"]);
+    let payable = amount(&last["payable_amount"]);
     assert_eq!(paid, Decimal::from(payments.len()), "each was 1.00");
     assert_eq!(payable, Decimal::from(1075));
     assert!(paid <= payable, "{paid} of {payable}");

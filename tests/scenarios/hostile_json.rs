@@ -25,7 +25,8 @@ const GROWTH_MAX_KIB: u64 = 32 * 1024;
 
 /// Texts inside texts, each in so many arrays. Written with escapes that do not double, it stays short.
 fn nested(texts: usize, arrays: usize) -> String {
-    let (open, close) = ("[".repeat(arrays), "]".repeat(arrays));
+    let open = "[".repeat(arrays);
+    let close = "]".repeat(arrays);
     (0..texts).fold(format!("{open}{close}"), |inner, _| {
         let text = inner.replace('\\', "\\u005c").replace('"', "\\u0022");
         format!("{open}{{{TOKEN}:\"{text}\"}}{close}")

@@ -26,7 +26,8 @@ async fn a_payment_whose_answer_was_killed_is_paid_once(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
     let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
     let database = connect(&url).await;
-    let (mut kills, mut repeated) = (0, 0);
+    let mut kills = 0;
+    let mut repeated = 0;
     let begun = Instant::now();
     while repeated == 0 {
         assert!(begun.elapsed() < PATIENCE, "of {kills} kills none fell between a commit and its answer");
@@ -69,7 +70,9 @@ async fn approved(client: &Client, invoice_no: &str) -> Created {
 
 fn pay_all(client: &Client, created: &Created, references: &[String]) -> Vec<JoinHandle<Option<Answer>>> {
     let pay = |reference: &String| {
-        let (client, irn, reference) = (client.clone(), created.irn.clone(), reference.clone());
+        let client = client.clone();
+        let irn = created.irn.clone();
+        let reference = reference.clone();
         tokio::spawn(async move { client.pay_one_once(&irn, &reference).await })
     };
     references.iter().map(pay).collect()
@@ -111,7 +114,9 @@ async fn two_processes_that_are_asked_at_once_pay_once(backend: Backend) {
     let deployment = Deployment::open(backend).await;
     let (_second, elsewhere) = deployment.second_process().await;
     let created = approved(&deployment.taxpayer, "SHARED1").await;
-    let (mut carried_out, mut repeated, mut in_progress) = (0, 0, 0);
+    let mut carried_out = 0;
+    let mut repeated = 0;
+    let mut in_progress = 0;
     for round in 0..ROUNDS {
         let reference = format!("R{round}");
         let asked = [&deployment.taxpayer, &elsewhere, &deployment.taxpayer, &elsewhere];

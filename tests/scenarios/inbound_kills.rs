@@ -55,7 +55,8 @@ async fn notices_and_acknowledgements_survive_kills(backend: Backend) {
     // The acknowledgement took effect, and its answer never came; then just came.
     deployment.order_late(FaultKind::Latency, Operation::Acknowledge, &irns[0], LATE);
     for (irn, delay) in irns.iter().zip(std::iter::once(None).chain(DELAYS_MS.map(Some))) {
-        let (client, named) = (deployment.taxpayer.clone(), irn.clone());
+        let client = deployment.taxpayer.clone();
+        let named = irn.clone();
         let asking = tokio::spawn(async move { acknowledge(&client, &named).await });
         match delay {
             None => pending_calls(&deployment, Operation::Acknowledge, irn).await,

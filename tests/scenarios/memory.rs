@@ -122,7 +122,8 @@ async fn open_bodies_of_many_keys_take_no_more_than_their_integrator_may() {
     })
     .await;
     let peak = deployment.service.memory_peak_bytes();
-    let (from, to) = (before / MIB, peak / MIB);
+    let from = before / MIB;
+    let to = peak / MIB;
     println!("96 bodies of 10 MB of 8 keys: {waiting} held, from {from} to {to} MiB");
     assert!(peak < before + ALL_KEYS_MAX, "{to} MiB");
 }
@@ -149,7 +150,8 @@ async fn a_submit_that_waits_holds_nothing_of_its_body() {
         eventually("a call to the authority", called).await;
     }
     let peak = deployment.service.memory_peak_bytes();
-    let (from, to) = (before / MIB, peak / MIB);
+    let from = before / MIB;
+    let to = peak / MIB;
     println!("8 Submits of 200,000 numbers wait: from {from} to {to} MiB");
     assert!(peak < before + WAITING_MAX, "{to} MiB");
 }

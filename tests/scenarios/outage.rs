@@ -105,7 +105,8 @@ async fn submit(deployment: &Deployment, number: usize) -> Accepted {
 
 /// Creates on and on, and keeps how long each took and in which phase.
 fn create_on(client: &Client, writer: usize, phase: &Arc<AtomicUsize>) -> JoinHandle<Vec<(usize, Duration)>> {
-    let (client, phase) = (client.clone(), Arc::clone(phase));
+    let client = client.clone();
+    let phase = Arc::clone(phase);
     tokio::spawn(async move {
         let mut taken = Vec::new();
         for number in 0.. {
@@ -152,7 +153,8 @@ fn print_order(deployment: &Deployment, accepted: &[Accepted]) {
         .iter()
         .enumerate()
         .flat_map(|(at, one)| deadlines[at + 1..].iter().map(move |two| one > two));
-    let (mut all, mut inverted) = (0, 0);
+    let mut all = 0;
+    let mut inverted = 0;
     for is_inverted in pairs {
         all += 1;
         inverted += u32::from(is_inverted);

@@ -115,7 +115,8 @@ impl Neighbourhood {
             behaviour.latency.is_zero() || self.have_all_a_queue(),
             "a slow one was done before the fast ones"
         );
-        let (seen, answered) = (receiver.requests(), receiver.answers());
+        let seen = receiver.requests();
+        let answered = receiver.answers();
         let [median, late] = [500, 990].map(|per_mille| share(&mut times, per_mille));
         println!("  {name:<7} from commit to arrival: p50 {median:?}, p99 {late:?} of {}", times.len());
         println!("          neighbours answered {} and hold {}", answered - before, seen - answered);

@@ -60,7 +60,8 @@ async fn payments_stop_at_the_payable(both: &[Client; 2]) {
     let created = both[0].created(&invoice_over("50", "2")).await;
     assert_eq!(both[1].set_status(&created.irn, "approved").await.unwrap().status, 200);
     let payments = stream::iter(0..500).map(|at| {
-        let (client, irn) = (&both[at % 2], &created.irn);
+        let client = &both[at % 2];
+        let irn = &created.irn;
         async move { client.pay_one(irn, &format!("P{at}")).await.unwrap() }
     });
     let answers: Vec<_> = payments.buffer_unordered(AT_ONCE).collect().await;

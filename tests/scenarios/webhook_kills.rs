@@ -32,7 +32,8 @@ fn kills() -> usize {
 
 #[each_database]
 async fn notifications_survive_kills(backend: Backend) {
-    let (kills, begun) = (kills(), Instant::now());
+    let kills = kills();
+    let begun = Instant::now();
     let mut deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::RELUCTANT.start();
     deployment.set_webhook(&receiver.url()).await;
@@ -74,7 +75,8 @@ async fn notifications_survive_kills(backend: Backend) {
 /// Events from before there was a webhook, in more than one part, and live ones of the same IRNs beside them.
 #[each_database]
 async fn a_replay_survives_kills(backend: Backend) {
-    let (kills, started) = (kills(), Instant::now());
+    let kills = kills();
+    let started = Instant::now();
     let mut deployment = Deployment::with(backend, &[SCHEDULE]).await;
     let receiver = Behaviour::RELUCTANT.start();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("OLD{number}"))).collect();
@@ -132,7 +134,8 @@ async fn all_counted_have_ended(queries: &DatabaseQueries, epoch: i64) {
 }
 
 fn figures(events: usize, arrivals: &[Received], begun: Instant) -> String {
-    let (count, twice) = (arrivals.len(), duplicates(arrivals));
+    let count = arrivals.len();
+    let twice = duplicates(arrivals);
     format!("{events} events in {count} arrivals, {twice} of them duplicates, {:?} in all", begun.elapsed())
 }
 

@@ -30,8 +30,8 @@ pub(super) fn search(call: &Call, state: &State) -> OperationResult {
         .rev()
         .filter(|invoice| invoice.business_id == business && fits(invoice, &call.query))
         .collect();
-    let (page, size) =
-        (number(&call.query, "page", 1), number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX));
+    let page = number(&call.query, "page", 1);
+    let size = number(&call.query, "size", SIZE_DEFAULT).min(SIZE_MAX);
     let skipped = page.saturating_sub(1).saturating_mul(size);
     let items: Vec<Value> = found.iter().skip(skipped).take(size).map(|invoice| invoice.summary()).collect();
     let page = json!({
@@ -61,7 +61,8 @@ fn number(query: &HashMap<String, String>, name: &str, default: usize) -> usize 
 /// `from` and `to` limit the time of signature.
 pub(super) fn pull(call: &Call, state: &State) -> OperationResult {
     let confirmed = call.query.get("confirmed").is_some_and(|text| text == "true");
-    let (from, to) = (bound(call, "from")?, bound(call, "to")?);
+    let from = bound(call, "from")?;
+    let to = bound(call, "to")?;
     let within = |invoice: &&Invoice| {
         from.is_none_or(|(from, _)| from <= invoice.signed_at)
             && to.is_none_or(|(_, to)| invoice.signed_at < to)

@@ -74,7 +74,8 @@ impl DeliveryDeps {
         sign: impl FnOnce(&SignedMessage<'_>) -> Vec<(&'static str, String)>,
     ) -> AttemptResult {
         let Outgoing { to, event, at, keep } = outgoing;
-        let (notification, id) = (event.notification(), event.id.to_string());
+        let notification = event.notification();
+        let id = event.id.to_string();
         let format = &to.integration.format;
         let request = FormattedRequest::new(format, &id, &notification);
         let body = request.body.as_bytes();

@@ -176,7 +176,8 @@ mod tests {
         async fn run(&self, all: &[&i32]) -> Result<Vec<Result<i32, StoreError>>, StoreError> {
             assert!(all.len() <= Self::BATCH_MAX && !all.contains(&&0));
             if let Some(bad) = all.iter().find(|one| ***one < 0) {
-                let (id, reason) = (bad.to_string(), "negative".to_owned());
+                let id = bad.to_string();
+                let reason = "negative".to_owned();
                 return Err(StoreError::Corrupt { table: "numbers", id, reason });
             }
             Ok(all.iter().map(|one| Ok(**one / 2)).collect())

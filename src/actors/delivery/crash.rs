@@ -27,7 +27,8 @@ impl DeliveryDeps {
     /// Counts a crash for the deliveries of these endpoints that were or may have been in flight. Returns the leases that
     /// are still held: their deliveries go on.
     pub(super) async fn count_crashes(&self, crashed: &[LeasedLane]) -> Result<Vec<Lease>, StoreError> {
-        let (tx, now) = (self.store.begin().await?, self.clock.now());
+        let tx = self.store.begin().await?;
+        let now = self.clock.now();
         let leases: Vec<_> = crashed.iter().map(|lane| lane.lease.clone()).collect();
         let held = leases::fence_all(&tx, LaneKind::Endpoint, &leases).await?;
         let endpoints: Vec<_> = crashed

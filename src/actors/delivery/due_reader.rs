@@ -41,7 +41,8 @@ impl BatchWork for DueReader {
         taxpayers: &[&TaxpayerId],
     ) -> Result<Vec<Result<Option<DueWork>, StoreError>>, StoreError> {
         let taxpayers: Vec<_> = taxpayers.iter().copied().copied().collect();
-        let (store, at) = (&self.0.store, self.0.clock.now());
+        let store = &self.0.store;
+        let at = self.0.clock.now();
         let (mut recipients, mut next) = tokio::try_join!(
             webhooks::recipients(store, &taxpayers, at),
             delivery_queue::due_owned_by_each(store, &taxpayers, at, max_held(self.0.max_concurrent))

@@ -202,7 +202,8 @@ impl EndpointWorker {
     /// Skips a replay while an event that it has yet to queue is in flight, until the outcome of that attempt is
     /// written.
     async fn replay(&mut self, work: &mut LoadedWork) -> Result<(), DeliveryError> {
-        let (deps, free_slots) = (Arc::clone(&self.deps), self.in_flight.free_slots(work.slots));
+        let deps = Arc::clone(&self.deps);
+        let free_slots = self.in_flight.free_slots(work.slots);
         work.has_all_due = false;
         work.next.truncate(free_slots);
         if free_slots == 0 || self.in_flight.is_writing() {
@@ -262,7 +263,8 @@ impl EndpointWorker {
         if delivery.is_suspect() {
             self.in_flight.suspect(&delivery);
         }
-        let (deps, to) = (Arc::clone(&self.deps), Arc::clone(&work.to));
+        let deps = Arc::clone(&self.deps);
+        let to = Arc::clone(&work.to);
         self.in_flight.start(delivery.id, delivery.sequence, async move {
             let at = deps.clock.now();
             let attempt = deps.attempt(&to, &event, at, PostRequest::KEPT_FOR_LOG);
@@ -294,13 +296,15 @@ impl EndpointWorker {
 
     /// Writes the outcomes of finished attempts. Disables an endpoint that answered 410 or has failed for too long.
     async fn report(&mut self, work: &mut LoadedWork) -> Result<WorkStatus, DeliveryError> {
-        let (completed, endpoint) = (self.in_flight.take_completed(), &work.to.endpoint);
+        let completed = self.in_flight.take_completed();
+        let endpoint = &work.to.endpoint;
         let has_all_due = work.has_all_due && work.next.is_empty() && !self.in_flight.has_running();
         let rest = has_all_due.then_some(work.circuit_state);
         if completed.is_empty() && rest.is_none() {
             return Ok(WorkStatus::More);
         }
-        let (deps, before) = (Arc::clone(&self.deps), &work.failure_streak);
+        let deps = Arc::clone(&self.deps);
+        let before = &work.failure_streak;
         // An attempt at an earlier version of the endpoint does not count for the health of the current version.
         let current = || completed.iter().filter(|one| one.is_for(endpoint)).map(|one| &one.attempt);
         let is_gone = current().any(webhook::AttemptResult::is_gone);

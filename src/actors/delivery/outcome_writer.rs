@@ -58,7 +58,8 @@ pub(super) struct OutcomeReport {
 impl OutcomeReport {
     /// Returns a report that only releases the lane, for a taxpayer without an endpoint.
     pub(super) fn without_endpoint(lease: &Lease, taxpayer: TaxpayerId) -> Self {
-        let (lease, rest) = (lease.clone(), Some(CircuitState::Closed));
+        let lease = lease.clone();
+        let rest = Some(CircuitState::Closed);
         Self {
             lease,
             taxpayer,
@@ -131,7 +132,8 @@ impl BatchWork for OutcomeWriter {
         &self,
         reports: &[&Arc<OutcomeReport>],
     ) -> Result<Vec<Result<LaneStatus, StoreError>>, StoreError> {
-        let (tx, now) = (self.store.begin().await?, self.clock.now());
+        let tx = self.store.begin().await?;
+        let now = self.clock.now();
         let leases: Vec<_> = reports.iter().map(|report| report.lease.clone()).collect();
         let group::Fenced { held, locked } = group::fence_free(&tx, LaneKind::Endpoint, &leases).await?;
         let held_reports: Vec<&OutcomeReport> =

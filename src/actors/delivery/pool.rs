@@ -34,7 +34,8 @@ pub struct DeliveryPool {
 
 impl DeliveryPool {
     pub fn new(deps: Arc<DeliveryDeps>, tree: &Tree, arbiters: &Arc<Arbiters>) -> Arc<Self> {
-        let (due_reader, outcome_writer) = (DueReader(Arc::clone(&deps)), OutcomeWriter::new(&deps));
+        let due_reader = DueReader(Arc::clone(&deps));
+        let outcome_writer = OutcomeWriter::new(&deps);
         Arc::new(Self {
             deps,
             due_reader: Arc::new(Batches::start(due_reader, tree, arbiters)),
@@ -49,7 +50,8 @@ impl DeliveryPool {
     /// Returns the dispatcher that sends leased lanes to this pool. Its `concurrency_max` is the number of endpoints
     /// that are served at the same time.
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
-        let (serving, counting) = (Arc::clone(self), Arc::clone(&self.deps));
+        let serving = Arc::clone(self);
+        let counting = Arc::clone(&self.deps);
         Dispatcher::new(self.deps.store.clone(), config, move |Assignment { lease, .. }| {
             let pool = Arc::clone(&serving);
             async move { pool.endpoints.track_future(pool.serve(lease)).await }.boxed_local()

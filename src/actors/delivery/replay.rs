@@ -46,11 +46,13 @@ impl DeliveryDeps {
         replays: Vec<Replay>,
     ) -> Result<(), StoreError> {
         let Some(replay) = replays.into_iter().min_by_key(Replay::remaining) else { return Ok(()) };
-        let (tx, now) = (self.store.begin().await?, self.clock.now());
+        let tx = self.store.begin().await?;
+        let now = self.clock.now();
         lanes::fence(&tx, lease).await?;
         let replay = replays::queue(&tx, replay, &endpoint.enabled_kinds(), now).await?;
         tx.commit().await?;
-        let (taxpayer, queued) = (endpoint.taxpayer_id, replay.queued);
+        let taxpayer = endpoint.taxpayer_id;
+        let queued = replay.queued;
         tracing::debug!(%taxpayer, replay = %replay.id, queued, "queued a part of a replay");
         Ok(())
     }

@@ -239,7 +239,8 @@ mod tests {
     /// Starts an authorization server that counts its calls and replaces `#` in `body` with the count.
     async fn server(status: u16, body: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, calls) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let address = listener.local_addr().unwrap();
+        let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
@@ -356,8 +357,8 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(400, r#"{"error":"invalid_grant"}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            let (wanted, fault) =
-                (wanted(), AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant });
+            let wanted = wanted();
+            let fault = AuthFault::TokenRefused { status: 400, error: TokenError::InvalidGrant };
             let tokens = join_all((0..8).map(|_| fixture.token(&wanted))).await;
             assert!(tokens.iter().all(|token| *token == Err(fault)), "{tokens:?}");
             assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -411,7 +412,8 @@ mod tests {
                 while !String::from_utf8_lossy(&request).contains("refresh_token=refresh-") {
                     assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0, "it ended early");
                 }
-                let (used, given) = ("refresh-0".to_owned().into(), "refresh-1".to_owned().into());
+                let used = "refresh-0".to_owned().into();
+                let given = "refresh-1".to_owned().into();
                 let other = StoreRefreshToken { used, given };
                 fixture.deps.taxpayers.send(ID, other).await.unwrap();
                 let head =
@@ -437,7 +439,8 @@ mod tests {
             let fixture = TokenFixture::with_tokens_of(test, address).await;
             let url = format!("http://{address}/token");
             let keep = async |used: &str, given: &str| {
-                let (used, given) = (used.to_owned().into(), given.to_owned().into());
+                let used = used.to_owned().into();
+                let given = given.to_owned().into();
                 let token = StoreRefreshToken { used, given };
                 fixture.deps.taxpayers.send(ID, token).await.unwrap();
                 fixture.stored().await

@@ -61,7 +61,9 @@ impl DirectDispatch {
         blocked: &BlockedSteps,
     ) -> Arrivals {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let (owner, slots, blocked) = (owner.to_owned(), Arc::clone(slots), Arc::clone(blocked));
+        let owner = owner.to_owned();
+        let slots = Arc::clone(slots);
+        let blocked = Arc::clone(blocked);
         // Only the first dispatcher is connected; a second one would receive no lanes. There is no second one, because
         // each lane kind has only one dispatcher.
         let _ = self.0.set(DirectTarget {
@@ -120,7 +122,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_slot_is_reserved_until_it_is_dropped_and_some_are_left_to_claimed_lanes() {
-        let (handover, slots) = (DirectDispatch::default(), Arc::new(Semaphore::new(8)));
+        let handover = DirectDispatch::default();
+        let slots = Arc::new(Semaphore::new(8));
         let blocked = BlockedSteps::default();
         assert!(handover.reserve_slot().is_none() && !handover.is_blocked("sign", 7), "not open yet");
         let mut arrivals = handover.open("me", LEASE, &slots, &blocked);

@@ -100,7 +100,8 @@ mod tests {
 
     /// Starts three pieces of work, each in a turn, and returns the steps that they took.
     async fn steps_of(work: impl AsyncFn(&RefCell<Vec<String>>, usize)) -> Vec<String> {
-        let (turns, steps) = (Turns::default(), RefCell::new(Vec::new()));
+        let turns = Turns::default();
+        let steps = RefCell::new(Vec::new());
         let run = async |number| {
             let turn = turns.take().await;
             assert!(turn.is_some());
@@ -124,7 +125,8 @@ mod tests {
     #[tokio::test]
     async fn work_that_waits_for_an_answer_gives_its_turn_up() {
         let (answer, answered) = oneshot::channel();
-        let (answer, answered) = (RefCell::new(Some(answer)), RefCell::new(Some(answered)));
+        let answer = RefCell::new(Some(answer));
+        let answered = RefCell::new(Some(answered));
         let steps = steps_of(async |steps, number| {
             steps.borrow_mut().push(format!("{number} begins"));
             // The first waits for an answer that comes only when the last has begun.

@@ -49,7 +49,8 @@ async fn hold_back(store: Store, crashed: Vec<LeasedLane>) -> Result<Vec<Lease>,
         let next_claim = NextClaim::AloneAndCounted;
         held_back.push(LaneRelease { next_claim, ..LaneRelease::new(&lease, Some(wait)) });
         if history.is_quarantined() {
-            let (kind, lane) = (lease.kind.as_str(), &lease.key);
+            let kind = lease.kind.as_str();
+            let lane = &lease.key;
             tracing::warn!(kind, lane, crashes, "processes crashed repeatedly on this work; it is held back");
         }
     }
@@ -131,7 +132,8 @@ impl Dispatcher {
     async fn count_one_by_one(&self, crashed: Vec<LeasedLane>) -> Vec<Lease> {
         let mut going_on = Vec::new();
         for lane in crashed {
-            let (kind, key) = (lane.lease.kind.as_str(), lane.lease.key.clone());
+            let kind = lane.lease.kind.as_str();
+            let key = lane.lease.key.clone();
             match (self.count_crashes)(vec![lane]).await {
                 Ok(leases) => going_on.extend(leases),
                 Err(StoreError::Stale) => {}
@@ -237,7 +239,8 @@ mod tests {
     #[actix::test]
     async fn work_that_ends_clears_its_count() {
         for test in stores().await {
-            let (store, kind) = (&test.store, LaneKind::Pull);
+            let store = &test.store;
+            let kind = LaneKind::Pull;
             make_due(store, kind).await;
             let (first, _work) = process(store, kind, "first");
             first.dispatch_due().await.unwrap();

@@ -19,9 +19,12 @@ impl Dispatcher {
     where
         W: AsyncFn(&Lease) -> Result<WorkStatus, StoreError> + Clone + Send + Sync + 'static,
     {
-        let (tree, wake) = (tree.clone(), Arc::clone(&config.wake));
+        let tree = tree.clone();
+        let wake = Arc::clone(&config.wake);
         Self::new(store, config, move |Assignment { lease, turn }| {
-            let (work, tree, wake) = (work.clone(), tree.clone(), Arc::clone(&wake));
+            let work = work.clone();
+            let tree = tree.clone();
+            let wake = Arc::clone(&wake);
             async move {
                 let worked = run_in_turn(turn, status_of(&work, &lease));
                 let worked = AssertUnwindSafe(worked).catch_unwind().await;
@@ -46,7 +49,8 @@ where
         // Another process has taken over the lane and its work.
         Err(StoreError::Stale) => WorkStatus::Released,
         Err(error) => {
-            let (kind, lane) = (lease.kind.as_str(), &lease.key);
+            let kind = lease.kind.as_str();
+            let lane = &lease.key;
             tracing::warn!(kind, lane, %error, "failed to work on a lane; will retry");
             WorkStatus::Unfinished
         }
@@ -81,7 +85,8 @@ mod tests {
                 poll: Duration::from_mins(1),
                 wake: Arc::default(),
             };
-            let (arbiters, clock) = (Arbiters::start(1), MockClock::at(jiff::Timestamp::UNIX_EPOCH));
+            let arbiters = Arbiters::start(1);
+            let clock = MockClock::at(jiff::Timestamp::UNIX_EPOCH);
             let (tree, (seen, mut keys)) = (Tree::new(Arc::new(clock)), mpsc::unbounded_channel());
             let dispatcher = Dispatcher::of_work(test.store.clone(), config, &tree, async move |lease| {
                 seen.send(lease.key.clone()).unwrap();

@@ -83,7 +83,8 @@ impl Inbound {
         let known_irn = invoice.as_ref().map(|invoice| &invoice.irn).or(runs.first().map(|run| &run.irn));
         let Some(known_irn) = known_irn.cloned() else { return Ok(None) };
         let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
-        let (submission, transmission) = (run(Operation::Submit), run(Operation::Transmit));
+        let submission = run(Operation::Submit);
+        let transmission = run(Operation::Transmit);
         let transit = Transit::of(invoice.as_ref(), &runs);
         Ok(Some(OutgoingInvoice {
             taxpayer_id: owner,

@@ -147,7 +147,8 @@ impl TransitPoller {
 
     /// Processes lines one by one. `FAILURES_MAX` failures in succession end the poll.
     async fn process(&self, lines: Vec<TransitLine>, after: PullCursor) -> PollResult {
-        let (total, mut failures) = (lines.len(), 0);
+        let total = lines.len();
+        let mut failures = 0;
         for line in lines.into_iter().take(POLL_LINES_MAX) {
             match self.inbound.take_from_list(&line.irn, line.is_delivered).await {
                 Ok(()) => drop(self.processed().insert(line, None)),

@@ -44,7 +44,9 @@ impl OutageDetector {
         alive: impl AsyncFnOnce() -> bool,
     ) -> Result<(), StoreError> {
         let last = outages::last(self.store.reader()).await?;
-        let (id, now, quiet) = (clock::new_id(), self.clock.now(), self.quiet);
+        let id = clock::new_id();
+        let now = self.clock.now();
+        let quiet = self.quiet;
         let mut observation = Observation { id, now, quiet, sightings: calls, is_alive: None };
         if observation.needs_asking(last.as_ref()) {
             observation.is_alive = Some(alive().await);
@@ -81,7 +83,8 @@ fn is_changed(before: Option<&Outage>, after: Option<&Outage>) -> bool {
 }
 
 fn log(is_new: bool, outage: &Outage, observation: &Observation<'_>) {
-    let (id, operations) = (outage.id, outage.operations().join(", "));
+    let id = outage.id;
+    let operations = outage.operations().join(", ");
     if is_new {
         tracing::warn!(outage = %id, operations, "an outage of the authority started");
     }

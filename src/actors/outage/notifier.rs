@@ -112,7 +112,8 @@ mod tests {
         fn new(test: &TestStore, name: &'static str, clock: &Arc<MockClock>) -> Self {
             let arbiters = Arc::new(Arbiters::start(1));
             let taxpayers = Arc::new(TaxpayerHandle::in_tests(&test.store, clock.clone(), &arbiters));
-            let (store, quiet) = (test.store.clone(), SignedDuration::try_from(QUIET).unwrap());
+            let store = test.store.clone();
+            let quiet = SignedDuration::try_from(QUIET).unwrap();
             let detector = OutageDetector { store: store.clone(), clock: clock.clone(), quiet };
             let notifier = OutageNotifier { store, clock: clock.clone(), taxpayers };
             Self { name, detector, notifier, clock: Arc::clone(clock), arbiters }
@@ -156,7 +157,8 @@ mod tests {
 
         /// Claims up to `limit` lanes and works on them at the same time. Returns the number of claimed lanes.
         async fn notify(&self, limit: u64) -> usize {
-            let (store, lease) = (&self.notifier.store, Duration::from_secs(30));
+            let store = &self.notifier.store;
+            let lease = Duration::from_secs(30);
             let leases = claim_due(store, LaneKind::Outage, self.name, lease, limit).await.unwrap();
             let notified = join_all(leases.iter().map(|lease| self.notifier.notify(lease))).await;
             assert!(notified.iter().all(|status| matches!(status, Ok(WorkStatus::Released))), "{notified:?}");

@@ -128,7 +128,8 @@ impl PipelineHandle {
     /// Returns the IRN in the spelling that the authority knows: that of the submission, else of the stored invoice,
     /// else `irn`.
     async fn canonical_irn(&self, taxpayer: TaxpayerId, irn: &Irn) -> Result<Irn, TaxpayerError> {
-        let (reader, key) = (self.store.reader(), irn.key());
+        let reader = self.store.reader();
+        let key = irn.key();
         let runs =
             runs::owned_by_with_irn_keys(reader, taxpayer, vec![key]).await.map_err(TaxpayerError::Store)?;
         if let Some(run) = runs.into_iter().find(|run| run.operation() == Operation::Submit) {

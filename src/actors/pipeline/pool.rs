@@ -28,14 +28,17 @@ pub struct RunPool {
 
 impl RunPool {
     pub fn new(deps: PipelineDeps, tree: &Tree, arbiters: &Arc<Arbiters>) -> Arc<Self> {
-        let (tree, arbiters, deps) = (tree.clone(), Arc::clone(arbiters), Arc::new(deps));
+        let tree = tree.clone();
+        let arbiters = Arc::clone(arbiters);
+        let deps = Arc::new(deps);
         Arc::new(Self { deps, tree, arbiters, tasks: TaskTracker::new(), is_closed: Arc::default() })
     }
 
     /// Returns the dispatcher that sends leased lanes to this pool.
     pub fn dispatcher(self: &Arc<Self>, config: DispatcherConfig) -> Dispatcher {
         let authority = self.deps.authority.clone();
-        let (working, counting) = (Arc::clone(self), Arc::clone(&self.deps));
+        let working = Arc::clone(self);
+        let counting = Arc::clone(&self.deps);
         Dispatcher::new(self.deps.store.clone(), config, move |assignment| {
             let pool = Arc::clone(&working);
             async move { pool.drive(assignment).await }.boxed_local()
@@ -53,7 +56,9 @@ impl RunPool {
         }
         let (shard, arbiter) = self.arbiters.for_key(hash_of(&lease.key));
         let node = self.tree.node(NodeKind::Pipeline, shard, lease.key.as_str());
-        let (deps, is_closed, held) = (Arc::clone(&self.deps), Arc::clone(&self.is_closed), lease.clone());
+        let deps = Arc::clone(&self.deps);
+        let is_closed = Arc::clone(&self.is_closed);
+        let held = lease.clone();
         let ended = run_task(arbiter, node, move |node| async move {
             let has_turn = turn.is_some();
             run_in_turn(turn, deps.drive(RunStart { lease: &held, node: &node, has_turn }, &is_closed)).await

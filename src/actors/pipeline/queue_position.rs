@@ -58,7 +58,8 @@ impl QueueEstimator {
     pub async fn position(&self, run: &Run) -> Result<Option<QueuePosition>, StoreError> {
         let Some(step) = run.next_step().filter(|_| run.state().is_open()) else { return Ok(None) };
         let counts = self.counts().await?;
-        let (taxpayer, deadline) = (run.taxpayer_id.0, run.deadline_at.as_microsecond());
+        let taxpayer = run.taxpayer_id.0;
+        let deadline = run.deadline_at.as_microsecond();
         let key = run_lane(run.taxpayer_id, run.id);
         let own = fair_queue::more_urgent(&self.store, LaneKind::Run, taxpayer, deadline, &key).await?;
         let position = position_of(&counts.due, taxpayer, own);

@@ -52,7 +52,8 @@ impl Reconciler {
         if let Some((start, end)) = span(reconciliation.day, self.schedule.zone) {
             keys.extend(ledger_days::irn_keys(&self.store, taxpayer.id, start, end).await?);
         }
-        let (counts, findings) = (ReconciliationCounts::default(), Vec::new());
+        let counts = ReconciliationCounts::default();
+        let findings = Vec::new();
         let mut comparison =
             DayComparison { reconciler: self, taxpayer: taxpayer.id, listing, counts, findings };
         comparison.compare_all(keys).await?;
@@ -77,7 +78,8 @@ impl Reconciler {
         let paused = by_key.values().flatten().filter(|run| run.state() == RunState::Paused);
         let held = audit::held(&self.store, &paused.map(|run| run.id).collect::<Vec<_>>()).await?;
         let record = |key: &String| {
-            let (invoice, runs) = (invoices.remove(key), by_key.remove(key).unwrap_or_default());
+            let invoice = invoices.remove(key);
+            let runs = by_key.remove(key).unwrap_or_default();
             let local = LocalRecord::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
             Some((key.clone(), local))
         };

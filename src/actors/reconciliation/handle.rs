@@ -72,7 +72,8 @@ impl ReconciliationHandle {
         let entry = operator.map(|order| entry(reconciliation, &order));
         audit::append(&tx, entry.as_slice()).await?;
         // The lane belongs to the taxpayer and those of the timer to nobody, so a request does not wait for all of them.
-        let (key, taxpayer_id) = (reconciliation.taxpayer_id.to_string(), reconciliation.taxpayer_id.0);
+        let key = reconciliation.taxpayer_id.to_string();
+        let taxpayer_id = reconciliation.taxpayer_id.0;
         let lane = QueuedLane { key, taxpayer_id, deadline: 0, next_step: None };
         fair_queue::enqueue(&tx, LaneKind::Reconciliation, &[lane]).await?;
         tx.commit().await

@@ -174,7 +174,8 @@ impl Reconciler {
             }
             Err(ReconciliationError::Store(StoreError::Stale)) => Err(StoreError::Stale),
             Err(failure) => {
-                let (is_final, error) = (failure.is_final(), failure.to_string());
+                let is_final = failure.is_final();
+                let error = failure.to_string();
                 let reconciliation = reconciliation.broken_off(error, is_final, self.clock.now());
                 tracing::warn!(
                     taxpayer = reconciliation.taxpayer_id.0, day = %reconciliation.day, state = %reconciliation.state,
@@ -206,7 +207,8 @@ impl Reconciler {
 
 fn log(reconciliation: &Reconciliation) {
     let ReconciliationCounts { compared, repaired, listed, .. } = reconciliation.counts;
-    let (taxpayer, day) = (reconciliation.taxpayer_id.0, reconciliation.day);
+    let taxpayer = reconciliation.taxpayer_id.0;
+    let day = reconciliation.day;
     if listed > 0 {
         tracing::warn!(taxpayer, %day, id = %reconciliation.id, compared, repaired, listed, "the authority's ledger differs from ours");
     } else if repaired > 0 {

@@ -50,8 +50,8 @@ impl Reconciler {
         day: Date,
     ) -> Result<AuthorityListing, ReconciliationError> {
         let authority = self.authority.on_behalf_of(taxpayer.into());
-        let (mut listing, searched) =
-            (AuthorityListing::default(), SearchedDay { day, zone: self.schedule.zone });
+        let mut listing = AuthorityListing::default();
+        let searched = SearchedDay { day, zone: self.schedule.zone };
         for page in 1..=PAGES_MAX {
             let query = SearchQuery { size: Some(PAGE_LINES), page: Some(page), ..SearchQuery::default() };
             let answer = authority.search(&taxpayer.business_id, &query).await?;
@@ -160,7 +160,8 @@ mod tests {
             let found = AuthorityListing::default().add_page(&page(&items, has_next), searched());
             assert_eq!(found, is_last, "{items:?} {has_next:?}");
         }
-        let (mut listing, same) = (AuthorityListing::default(), page(&[line(1, "2026-01-15")], None));
+        let mut listing = AuthorityListing::default();
+        let same = page(&[line(1, "2026-01-15")], None);
         assert!(
             !listing.add_page(&same, searched()) && listing.add_page(&same, searched()),
             "a page that repeats is the last one"

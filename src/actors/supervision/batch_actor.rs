@@ -68,7 +68,9 @@ pub fn start<W: Worker>(
     batch_max: usize,
     make: impl Fn() -> W + Send + 'static,
 ) -> Mailbox<W::Command, W::Reply> {
-    let (arbiter, node, policy) = (context.arbiter.clone(), context.node.clone(), context.policy);
+    let arbiter = context.arbiter.clone();
+    let node = context.node.clone();
+    let policy = context.policy;
     let address = supervise(&arbiter, node, policy, move |_| BatchActor {
         context,
         limits: BatchLimits {
@@ -106,7 +108,8 @@ impl StartedBatch {
     }
 
     fn finished<R>(&self, replies: &[(CommandId, R)], outcome: fn(&R) -> &'static str) {
-        let (metrics, took) = (&self.node.tree().counters().by_kind, self.at.elapsed());
+        let metrics = &self.node.tree().counters().by_kind;
+        let took = self.at.elapsed();
         for (id, reply) in replies {
             if let Some(command) = self.commands.get(id) {
                 metrics.took(self.node.kind(), command, outcome(reply), took);

@@ -254,7 +254,8 @@ where
             leave: self.exit(key),
         };
         let mailbox = (self.starter)(key, context);
-        let (uses, used_at) = (AtomicU64::new(0), AtomicU64::new(0));
+        let uses = AtomicU64::new(0);
+        let used_at = AtomicU64::new(0);
         Arc::new(ActorHandle { generation, mailbox, node, uses, used_at, asked: Arc::default() })
     }
 
@@ -264,7 +265,8 @@ where
     }
 
     fn exit(&self, key: &K) -> Box<dyn Fn(&Passivate) -> bool + Send + Sync> {
-        let (handles, key) = (Arc::downgrade(&self.handles), key.clone());
+        let handles = Arc::downgrade(&self.handles);
+        let key = key.clone();
         Box::new(move |asked| {
             // If the registry is gone, no command can arrive, so the actor may stop.
             handles

@@ -62,7 +62,8 @@ impl Tree {
     pub fn snapshot(&self, nodes_max: usize) -> TreeSnapshot {
         let mut groups: BTreeMap<(NodeKind, usize), ActorGroup> = BTreeMap::new();
         self.each(|inner| {
-            let (kind, shard) = (inner.kind, inner.shard);
+            let kind = inner.kind;
+            let shard = inner.shard;
             let group = groups.entry((kind, shard)).or_insert_with(|| ActorGroup::new(kind, shard));
             group.add(inner.into(), nodes_max);
         });

@@ -55,7 +55,8 @@ impl TaxpayerHandle {
     pub fn new(deps: TaxpayerDeps, tree: &Tree, arbiters: &Arc<Arbiters>, limits: AdmissionLimits) -> Self {
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
         let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy: RestartPolicy::default() };
-        let (store, panic_orders) = (deps.store.clone(), deps.panic_orders.clone());
+        let store = deps.store.clone();
+        let panic_orders = deps.panic_orders.clone();
         let deps = Arc::new(deps);
         let large_turns = Arc::new(LargeTurns::new(store.concurrent_large()));
         let shared = SharedParts {
@@ -65,7 +66,8 @@ impl TaxpayerHandle {
             deps,
         };
         let registry = Registry::new(tree, arbiters, admission, settings, move |id: &TaxpayerId, seat| {
-            let (id, shared) = (*id, shared.clone());
+            let id = *id;
+            let shared = shared.clone();
             batch_actor::start(seat, BATCH_MAX, move || TaxpayerActor {
                 id,
                 shared: shared.clone(),

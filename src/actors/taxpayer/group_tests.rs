@@ -254,7 +254,8 @@ async fn execute(app: &TestTaxpayers, sql: &str) {
 async fn assert_refuses_nobody_else(app: &TestTaxpayers, failure: &Failure, id: TaxpayerId) {
     onboard(app, id).await;
     provoke(app, failure, id).await;
-    let (series, is_over) = (format!("F{id}"), AtomicBool::new(false));
+    let series = format!("F{id}");
+    let is_over = AtomicBool::new(false);
     let (results, _) = tokio::join!(
         async {
             let creates = ["A", "B"].map(|number| app.taxpayers.send(id, CreateInvoice(draft(number, 10))));

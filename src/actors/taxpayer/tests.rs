@@ -97,7 +97,8 @@ impl TestTaxpayers {
     }
 
     async fn approve(&self, number: &str) {
-        let (status, remark) = (SettableStatus::Approved, "fine".to_owned());
+        let status = SettableStatus::Approved;
+        let remark = "fine".to_owned();
         self.taxpayers.send(ID, SetStatus { invoice: by_number(number), status, remark }).await.unwrap();
     }
 
@@ -320,7 +321,9 @@ fn no_progress(lease: &Lease, run: &Run) -> RecordSteps {
 #[actix_rt::test]
 async fn a_run_is_leased_by_the_commit_that_opens_it_if_a_slot_is_free() {
     for test in stores().await {
-        let (notifiers, slots, blocked) = (Notifiers::default(), Arc::new(Semaphore::new(4)), Arc::default());
+        let notifiers = Notifiers::default();
+        let slots = Arc::new(Semaphore::new(4));
+        let blocked = Arc::default();
         let mut arrivals = notifiers.direct_runs.open("me", LEASE, &slots, &blocked);
         let app = TestTaxpayers::with_wakers(test, notifiers).await;
         let irns = ["A", "B", "C", "D", "E"].map(|name| format!("{name}-00000061-20260131"));
@@ -457,13 +460,15 @@ async fn the_first_of_several_commands_with_one_key_is_executed_and_its_answer_s
 #[actix_rt::test]
 async fn new_work_for_a_free_endpoint_takes_its_lane() {
     for test in stores().await {
-        let (notifiers, slots) = (Notifiers::default(), Arc::new(Semaphore::new(4)));
+        let notifiers = Notifiers::default();
+        let slots = Arc::new(Semaphore::new(4));
         let mut arrivals = notifiers.direct.open("me", LEASE, &slots, &Arc::default());
         let app = TestTaxpayers::with_wakers(test, notifiers).await;
         app.taxpayers.send(ID, webhook()).await.unwrap();
         let mut arrived = async || timeout(LEASE, arrivals.recv()).await.expect("the lane arrives").unwrap();
         let arrival = arrived().await;
-        let (lease, slot) = (arrival.lease, arrival.slot);
+        let lease = arrival.lease;
+        let slot = arrival.slot;
         assert_eq!((lease.kind, lease.key.as_str(), slots.available_permits()), (LaneKind::Endpoint, "1", 3));
         app.taxpayers.send(ID, CreateInvoice(draft("A", 10))).await.unwrap();
         assert_eq!(slots.available_permits(), 3, "the lane is held: its worker picks up the new work");

@@ -141,7 +141,9 @@ pub(super) async fn execute_group(
         }
         is_free
     });
-    let (mut members, mut units, mut results) = (Vec::new(), Vec::new(), Vec::new());
+    let mut members = Vec::new();
+    let mut units = Vec::new();
+    let mut results = Vec::new();
     for (member, unit, result) in decided {
         members.push(member);
         units.push(unit);

@@ -168,7 +168,9 @@ impl Story {
         let mut arrived = Vec::new();
         println!("\nNotifications, each with a verified signature:");
         for received in self.receiver.received() {
-            let (id, timestamp, body) = (received.id.as_str(), received.timestamp, received.body.as_slice());
+            let id = received.id.as_str();
+            let timestamp = received.timestamp;
+            let body = received.body.as_slice();
             let message = SignedMessage { id, timestamp, body };
             let verified = message.verify(&received.signature, std::slice::from_ref(secret), now, TOLERANCE);
             verified.map_err(|fault| StartError::Demo(format!("notification {id}: {fault}")))?;

@@ -220,7 +220,8 @@ impl AdaptiveLimit {
         if self.window.samples < enough {
             return;
         }
-        let (mean, peak) = (self.window.micros / u64::from(self.window.samples), self.window.peak);
+        let mean = self.window.micros / u64::from(self.window.samples);
+        let peak = self.window.peak;
         self.window = SampleWindow { peak: self.in_flight, ..SampleWindow::default() };
         self.apply_mean(mean, peak);
     }
@@ -468,7 +469,9 @@ mod tests {
     #[test]
     fn the_longest_of_several_pauses_applies_even_from_old_calls() {
         let mut limit = measured(16);
-        let (first, second, third) = (limit.start(), limit.start(), limit.start());
+        let first = limit.start();
+        let second = limit.start();
+        let third = limit.start();
         limit.settle(first, LoadSignal::Throttled(Some(Duration::from_secs(5))), at(0));
         limit.settle(second, LoadSignal::Throttled(Some(Duration::from_secs(9))), at(1));
         limit.settle(third, LoadSignal::Throttled(Some(Duration::from_secs(1))), at(2));
@@ -496,7 +499,8 @@ mod tests {
         let mut free = vec![0_u64; server.capacity];
         let mut running = BinaryHeap::new();
         let mut calls_started = Vec::new();
-        let (mut now, mut seen) = (0, Vec::new());
+        let mut now = 0;
+        let mut seen = Vec::new();
         for ended in 0..calls {
             while limit.in_flight() < limit.capacity() {
                 calls_started.push(limit.start());

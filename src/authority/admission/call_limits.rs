@@ -427,8 +427,8 @@ mod tests {
     fn queued_calls_are_served_in_order_of_arrival() {
         let limits = limits(1);
         let held = acquire_one(&limits).unwrap();
-        let (mut first, mut second) =
-            (Box::pin(limits.acquire(OPERATION, ONE)), Box::pin(limits.acquire(OPERATION, ONE)));
+        let mut first = Box::pin(limits.acquire(OPERATION, ONE));
+        let mut second = Box::pin(limits.acquire(OPERATION, ONE));
         assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         assert_eq!(view(&limits), (1, 1, 2));
         drop(held);

@@ -400,7 +400,8 @@ mod tests {
         let server = Server::start(Behaviour::Stall).await;
         let authority = server.impatient_authority();
         let failures = join_all((0..40).map(|_| authority.confirm("I"))).await;
-        let (mut made, mut queue_full) = (0, 0);
+        let mut made = 0;
+        let mut queue_full = 0;
         for failure in failures {
             match failure.unwrap_err() {
                 AuthorityFailure::Retryable { reason: Cause::TimedOut { .. } } => made += 1,

@@ -91,6 +91,7 @@ async fn show_batch(
         (0..).zip(std::mem::take(&mut batch.items)).map(|(index, item)| ItemLine::new(index, item)).collect();
     // The failed ones come first: they are what a reader of this page has to do something about.
     items.sort_by_key(|line| line.item.outcome != ItemOutcome::Failed);
-    let (frame, base) = (Frame::account(&session, "Batch"), base(&session));
+    let frame = Frame::account(&session, "Batch");
+    let base = base(&session);
     show(&BatchPage { frame, base, batch, created, duplicates, failed, items })
 }

@@ -126,7 +126,8 @@ pub(super) async fn suggest(
     ids: web::Path<(String, String)>,
     _: Form<FormValues>,
 ) -> Answer {
-    let (store, id) = (&state.store, session.taxpayer);
+    let store = &state.store;
+    let id = session.taxpayer;
     let invoice = invoice::find(&state, &session, &ids.1).await?;
     let runs = runs::owned_by_with_irn_keys(store.reader(), id, vec![invoice.irn.key()]).await?;
     let mut refused = runs.into_iter().filter(|run| run.state() == RunState::Refused);

@@ -76,7 +76,8 @@ async fn list_deliveries(state: web::Data<ApiState>, Reader(session): Reader, qu
     let wanted = query.word("state", DeliveryState::parse, DeliveryState::allowed);
     let (found, filter) = match wanted {
         Ok(wanted) => {
-            let (event, irn) = (query.equal("event"), query.equal("irn"));
+            let event = query.equal("event");
+            let irn = query.equal("irn");
             let filter = DeliveryFilter { state: wanted, event, irn, since: None };
             let found = delivery_log::page_owned_by(&state.store, session.taxpayer, filter, page).await?;
             (found, FormState::new(values.clone()))

@@ -76,7 +76,9 @@ async fn save(state: web::Data<ApiState>, Owner(session): Owner, form: Form<Form
     let saved = match report::read(&body(&form.0), &state.catalog.get(), read) {
         Ok(asked) => {
             let integration::Integration { erp_system, auth, origin, format, .. } = asked.value;
-            let (by, reason, allowed_networks) = (session.by, None, None);
+            let by = session.by;
+            let reason = None;
+            let allowed_networks = None;
             let change = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
             let saved = session.send(&state, change).await;
             saved.map(drop).map_err(ApiError::from)

@@ -135,7 +135,8 @@ pub(super) async fn find(state: &ApiState, session: &AccountSession, id: &str) -
 }
 
 async fn render(state: &ApiState, session: &AccountSession, invoice: Invoice, forms: Forms) -> Answer {
-    let (store, id) = (&state.store, session.taxpayer);
+    let store = &state.store;
+    let id = session.taxpayer;
     let seller = taxpayers::with_id(store.reader(), id).await?.ok_or_else(ApiError::taxpayer_not_found)?;
     let entries = payments::owned_by_of_invoice(store, id, invoice.id).await?;
     let timeline = timeline::owned_by_with_irn(store, id, &invoice.irn).await?;

@@ -141,7 +141,8 @@ async fn make_key(
     form: &FormValues,
     keeps_others: bool,
 ) -> Answer {
-    let (now, taxpayer) = (state.now(), session.taxpayer);
+    let now = state.now();
+    let taxpayer = session.taxpayer;
     let asked = report::read(&terms(form, now), &state.catalog.get(), key_terms::read)?.value;
     let terms = KeyTerms { keeps_others, ..asked.terms };
     key_terms::check_end(&terms, now)?;

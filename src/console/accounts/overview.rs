@@ -76,7 +76,8 @@ struct RunLine {
 }
 
 async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer {
-    let (store, id) = (&state.store, session.taxpayer);
+    let store = &state.store;
+    let id = session.taxpayer;
     let taxpayer = taxpayer(&state, &session).await?;
     let counts = list::count_by_status(store, id, COUNTED_MAX + 1).await?;
     let runs = runs::stopped_owned_by(store, id, RUNS).await?;

@@ -132,7 +132,8 @@ fn body(values: &FormValues) -> Map<String, Value> {
 }
 
 async fn render(state: &ApiState, session: &AccountSession, refused: Option<(FormValues, Faults)>) -> Answer {
-    let (store, id) = (&state.store, session.taxpayer);
+    let store = &state.store;
+    let id = session.taxpayer;
     let (endpoint, failing) = webhooks::with_failing(store.reader(), id).await?.unzip();
     let (replays, _) = replays::page_owned_by(store, id, REPLAYS).await?;
     let open = delivery_log::open_owned_by(store, id).await?;

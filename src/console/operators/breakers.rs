@@ -57,10 +57,12 @@ struct OutageLine {
 
 /// GET /console/breakers: shows the breakers of this process, and the outages that all processes saw.
 async fn breakers(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
-    let (list, now) = (ListQuery::new(&query), state.now());
+    let list = ListQuery::new(&query);
+    let now = state.now();
     let (found, total) = outages::page(&state.store, list.page()).await?;
     let notified = outages::count_notified(&state.store, &found).await?;
-    let (views, limits) = (state.authority.breakers(), state.authority.limits());
+    let views = state.authority.breakers();
+    let limits = state.authority.limits();
     let page = BreakersPage {
         frame: Frame::operator(&session, "Breakers"),
         breakers: views.into_iter().zip(limits).map(|(view, limit)| BreakerLine::new(view, limit)).collect(),

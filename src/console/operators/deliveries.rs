@@ -71,7 +71,8 @@ struct ReplayForm {
 
 /// GET /console/deliveries: lists the webhook endpoints of all taxpayers.
 async fn endpoint_page(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
-    let (list, now) = (ListQuery::new(&query), state.now());
+    let list = ListQuery::new(&query);
+    let now = state.now();
     let health = list.0.word("health", EndpointHealth::parse, EndpointHealth::allowed)?;
     let filter = EndpointFilter { health, taxpayer_id: list.0.taxpayer_id("taxpayer_id") };
     let (found, total) = endpoint_list::page(&state.store, filter, list.page()).await?;

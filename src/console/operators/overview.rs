@@ -207,7 +207,8 @@ fn charts(seconds: &[SecondOfRequests]) -> Vec<Chart> {
 }
 
 fn breakers(state: &ApiState) -> Vec<BreakerLine> {
-    let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
+    let breakers = state.authority.breakers();
+    let limits = state.authority.limits();
     let lines = breakers.iter().zip(&limits).map(|(breaker, limit)| BreakerLine {
         operation: breaker.operation.name(),
         state: breaker.state.name(),

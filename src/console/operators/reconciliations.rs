@@ -75,7 +75,8 @@ struct StartForm {
 /// GET /console/reconciliations: lists the reconciliations that match, newest first.
 async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query) -> Answer {
     let list = ListQuery::new(&query);
-    let (taxpayer_id, day) = (list.0.taxpayer_id("taxpayer_id"), list.0.date("day")?);
+    let taxpayer_id = list.0.taxpayer_id("taxpayer_id");
+    let day = list.0.date("day")?;
     let filter = ReconciliationFilter { taxpayer_id, day };
     let (found, total) = reconciliations::page(&state.store, filter, list.page()).await?;
     let page = ReconciliationsPage {

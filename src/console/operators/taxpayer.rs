@@ -79,7 +79,8 @@ struct EndpointFacts {
 /// GET /console/taxpayers/{id}: shows a taxpayer.
 async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: web::Path<String>) -> Answer {
     let taxpayer = of_path(&state, &id).await?;
-    let (store, id) = (&state.store, taxpayer.id);
+    let store = &state.store;
+    let id = taxpayer.id;
     let endpoint = webhooks::with_failing(store.reader(), id).await?;
     let invoices = list::owned_by(store, id, &InvoiceFilter::default(), PageStart::At(0), NEWEST).await?;
     let runs_of = RunFilter { taxpayer_id: Some(id), ..RunFilter::default() };
@@ -157,7 +158,8 @@ async fn set_subscription(
     id: web::Path<String>,
     form: Form<SubscriptionForm>,
 ) -> Answer {
-    let (id, to) = (of_path(&state, &id).await?.id, form.0.subscription);
+    let id = of_path(&state, &id).await?.id;
+    let to = form.0.subscription;
     state.taxpayers.send(id, SetSubscription { to, by: Actor::Operator(session.id) }).await?;
     let notice = match to {
         Subscription::Active => "The subscription is active: the taxpayer may create invoices.",

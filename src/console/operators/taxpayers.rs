@@ -56,7 +56,8 @@ async fn list(state: web::Data<ApiState>, Viewer(session): Viewer, query: Query)
 
 impl From<Taxpayer> for TaxpayerLine {
     fn from(taxpayer: Taxpayer) -> Self {
-        let (status, subscription) = (taxpayer.verification.status(), taxpayer.subscription);
+        let status = taxpayer.verification.status();
+        let subscription = taxpayer.subscription;
         Self { verification: status.into(), subscription: subscription.into(), taxpayer }
     }
 }

@@ -233,7 +233,8 @@ mod tests {
 
     #[test]
     fn the_health_of_an_endpoint_follows_from_its_streak() {
-        let (failing, parked) = (after([0, 1]), after([0, 1, 2, 3, 60]));
+        let failing = after([0, 1]);
+        let parked = after([0, 1, 2, 3, 60]);
         let health = |is_active, streak| EndpointHealth::new(is_active, streak);
         assert_eq!(health(true, None), EndpointHealth::Working);
         assert_eq!(health(true, Some(&failing)), EndpointHealth::Failing);

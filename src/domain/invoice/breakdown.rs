@@ -85,7 +85,8 @@ fn taxes_of(lines: &[Line], catalog: &Catalog) -> Vec<TaxPart> {
         *base = base.zip(line_amount(line)).and_then(|(sum, amount)| sum.plus(amount));
     }
     let part = |(category, base): (&str, Option<Amount>)| {
-        let (base, percent) = (base?, catalog.percent(category));
+        let base = base?;
+        let percent = catalog.percent(category);
         let tax = percent.percent_of(base)?;
         Some(TaxPart { category: category.to_owned(), percent: Some(percent), base, tax })
     };

@@ -53,9 +53,12 @@ impl History {
     /// Reads the events of an invoice, the oldest first. Events without the invoice are left out: they speak of a
     /// document that was not stored at the time.
     pub fn new(events: &[Event]) -> Result<Self, UnreadableEvent> {
-        let (mut versions, mut amounts) = (Vec::new(), Map::new());
+        let mut versions = Vec::new();
+        let mut amounts = Map::new();
         for event in events {
-            let (sequence, at, kind) = (event.sequence, event.timestamp, event.kind);
+            let sequence = event.sequence;
+            let at = event.timestamp;
+            let kind = event.kind;
             let read = strict_json::from_trusted(&event.data);
             let mut data: Map<String, Value> = read.map_err(|_| UnreadableEvent(sequence))?;
             let Some(Value::Object(mut invoice)) = data.remove("invoice") else { continue };
@@ -82,7 +85,8 @@ impl History {
 }
 
 fn changes(before: &Value, after: &Value) -> Vec<Change> {
-    let (mut fields, mut new_fields) = (BTreeMap::new(), BTreeMap::new());
+    let mut fields = BTreeMap::new();
+    let mut new_fields = BTreeMap::new();
     flatten("", before, &mut fields);
     flatten("", after, &mut new_fields);
     let mut names: Vec<_> = fields.keys().chain(new_fields.keys()).collect();

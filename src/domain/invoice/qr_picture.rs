@@ -19,7 +19,8 @@ impl QrPicture {
     /// Draws a text. Returns `None` for a text that is too long for a QR code.
     pub fn of(text: &str) -> Option<Self> {
         let code = QrCode::with_error_correction_level(text, EcLevel::M).ok()?;
-        let (width, squares) = (code.width(), code.to_colors());
+        let width = code.width();
+        let squares = code.to_colors();
         let mut path = String::new();
         for (y, row) in squares.chunks(width).enumerate() {
             let mut x = 0;

@@ -54,7 +54,8 @@ impl DeadlinePolicy {
 
 impl Default for DeadlinePolicy {
     fn default() -> Self {
-        let (day, three_days) = (Duration::from_hours(24), Duration::from_hours(72));
+        let day = Duration::from_hours(24);
+        let three_days = Duration::from_hours(72);
         Self { b2b: three_days, b2c: day, b2g: three_days, offset: Offset::UTC }
     }
 }

@@ -107,7 +107,8 @@ impl Run {
 
     fn explain_open(&self, context: &WaitContext, now: Timestamp) -> String {
         if let Some(worker) = &context.worker {
-            let (step, since) = (self.step_in_words(), at(self.updated_at));
+            let step = self.step_in_words();
+            let since = at(self.updated_at);
             return format!("It does not wait: {worker} has worked on {step} since {since}.");
         }
         if let Some(block) = &context.block {

@@ -108,7 +108,8 @@ impl Reconciliation {
 
     #[must_use]
     pub fn begun(self, now: Timestamp) -> Self {
-        let (state, attempts) = (ReconciliationState::Running, self.attempts + 1);
+        let state = ReconciliationState::Running;
+        let attempts = self.attempts + 1;
         Self { state, attempts, error: None, started_at: Some(now), ended_at: None, ..self }
     }
 
@@ -187,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_day_that_ended_is_compared_once_and_today_again_and_again() {
-        let (end, hour) = (at("2026-01-15T23:00:00Z"), Duration::from_hours(1));
+        let end = at("2026-01-15T23:00:00Z");
+        let hour = Duration::from_hours(1);
         let due = |last: Option<&str>, now: &str| is_due(end, last.map(at), hour, at(now));
         assert!(due(None, "2026-01-15T10:00:00Z"));
         assert!(!due(Some("2026-01-15T10:00:00Z"), "2026-01-15T10:59:59Z"));

@@ -111,7 +111,8 @@ fn day(year: &str, month: &str, day: &str) -> Option<Date> {
     if year.len() != 4 {
         return None;
     }
-    let (month, day) = (i8::try_from(number(month, 2)?).ok()?, i8::try_from(number(day, 2)?).ok()?);
+    let month = i8::try_from(number(month, 2)?).ok()?;
+    let day = i8::try_from(number(day, 2)?).ok()?;
     Date::new(number(year, 4)?, month, day).ok()
 }
 

@@ -61,7 +61,8 @@ pub(crate) fn callers_path(said: &str, document: &Value) -> Option<String> {
     let mut segments = said.split('.').peekable();
     let is_rooted = segments.next_if(|first| first.ends_with("request")).is_some();
     segments.next_if(|next| is_rooted && *next == "invoice");
-    let (mut steps, mut here) = (Vec::new(), Some(document));
+    let mut steps = Vec::new();
+    let mut here = Some(document);
     for segment in segments {
         let (name, index) = apart(segment)?;
         here = match name.parse::<usize>() {

@@ -18,7 +18,8 @@ const WARNING_CHARS_MAX: usize = 200;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Vec<Candidate>> {
     let items = reader.required("invoices").objects_each(INVOICES_MAX, standard_invoice::read_in_batch)?;
-    let (mut candidates, mut warnings) = (Vec::with_capacity(items.len()), Vec::new());
+    let mut candidates = Vec::with_capacity(items.len());
+    let mut warnings = Vec::new();
     for (index, (sent, read)) in items.into_iter().enumerate() {
         let draft = read.map(|form| {
             if !form.warnings.is_empty() {

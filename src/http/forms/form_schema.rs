@@ -148,7 +148,9 @@ impl FieldType {
 impl FormSchema {
     /// Records the schema of a form by running the form on an empty object.
     pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
-        let (nothing, catalog, recorder) = (Map::new(), Catalog::default(), SchemaRecorder::default());
+        let nothing = Map::new();
+        let catalog = Catalog::default();
+        let recorder = SchemaRecorder::default();
         let report = Report::new(&catalog, 0);
         let _ = form(&mut Reader::recording(&nothing, JsonPath::Root, &report, &recorder));
         Self(recorder.0.into_inner())

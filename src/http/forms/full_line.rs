@@ -38,7 +38,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let price = reader.required("price").object(price);
     let quantity = reader.required("invoiced_quantity").amount(Bounds::HUNDREDTH);
     let amount = reader.required("line_extension_amount").amount(Bounds::HUNDREDTH);
-    let (is_product, is_service) = (kind == Some(ItemType::Product), kind == Some(ItemType::Service));
+    let is_product = kind == Some(ItemType::Product);
+    let is_service = kind == Some(ItemType::Service);
     let product_category = reader
         .required_if(is_product, "product_category")
         .listed_pattern(PRODUCT_CODE, ReferenceList::ProductCodes);
@@ -54,7 +55,9 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<FullLine> {
     let fee_rate = reader.optional("fee_rate").amount(Bounds::PERCENTAGE);
     let fee_amount = reader.optional("fee_amount").amount(Bounds::NOT_NEGATIVE);
     refuse_other_codes(reader, kind);
-    let (item, price, amount) = (item?, price?, amount?);
+    let item = item?;
+    let price = price?;
+    let amount = amount?;
     let extras = [
         ("description", Some(json!(item.description))),
         ("base_quantity", Some(json!(price.base_quantity))),

@@ -28,7 +28,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Option<PaymentUpdate> {
 }
 
 fn status(reader: &mut Reader<'_>) -> Option<PaymentStatus> {
-    let (parse, allowed) = (PaymentStatus::parse, PaymentStatus::allowed);
+    let parse = PaymentStatus::parse;
+    let allowed = PaymentStatus::allowed;
     let has_preferred = reader.has("payment_status");
     if !has_preferred && !reader.has("status") {
         reader.fault(

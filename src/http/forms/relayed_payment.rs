@@ -6,7 +6,8 @@ use crate::http::forms::field::TEXT_MAX;
 use crate::http::forms::reader::Reader;
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Option<RelayedPayment> {
-    let (parse, allowed) = (RelayedPaymentStatus::parse, RelayedPaymentStatus::allowed);
+    let parse = RelayedPaymentStatus::parse;
+    let allowed = RelayedPaymentStatus::allowed;
     let payment_status = reader.required("payment_status").word(parse, allowed);
     let remark = reader.optional("remark").long_text(0, TEXT_MAX);
     Some(RelayedPayment { payment_status: payment_status?, remark })

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn each_has_a_bucket_of_its_own() {
-        let (buckets, quota) = (Buckets::default(), Quota::per_minute(1).unwrap());
+        let buckets = Buckets::default();
+        let quota = Quota::per_minute(1).unwrap();
         let now = Timestamp::UNIX_EPOCH;
         assert!(buckets.take("a", quota, now).is_ok() && buckets.take("b", quota, now).is_ok());
         assert!(buckets.take("a", quota, now).is_err());
@@ -78,7 +79,8 @@ mod tests {
 
     #[test]
     fn who_has_not_come_for_a_while_is_forgotten() {
-        let (buckets, quota) = (Buckets::default(), Quota::per_minute(60).unwrap());
+        let buckets = Buckets::default();
+        let quota = Quota::per_minute(60).unwrap();
         for n in 0..10 * ROUND {
             let now = Timestamp::from_second(i64::try_from(n / ROUND).unwrap() * 2).unwrap();
             assert!(buckets.take(n, quota, now).is_ok());

@@ -163,7 +163,8 @@ mod tests {
 
     /// Lets the client take so many bytes once, and then nothing. Returns how long it was borne.
     async fn patience(bytes: usize) -> Duration {
-        let (mut stream, began) = (guarded((), &open()), Instant::now());
+        let mut stream = guarded((), &open());
+        let began = Instant::now();
         poll_fn(|context| {
             assert!(stream.watch(Poll::Pending, context).is_pending());
             assert!(stream.watch(Poll::Ready(Ok(bytes)), context).is_ready());

@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_burst_is_taken_at_once_and_comes_back_steadily() {
-        let (quota, mut full_at) = (Quota::per_second(500, 1_000).unwrap(), 0);
+        let quota = Quota::per_second(500, 1_000).unwrap();
+        let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 1_000);
         assert_eq!(take_all(quota, &mut full_at, NOW + SECOND), 500);
         assert_eq!(take_all(quota, &mut full_at, NOW + SECOND + SECOND / 500), 1);
@@ -90,7 +91,8 @@ mod tests {
 
     #[test]
     fn what_is_left_and_when_it_is_whole_again_is_told() {
-        let (quota, mut full_at) = (Quota::per_minute(2).unwrap(), 0);
+        let quota = Quota::per_minute(2).unwrap();
+        let mut full_at = 0;
         let at = |seconds: i64| Timestamp::from_nanosecond((NOW + seconds * SECOND).into()).unwrap();
         let told = |remaining, seconds| Allowance { limit: 2, remaining, whole_at: at(seconds) };
         assert_eq!(quota.take(&mut full_at, NOW), Ok(told(1, 30)));
@@ -103,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_request_that_is_taken_back_leaves_room_for_another() {
-        let (quota, mut full_at) = (Quota::per_minute(2).unwrap(), 0);
+        let quota = Quota::per_minute(2).unwrap();
+        let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 2);
         quota.give_back(&mut full_at, NOW);
         assert_eq!(take_all(quota, &mut full_at, NOW), 1);
@@ -113,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_refuses_nobody() {
-        let (quota, mut full_at) = (Quota::per_second(1, 2).unwrap(), 0);
+        let quota = Quota::per_second(1, 2).unwrap();
+        let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 2);
         let hour_ago = NOW - 3_600 * SECOND;
         assert_eq!(take_all(quota, &mut full_at, hour_ago), 2);
@@ -123,9 +127,11 @@ mod tests {
     #[test]
     fn zero_is_no_limit_and_one_is_always_let_through() {
         assert_eq!((Quota::per_second(0, 5), Quota::per_minute(0)), (None, None));
-        let (quota, mut full_at) = (Quota::per_second(1, 0).unwrap(), 0);
+        let quota = Quota::per_second(1, 0).unwrap();
+        let mut full_at = 0;
         assert_eq!(take_all(quota, &mut full_at, NOW), 1);
-        let (fastest, mut full_at) = (Quota::per_second(1_000_000, 1_000_000).unwrap(), 0);
+        let fastest = Quota::per_second(1_000_000, 1_000_000).unwrap();
+        let mut full_at = 0;
         assert!(fastest.take(&mut full_at, NOW).is_ok());
     }
 }

@@ -234,7 +234,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_known_browser_has_an_allowance_of_its_own() {
-        let (attempts, store) = (attempts(), &sqlite_store().await.store);
+        let attempts = attempts();
+        let store = &sqlite_store().await.store;
         let owner = SessionOwner::Operator(7);
         let device = || devices::recognise(store, owner, &devices::token(store, owner).unwrap());
         let known = Attempt { device: device(), ..attempt("ada@example.com", 1) };

@@ -115,7 +115,8 @@ fn incidents(registry: &mut Registry, incidents: &Incidents) {
     };
     registry.register("runs_paused", "Runs paused for an operator", by_reason(&runs));
     registry.register("dead_letters", "Deliveries that became dead letters", by_reason(&deliveries));
-    let (parked, disabled) = (incidents.endpoints_parked.get(), incidents.endpoints_disabled.get());
+    let parked = incidents.endpoints_parked.get();
+    let disabled = incidents.endpoints_disabled.get();
     registry.register("endpoints_parked", "Endpoints parked since they only fail", counter(parked));
     registry.register("endpoints_disabled", "Endpoints put out of service", counter(disabled));
 }

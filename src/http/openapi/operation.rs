@@ -223,7 +223,8 @@ impl Operation {
     pub(super) fn build(&self, tag: &'static str) -> Vec<(HttpMethod, utoipa::openapi::path::Operation)> {
         let mut built = Vec::with_capacity(self.methods.len());
         for (position, method) in self.methods.iter().enumerate() {
-            let (mut id, mut summary) = (self.doc.name.to_owned(), self.doc.summary.to_owned());
+            let mut id = self.doc.name.to_owned();
+            let mut summary = self.doc.summary.to_owned();
             if position > 0 {
                 let word = word(method);
                 id = format!("{id}_by_{word}");

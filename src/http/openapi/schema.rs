@@ -34,7 +34,8 @@ fn of_property(property: &Property) -> Schema {
     if property.presence != Presence::Required && is_shaped(&property.shape) {
         return or_blank(property);
     }
-    let (presence, note) = (property.presence, note(property.presence));
+    let presence = property.presence;
+    let note = note(property.presence);
     let text = |what: &str| {
         let sentence =
             [what, note].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");

@@ -28,7 +28,8 @@ impl PatchOp {
 
     /// Returns the RFC 6902 operation. `Set` becomes `replace` if the member `was_there`, else `add`.
     pub(crate) fn operation(&self, was_there: bool) -> Value {
-        let (path, why) = (&self.pointer, &self.why);
+        let path = &self.pointer;
+        let why = &self.why;
         match &self.change {
             PatchAction::Set(value) if was_there => {
                 json!({ "op": "replace", "path": path, "value": value, "why": why })

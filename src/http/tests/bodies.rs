@@ -69,7 +69,8 @@ async fn bodies_that_are_no_json_objects_are_told_apart() {
 #[actix_web::test]
 async fn an_invoice_is_created_and_what_is_unknown_is_named() {
     let test_app = start_app().await;
-    let (state, country) = (Some("Lagos".into()), Some("NG".into()));
+    let state = Some("Lagos".into());
+    let country = Some("NG".into());
     let change = ProfileChange { state, country, ..ProfileChange::default() };
     test_app.state.taxpayers.send(TAXPAYER, ChangeProfile { change, by: Actor::CommandLine }).await.unwrap();
     let body = changed(&standard_invoice(), "/colour", Some(json!("red")));

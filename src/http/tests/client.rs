@@ -52,13 +52,15 @@ async fn panicking() -> HttpResponse {
 async fn seen(response: Result<ServiceResponse, actix_web::Error>) -> Seen {
     match response {
         Ok(response) => {
-            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let status = response.status().as_u16();
+            let headers = response.headers().clone();
             let text = String::from_utf8(read_body(response).await.to_vec()).unwrap();
             Seen { status, headers, text }
         }
         Err(error) => {
             let response = error.error_response();
-            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let status = response.status().as_u16();
+            let headers = response.headers().clone();
             let bytes = actix_web::body::to_bytes(response.into_body()).await.unwrap();
             Seen { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
         }

@@ -29,7 +29,8 @@ pub(crate) struct ListedEndpoint<'a> {
 
 impl<'a> From<&'a endpoint_list::ListedEndpoint> for ListedEndpoint<'a> {
     fn from(listed: &'a endpoint_list::ListedEndpoint) -> Self {
-        let (endpoint, streak) = (&listed.endpoint, listed.streak.as_ref());
+        let endpoint = &listed.endpoint;
+        let streak = listed.streak.as_ref();
         let since = match listed.health {
             EndpointHealth::Disabled => Some(endpoint.updated_at),
             _ => streak.map(|streak| streak.since),

@@ -40,7 +40,8 @@ mod tests {
     #[tokio::test]
     async fn a_browser_is_known_to_one_person_only() {
         let store = &sqlite_store().await.store;
-        let (person, other) = (SessionOwner::Operator(7), SessionOwner::Operator(8));
+        let person = SessionOwner::Operator(7);
+        let other = SessionOwner::Operator(8);
         let tokens = [token(store, person).unwrap(), token(store, person).unwrap()];
         let devices = tokens.each_ref().map(|token| recognise(store, person, token).unwrap());
         assert_ne!(devices[0], devices[1]);

@@ -142,8 +142,10 @@ mod tests {
     #[tokio::test]
     async fn a_link_gives_one_person_a_password_once() {
         for test in stores().await {
-            let (one, other) = (person(&test, "ada").await, person(&test, "bola").await);
-            let (first, token) = (invite(&test, one, 1).await, invite(&test, one, 2).await);
+            let one = person(&test, "ada").await;
+            let other = person(&test, "bola").await;
+            let first = invite(&test, one, 1).await;
+            let token = invite(&test, one, 2).await;
             assert!(!is_open(&test, &first, CHANGE.now).await, "a new link replaces the one before");
             let found = find(&test.store, &token, CHANGE.now).await.unwrap().unwrap();
             assert_eq!((found.owner, found.email.as_str()), (one, "ada@example.com"));

@@ -241,7 +241,8 @@ mod tests {
     #[tokio::test]
     async fn a_change_is_answered_after_every_process_knows_it() {
         for test in stores().await {
-            let (first, second) = (&test.store, other_process(&test).await);
+            let first = &test.store;
+            let second = other_process(&test).await;
             rotate(first, "sik_a", Duration::ZERO).await;
             let mut lease = holding(&second, "sik_a").await;
             let follows = tokio::spawn(async move {
@@ -260,7 +261,8 @@ mod tests {
     #[tokio::test]
     async fn a_process_that_does_not_answer_has_lost_its_lease_before_a_change_is_answered() {
         for test in stores().await {
-            let (first, second) = (&test.store, other_process(&test).await);
+            let first = &test.store;
+            let second = other_process(&test).await;
             rotate(first, "sik_a", Duration::ZERO).await;
             let mut lease = holding(&second, "sik_a").await;
             delete_silently(first).await;
@@ -301,7 +303,8 @@ mod tests {
     #[tokio::test]
     async fn a_lease_that_no_request_needs_is_given_up() {
         for test in stores().await {
-            let (store, second) = (&test.store, other_process(&test).await);
+            let store = &test.store;
+            let second = other_process(&test).await;
             rotate(store, "sik_a", Duration::ZERO).await;
             let mut lease = holding(store, "sik_a").await;
             assert!(generations(&second).await.unwrap().1.is_some());
@@ -337,7 +340,8 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn no_process_accepts_a_replaced_key_while_requests_go_on() {
         for test in stores().await {
-            let (first, second) = (test.store.clone(), other_process(&test).await);
+            let first = test.store.clone();
+            let second = other_process(&test).await;
             rotate(&first, "sik_0", Duration::ZERO).await;
             let leases = [&first, &second].map(|store| {
                 let mut lease = KeyLease::new(store.clone());
@@ -355,7 +359,8 @@ mod tests {
                     sleep(Duration::from_millis(2)).await;
                 }
             };
-            let (one, two) = (ask(first.clone(), &replaced), ask(second.clone(), &replaced));
+            let one = ask(first.clone(), &replaced);
+            let two = ask(second.clone(), &replaced);
             let ((), one, two) = tokio::join!(rotates, one, two);
             assert!(one > ROTATIONS && two > ROTATIONS, "{one} and {two} accepted");
             for lease in leases {

@@ -51,7 +51,8 @@ pub async fn valid(
     key: &str,
     now: Timestamp,
 ) -> Result<Option<ValidKey>, StoreError> {
-    let (digest, cache) = (KeyDigest::from(Sha256::digest(key)), store.key_cache());
+    let digest = KeyDigest::from(Sha256::digest(key));
+    let cache = store.key_cache();
     if let Some(key) = cache.find(&digest) {
         return Ok(valid_now(&key, kind, digest, now));
     }
@@ -293,7 +294,8 @@ mod tests {
     #[tokio::test]
     async fn a_rotation_ends_the_old_keys_at_once_or_after_its_overlap() {
         for test in stores().await {
-            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let start = Timestamp::UNIX_EPOCH;
             let all = ["sik_a", "sik_b", "sik_c", "sik_d"];
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", 2 * HOUR), start + HOUR).await;
@@ -311,7 +313,8 @@ mod tests {
     #[tokio::test]
     async fn an_account_has_so_many_valid_keys_and_no_more() {
         for test in stores().await {
-            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let start = Timestamp::UNIX_EPOCH;
             let count = VALID_KEYS_MAX + 3;
             let texts: Vec<_> = (0..count).map(|number| format!("sik_{number}")).collect();
             for (second, text) in texts.iter().enumerate() {
@@ -327,7 +330,8 @@ mod tests {
     #[tokio::test]
     async fn a_key_that_keeps_the_others_ends_none_and_is_known_by_its_end() {
         for test in stores().await {
-            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let start = Timestamp::UNIX_EPOCH;
             rotated(store, key("sik_first", Duration::ZERO), start).await;
             let terms = KeyTerms { keeps_others: true, ..KeyTerms::default() };
             let second =
@@ -346,7 +350,8 @@ mod tests {
     #[tokio::test]
     async fn a_key_ends_when_it_expires_and_its_scope_passes_on() {
         for test in stores().await {
-            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let start = Timestamp::UNIX_EPOCH;
             let terms = KeyTerms {
                 scope: Some(KeyScope::ReadOnly),
                 expires_at: Some(start + HOUR),
@@ -370,7 +375,8 @@ mod tests {
     #[tokio::test]
     async fn the_last_use_is_written_and_then_not_due_for_a_minute() {
         for test in stores().await {
-            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let start = Timestamp::UNIX_EPOCH;
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             let found = valid(store, OWNER.kind, "sik_a", start).await.unwrap().unwrap();
             assert!(found.is_use_due);
@@ -389,7 +395,8 @@ mod tests {
     #[tokio::test]
     async fn revoked_keys_are_gone() {
         for test in stores().await {
-            let (store, start) = (&test.store, Timestamp::UNIX_EPOCH);
+            let store = &test.store;
+            let start = Timestamp::UNIX_EPOCH;
             rotated(store, key("sik_a", Duration::ZERO), start).await;
             rotated(store, key("sik_b", HOUR), start).await;
             let tx = store.begin().await.unwrap();

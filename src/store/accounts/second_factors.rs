@@ -300,7 +300,8 @@ mod tests {
     #[tokio::test]
     async fn a_second_factor_counts_after_its_confirmation_and_each_code_once() {
         for test in stores().await {
-            let (store, owner) = (&test.store, operator(&test).await);
+            let store = &test.store;
+            let owner = operator(&test).await;
             let secret = TotpSecret::new([7; 20]);
             let codes = RecoveryCode::make(|| [1; 10]);
             let confirmation = Confirmation { owner, step: 100, now: now() };
@@ -328,7 +329,8 @@ mod tests {
     #[tokio::test]
     async fn twenty_wrong_codes_in_a_day_leave_the_recovery_codes() {
         for test in stores().await {
-            let (store, owner) = (&test.store, operator(&test).await);
+            let store = &test.store;
+            let owner = operator(&test).await;
             let codes = RecoveryCode::make(|| [1; 10]);
             enrol(&test, owner, &codes[..1]).await;
             for _ in 1..REFUSED_MAX {
@@ -351,7 +353,8 @@ mod tests {
     #[tokio::test]
     async fn a_removed_second_factor_leaves_nothing() {
         for test in stores().await {
-            let (store, owner) = (&test.store, operator(&test).await);
+            let store = &test.store;
+            let owner = operator(&test).await;
             let codes = RecoveryCode::make(|| [1; 10]);
             enrol(&test, owner, &codes[..1]).await;
             let removal = |owner| Removal {

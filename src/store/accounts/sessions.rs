@@ -289,7 +289,8 @@ mod tests {
     #[tokio::test]
     async fn a_person_sees_its_sessions_and_ends_the_others() {
         for test in stores().await {
-            let (store, now) = (&test.store, Timestamp::from_second(1_800_000_000).unwrap());
+            let store = &test.store;
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
             let owner = signed_in(&test, now).await;
             let tokens = ["second", "third", "fourth"].map(SecretString::from);
             let address = Some("192.0.2.7".parse().unwrap());
@@ -338,9 +339,11 @@ mod tests {
     #[tokio::test]
     async fn no_session_begins_with_a_password_that_was_changed_since_it_was_looked_at() {
         for test in stores().await {
-            let (store, now) = (&test.store, Timestamp::from_second(1_800_000_000).unwrap());
+            let store = &test.store;
+            let now = Timestamp::from_second(1_800_000_000).unwrap();
             let owner = signed_in(&test, now).await;
-            let (token, place) = (token(), SignInPlace::default());
+            let token = token();
+            let place = SignInPlace::default();
             let new =
                 NewSession { token: &token, owner, password_hash: "hash", place: &place, replaces: None };
             let change = people::PasswordChange { owner, hash: "another hash", by: owner.actor() };

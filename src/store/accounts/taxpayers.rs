@@ -134,7 +134,8 @@ fn matching(search: Option<&str>) -> Condition {
 }
 
 fn sought(text: &str) -> Condition {
-    let (tin, id) = (normal_form::tin(text), parse_number(text));
+    let tin = normal_form::tin(text);
+    let id = parse_number(text);
     Condition::any()
         .add(matching(Some(text)))
         .add_option(tin.map(|tin| Column::TinNormal.eq(tin)))

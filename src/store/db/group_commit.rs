@@ -395,7 +395,8 @@ mod tests {
         for test in stores().await {
             let store = &test.store;
             let work = (0..60).map(|number| async move {
-                let (tx, name) = (store.begin().await.unwrap(), format!("{number:02}"));
+                let tx = store.begin().await.unwrap();
+                let name = format!("{number:02}");
                 add(&tx, &name).await.unwrap();
                 match number % 3 {
                     0 => {

@@ -77,7 +77,8 @@ impl Parts {
         let names: Vec<_> = E::Column::iter().map(|column| column.as_str().to_owned()).collect();
         let head = format!("INSERT INTO {} ({})", E::default().table_name(), names.join(", "));
         // An array cannot hold NULL (sea-query), so a column that may be NULL has a second array of flags.
-        let (mut given, mut selected) = (Vec::new(), Vec::new());
+        let mut given = Vec::new();
+        let mut selected = Vec::new();
         for column in E::Column::iter() {
             let name = column.as_str();
             given.push(name.to_owned());

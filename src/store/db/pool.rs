@@ -119,7 +119,8 @@ impl Pool {
         is_created: bool,
     ) -> Result<(Self, Readers), DbErr> {
         let pool = async |connections, keeps| {
-            let (url, settings) = (url.to_owned(), *settings);
+            let url = url.to_owned();
+            let settings = *settings;
             if url.starts_with("sqlite:") {
                 let cache = if keeps { READER_CACHE } else { WRITER_CACHE };
                 let options = move |_: &_| sqlite(&url, connections, is_created, cache);
@@ -140,7 +141,8 @@ impl Pool {
             DbBackend::Postgres => writer.clone(),
             _ => pool(SQLITE_SNAPSHOTS_MAX, false).await?,
         };
-        let (main, pages) = (pool(readers_max, true).await?, pool(page_readers_max, true).await?);
+        let main = pool(readers_max, true).await?;
+        let pages = pool(page_readers_max, true).await?;
         Ok((writer, Readers { main, pages, snapshots }))
     }
 
@@ -152,7 +154,8 @@ impl Pool {
     ) -> Result<Self, DbErr> {
         let liveness = Arc::new(Liveness::new());
         let connections = Database::connect(options(&liveness)).await?;
-        let (deadlines, runtime) = (settings.deadlines(backend), Handle::current());
+        let deadlines = settings.deadlines(backend);
+        let runtime = Handle::current();
         let waits = histograms::of_work();
         let kept = keeps.then(|| kept(&connections, &liveness, &waits, &runtime));
         let current = RwLock::new(Generation { connections, kept, liveness });

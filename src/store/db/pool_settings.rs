@@ -127,7 +127,8 @@ pub(super) fn postgres(
     });
     let liveness = Arc::clone(liveness);
     options.map_sqlx_postgres_pool_opts(move |pool| {
-        let (before, after) = (Arc::clone(&liveness), Arc::clone(&liveness));
+        let before = Arc::clone(&liveness);
+        let after = Arc::clone(&liveness);
         pool.before_acquire(move |connection, idle| {
             let liveness = Arc::clone(&before);
             Box::pin(async move {

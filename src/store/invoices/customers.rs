@@ -28,7 +28,8 @@ pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, CustomerNames)>,
 ) -> Result<Vec<(TaxpayerId, Customer)>, StoreError> {
-    let (mut numbers, mut tins) = (NameList::default(), NameList::default());
+    let mut numbers = NameList::default();
+    let mut tins = NameList::default();
     for (taxpayer, names) in wanted {
         numbers.extend(taxpayer, names.numbers);
         tins.extend(taxpayer, names.tins);

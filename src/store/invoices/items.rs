@@ -32,7 +32,9 @@ pub async fn with_names(
     connection: &impl ConnectionTrait,
     wanted: impl IntoIterator<Item = (TaxpayerId, ItemNames)>,
 ) -> Result<Vec<(TaxpayerId, Item)>, StoreError> {
-    let (mut ids, mut numbers, mut texts) = (NameList::default(), NameList::default(), NameList::default());
+    let mut ids = NameList::default();
+    let mut numbers = NameList::default();
+    let mut texts = NameList::default();
     for (taxpayer, names) in wanted {
         ids.extend(taxpayer, names.ids.into_iter().map(|id| id.0));
         numbers.extend(taxpayer, names.numbers);

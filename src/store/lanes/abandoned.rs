@@ -35,7 +35,8 @@ impl Ended {
     /// Selects due lanes, the one that has been due for the longest time first. Few leases have ended and many lanes
     /// may be due, so the query finds the ended leases first and then checks their due times.
     fn select(self, backend: DbBackend, blocked: &[BlockedStep], limit: usize) -> String {
-        let (now, open) = (dialect(backend).statement_clock(), fair_queue::not_blocked("ended", blocked));
+        let now = dialect(backend).statement_clock();
+        let open = fair_queue::not_blocked("ended", blocked);
         format!(
             "WITH ended AS MATERIALIZED (SELECT key, next_due_at, next_step, taxpayer_id FROM lanes \
              WHERE kind = $1 AND lease_until IS NOT NULL AND lease_until < {now} AND {}) \

@@ -166,7 +166,8 @@ async fn most_urgent(
     let free = free(store.backend(), request.blocked);
     let to_fill = request.limit.div_ceil(taxpayers.len());
     let of_one = |(index, taxpayer): (usize, &i64)| {
-        let (number, limit) = (index + 2, to_fill.min(request.share.left(*taxpayer)));
+        let number = index + 2;
+        let limit = to_fill.min(request.share.left(*taxpayer));
         format!(
             "SELECT * FROM (SELECT lanes.taxpayer_id, lanes.key FROM lanes WHERE lanes.kind = $1 \
              AND lanes.taxpayer_id = ${number} AND {free} ORDER BY lanes.deadline, lanes.next_due_at \
@@ -373,7 +374,8 @@ mod tests {
                 (1..=40).flat_map(|taxpayer| (0..10).map(move |n| lane(taxpayer, n, None))).collect();
             add(store, &crowd).await;
             add(store, &[lane(41, 1_000_000, None)]).await;
-            let (mut last, mut before) = (20, 0);
+            let mut last = 20;
+            let mut before = 0;
             loop {
                 let (keys, now_last) = taken(store, 8, last, &[]).await;
                 if keys.iter().any(|key| key.starts_with("41/")) {
@@ -447,8 +449,9 @@ mod tests {
 
     #[test]
     fn a_step_is_unblocked_for_the_taxpayers_no_longer_listed() {
-        let (all, one, both) =
-            (blocked_for("a", None), blocked_for("a", Some(&[1])), blocked_for("a", Some(&[1, 2])));
+        let all = blocked_for("a", None);
+        let one = blocked_for("a", Some(&[1]));
+        let both = blocked_for("a", Some(&[1, 2]));
         for (before, now, opens) in [
             (&all, vec![], true),
             (&all, vec![all.clone()], false),
@@ -543,7 +546,8 @@ mod tests {
             let store = &test.store;
             add(store, &(0..200).map(|n| lane(n % 7, n, None)).collect::<Vec<_>>()).await;
             let all = async |owner: &'static str| {
-                let (mut keys, mut after) = (Vec::new(), START);
+                let mut keys = Vec::new();
+                let mut after = START;
                 for _ in 0..40 {
                     let request = ClaimRequest {
                         kind: LaneKind::Run,

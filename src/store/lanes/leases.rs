@@ -367,11 +367,12 @@ mod tests {
             leases.sort_by(|a, b| a.key.cmp(&b.key));
             let tx = store.begin().await.unwrap();
             lanes::fence(&tx, &leases[1]).await.unwrap();
-            let (renewing, other) = (renew(store, LaneKind::Run, &leases, LEASE), async {
+            let renewing = renew(store, LaneKind::Run, &leases, LEASE);
+            let other = async {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 lanes::fence(&tx, &leases[0]).await.unwrap();
                 tx.commit().await.unwrap();
-            });
+            };
             let (renewed, ()) = tokio::join!(renewing, other);
             renewed.unwrap();
             let again = claim_due(store, LaneKind::Run, "you", LEASE, 9).await.unwrap();

@@ -25,8 +25,9 @@ pub async fn counts(store: &Store) -> Result<Vec<OwnerCount>, StoreError> {
     for row in store.reader().query_all(&statement(sql::now(store.backend()))).await? {
         let kind: String = row.try_get("", "kind")?;
         let Some(kind) = LaneKind::ALL.into_iter().find(|known| known.as_str() == kind) else { continue };
-        let (owner, held, expired) =
-            (row.try_get("", "owner")?, row.try_get("", "held")?, row.try_get("", "expired")?);
+        let owner = row.try_get("", "owner")?;
+        let held = row.try_get("", "held")?;
+        let expired = row.try_get("", "expired")?;
         counts.push(OwnerCount { kind, owner, held, expired });
     }
     Ok(counts)

@@ -262,7 +262,8 @@ mod tests {
             [9, 7, 7, 1].iter().zip([40, 30, 20, 10]).map(|(at, n)| (n, entry(*at))).collect();
         let audit: Vec<_> =
             [8, 7, 2].iter().zip([3, 2, 1]).map(|(at, n)| (Uuid::from_u128(n), entry(*at))).collect();
-        let (mut place, mut seen) = (ActivityCursor::NEWEST, Vec::new());
+        let mut place = ActivityCursor::NEWEST;
+        let mut seen = Vec::new();
         loop {
             let left_events = events.iter().filter(|(n, _)| *n < place.sequence).cloned().collect();
             let left_audit = audit.iter().filter(|(id, _)| *id < place.audit).cloned().collect();

@@ -134,7 +134,8 @@ mod tests {
             record(&test.store, std::slice::from_ref(&entry)).await.unwrap();
             let columns = "(id, at, actor, operator_id, action, subject)";
             let values = |id: &str| format!("('{id}', 0, 'operator', 2, 'run.pause', 'another')");
-            let (own, other) = (values(&entry.id.to_string()), values("another"));
+            let own = values(&entry.id.to_string());
+            let other = values("another");
             let upsert = "ON CONFLICT (id) DO UPDATE SET subject = excluded.subject";
             let mut statements = vec![format!("INSERT INTO audit {columns} VALUES {own} {upsert}")];
             if test.store.backend() == sea_orm::DbBackend::Sqlite {
@@ -158,7 +159,8 @@ mod tests {
     #[actix_rt::test]
     async fn an_integrator_reads_its_own_entries_and_those_about_its_account() {
         for test in stores().await {
-            let (own, other) = (IntegratorId(1), IntegratorId(2));
+            let own = IntegratorId(1);
+            let other = IntegratorId(2);
             let entries = [
                 pause(Actor::Integrator(own)),
                 pause(Actor::Integrator(other)),

@@ -32,7 +32,8 @@ pub async fn irn_keys(
     start: Timestamp,
     end: Timestamp,
 ) -> Result<BTreeSet<String>, StoreError> {
-    let (start, end) = (start.as_microsecond(), end.as_microsecond());
+    let start = start.as_microsecond();
+    let end = end.as_microsecond();
     let alive: Vec<String> = run_row::Entity::find()
         .select_only()
         .column(run_row::Column::IrnKey)

@@ -257,7 +257,8 @@ mod tests {
         for test in stores().await {
             assert_eq!(last(test.store.reader()).await.unwrap(), None);
             let open = outage(50, None);
-            let (early, late) = (outage(0, Some(9)), outage(60, Some(70)));
+            let early = outage(0, Some(9));
+            let late = outage(60, Some(70));
             for one in [&late, &open, &early] {
                 write(&test, one).await.unwrap();
                 assert_eq!(with_id(test.store.reader(), one.id).await.unwrap().as_ref(), Some(one));
@@ -361,7 +362,8 @@ mod tests {
     #[tokio::test]
     async fn notified_taxpayers_are_counted_by_outage_and_edge() {
         for test in stores().await {
-            let (one, other) = (outage(0, Some(1)), outage(2, Some(3)));
+            let one = outage(0, Some(1));
+            let other = outage(2, Some(3));
             let started = OutageEvent { outage: one.id, edge: OutageEdge::Started };
             let ended = OutageEvent { outage: one.id, edge: OutageEdge::Ended };
             for id in 1..=3 {

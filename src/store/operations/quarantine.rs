@@ -220,7 +220,8 @@ mod tests {
     #[actix_rt::test]
     async fn contents_are_sealed_and_a_command_is_taken_once() {
         for test in stores().await {
-            let (store, kept) = (&test.store, command(Some(7)));
+            let store = &test.store;
+            let kept = command(Some(7));
             put(store, &kept, Some("ada@example.org")).await.unwrap();
             put(store, &kept, None).await.unwrap();
             let row = Entity::find().one(store.reader()).await.unwrap().unwrap();
@@ -247,7 +248,8 @@ mod tests {
     #[actix_rt::test]
     async fn one_taxpayer_cannot_fill_the_disk_and_what_was_moved_is_swept() {
         for test in stores().await {
-            let (store, other) = (&test.store, command(Some(8)));
+            let store = &test.store;
+            let other = command(Some(8));
             put(store, &other, None).await.unwrap();
             let all: Vec<_> = (0..PER_TAXPAYER_MAX + 2).map(|_| command(Some(7))).collect();
             for one in &all {

@@ -339,10 +339,8 @@ mod tests {
     async fn a_later_one_takes_the_place_of_those_before_it() {
         for test in stores().await {
             let store = &test.store;
-            let (repaired, listed) = (
-                finding(FindingKind::UnfinishedLocally, FindingAction::Repaired),
-                finding(FindingKind::MissingRemotely, FindingAction::Listed),
-            );
+            let repaired = finding(FindingKind::UnfinishedLocally, FindingAction::Repaired);
+            let listed = finding(FindingKind::MissingRemotely, FindingAction::Listed);
             let plain = finished(store, asked(AskedBy::Timer, 1), 1, std::slice::from_ref(&listed)).await;
             let useful =
                 finished(store, asked(AskedBy::Timer, 2), 2, &[repaired.clone(), listed.clone()]).await;
@@ -359,7 +357,8 @@ mod tests {
             assert_eq!(all, (vec![last.clone(), asked_for, useful], 3));
             assert_eq!(with_id(store, plain.id).await.unwrap(), None);
             assert_eq!(findings(store, &plain, Page { number: 1, per_page: 10 }).await.unwrap(), []);
-            let (day, other) = (last.day, last.day.tomorrow().unwrap());
+            let day = last.day;
+            let other = last.day.tomorrow().unwrap();
             assert_eq!(last_done(store, TaxpayerId(7), day).await.unwrap(), Some(at(4)));
             assert_eq!(last_done(store, TaxpayerId(7), other).await.unwrap(), None);
             assert_eq!(last_done(store, TaxpayerId(8), day).await.unwrap(), None);

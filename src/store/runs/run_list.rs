@@ -90,7 +90,8 @@ fn mentions(text: &str) -> Expr {
 fn has_deadline(deadline: DeadlineState, now: Timestamp) -> Condition {
     let unfinished = Condition::all().add(Expr::cust("state IN ('running', 'waiting', 'paused')"));
     let soon = now.saturating_add(SOON).unwrap_or(Timestamp::MAX);
-    let (now, soon) = (now.as_microsecond(), soon.as_microsecond());
+    let now = now.as_microsecond();
+    let soon = soon.as_microsecond();
     match deadline {
         DeadlineState::Overdue => unfinished.add(Column::DeadlineAt.lte(now)),
         DeadlineState::Soon => unfinished.add(Column::DeadlineAt.gt(now)).add(Column::DeadlineAt.lte(soon)),
@@ -219,7 +220,8 @@ mod tests {
             (RunFilter { taxpayer_id: Some(TaxpayerId(8)), ..by.clone() }, vec![]),
         ];
         for test in stores().await {
-            let (store, now) = (&test.store, at(2_000));
+            let store = &test.store;
+            let now = at(2_000);
             let tx = store.begin().await.unwrap();
             runs::save(&tx, &runs().iter().collect::<Vec<_>>()).await.unwrap();
             tx.commit().await.unwrap();

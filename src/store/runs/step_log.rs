@@ -93,7 +93,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_newest_calls_of_a_run_are_shown_oldest_first() {
-        let (taxpayer, run) = (TaxpayerId(7), Uuid::from_u128(1));
+        let taxpayer = TaxpayerId(7);
+        let run = Uuid::from_u128(1);
         let last = u32::try_from(SHOWN_MAX).unwrap() + 5;
         let attempt = |run, number: u32| StepAttempt {
             taxpayer,

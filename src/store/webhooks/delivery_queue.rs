@@ -157,7 +157,8 @@ mod tests {
 
     /// Adds an event and a delivery for each of these IRNs. The delivery of event 5 is due at second 5, and so on.
     async fn queue_of(test: &TestStore, taxpayer_id: TaxpayerId, irns: &[&str]) -> Vec<Delivery> {
-        let (mut head, now) = (LogHead::default(), second(0));
+        let mut head = LogHead::default();
+        let now = second(0);
         let event = |irn: &&str| {
             let kind = EventKind::InvoiceCreated;
             let occurrence =
@@ -222,7 +223,8 @@ mod tests {
     #[tokio::test]
     async fn each_taxpayer_has_its_own_next_and_as_many_as_the_others() {
         for test in stores().await {
-            let (one, other) = (ID, TaxpayerId(8));
+            let one = ID;
+            let other = TaxpayerId(8);
             queue_of(&test, one, &["A", "B", "A", "C"]).await;
             queue_of(&test, other, &["A", "A", "B"]).await;
             let both = [one, other, TaxpayerId(9)];

@@ -71,7 +71,8 @@ impl<'m> Challenge<'m> {
         if !is_challenge || flags & UNICODE == 0 || message.len() < CHALLENGE_HEAD {
             return None;
         }
-        let (name, info) = (span(message, 12)?, span(message, 40)?);
+        let name = span(message, 12)?;
+        let info = span(message, 40)?;
         if overlap(&name, &info) {
             return None;
         }

@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 pub(super) fn written(method: &str, id: &str, notification: &str) -> String {
-    let (method, id) = (Value::from(method), Value::from(id));
+    let method = Value::from(method);
+    let id = Value::from(id);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{notification}}}"#)
 }
 

@@ -109,8 +109,10 @@ impl GuardedClient {
                 .build()
                 .map_err(ClientBuildError)
         };
-        let (https, plain_http) = (build(ConnectScope::Public)?, build(ConnectScope::AllowList)?);
-        let (lookup, by_networks) = (Arc::clone(lookup), Arc::default());
+        let https = build(ConnectScope::Public)?;
+        let plain_http = build(ConnectScope::AllowList)?;
+        let lookup = Arc::clone(lookup);
+        let by_networks = Arc::default();
         let keep_alive = Arc::new(KeepAliveHosts::new(KEEP_ALIVE_HOSTS_MAX, IDLE_MAX));
         Ok(Self { policy, https, plain_http, lookup, by_networks, keep_alive, max_body, timeout })
     }
@@ -184,7 +186,8 @@ impl GuardedClient {
         credentials: &Credentials,
     ) -> (AttemptResult, Option<String>) {
         let client = if url.scheme() == "https" { &self.https } else { &self.plain_http };
-        let (context, url_origin) = (RequestContext::start(&url), url.origin());
+        let context = RequestContext::start(&url);
+        let url_origin = url.origin();
         let mut request = client.post(url).headers(credentials.headers()).body(post.body.to_vec());
         if !post.headers.iter().any(|(name, _)| *name == CONTENT_TYPE.as_str()) {
             request = request.header(CONTENT_TYPE, "application/json");
@@ -359,7 +362,8 @@ mod tests {
             assert!(sum <= attempt.duration, "{attempt:?}");
             phases.push([dns, connect, wait, read].map(|phase| phase.is_some()));
         }
-        let (direct, reused) = ([false, true, true, true], [false, false, true, true]);
+        let direct = [false, true, true, true];
+        let reused = [false, false, true, true];
         assert_eq!(phases, [direct, reused, [true; 4]]);
         assert_eq!(endpoint.calls(), 2);
         assert_eq!(post(&LOOPBACK, "https://10.0.0.1/").await.phases, PhaseTimes::default());
@@ -498,8 +502,8 @@ mod tests {
             Client::new().post("http://proxied.invalid/").send().await.unwrap();
             return;
         }
-        let (endpoint, canary) =
-            (TestReceiver::answering(200, "", "").await, TestReceiver::answering(200, "", "").await);
+        let endpoint = TestReceiver::answering(200, "", "").await;
+        let canary = TestReceiver::answering(200, "", "").await;
         let mut child = std::process::Command::new(std::env::current_exe().unwrap());
         child.args(["--exact", "webhook::http::client::tests::the_proxies_of_the_environment_are_not_used"]);
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {

@@ -45,7 +45,8 @@ mod tests {
 
     #[test]
     fn a_receiver_over_the_limit_keeps_its_connection_only_once_another_is_idle() {
-        let (kept, begun) = (KeepAliveHosts::new(2, Duration::from_secs(5)), Instant::now());
+        let kept = KeepAliveHosts::new(2, Duration::from_secs(5));
+        let begun = Instant::now();
         let keeps = |port: u16, second| {
             let url = url::Url::parse(&format!("http://receiver.example:{port}/path")).unwrap();
             kept.may_keep_alive(url.origin(), begun + Duration::from_secs(second))

@@ -42,7 +42,8 @@ impl Resolve for GuardedResolver {
         let Some(context) = RequestContext::current() else {
             return Box::pin(async { Err(AddressesRefused.into()) });
         };
-        let (policy, found) = (self.policy.clone(), self.lookup.addresses(name.as_str().to_owned()));
+        let policy = self.policy.clone();
+        let found = self.lookup.addresses(name.as_str().to_owned());
         Box::pin(async move {
             context.clock().lookup_started();
             let found = found.await?;

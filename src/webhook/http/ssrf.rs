@@ -78,7 +78,8 @@ async fn no_form_of_a_private_address_reaches_a_canary() {
     let canary = canary().await;
     let port = canary.address.port().to_string();
     let client = client(FixedLookup(addresses(&["127.0.0.1", "::1", "0.0.0.0"])), &[]);
-    let (mut tried, mut odd) = (HashSet::new(), Vec::new());
+    let mut tried = HashSet::new();
+    let mut odd = Vec::new();
     for form in forms() {
         assert!(tried.insert(form.clone()), "{form} is listed twice");
         for scheme in ["http", "https"] {
@@ -218,8 +219,8 @@ async fn no_redirect_is_followed() {
 
 #[tokio::test]
 async fn a_network_of_one_port_is_called_at_that_port_alone() {
-    let (endpoint, canary) =
-        (TestReceiver::answering(200, "", "").await, TestReceiver::answering(200, "", "").await);
+    let endpoint = TestReceiver::answering(200, "", "").await;
+    let canary = TestReceiver::answering(200, "", "").await;
     let network = format!("127.0.0.0/8:{}", endpoint.address.port());
     let client = client(FixedLookup(addresses(&["127.0.0.1"])), &[&network]);
     for host in ["127.0.0.1", "hooks.internal", "localhost"] {

@@ -158,7 +158,8 @@ mod tests {
 
     #[test]
     fn the_old_secret_signs_too() {
-        let (old, new) = (drawn(1), drawn(2));
+        let old = drawn(1);
+        let new = drawn(2);
         let header = PUBLISHED.signature(&[new.clone(), old.clone()]);
         assert_eq!(header.split(' ').count(), 2);
         for known in [old, new] {
@@ -170,7 +171,8 @@ mod tests {
 
     #[test]
     fn secrets_of_both_kinds_sign_together() {
-        let (shared, pair) = (drawn(1), SigningSecret::generate_pair(&mut StdRng::seed_from_u64(2)));
+        let shared = drawn(1);
+        let pair = SigningSecret::generate_pair(&mut StdRng::seed_from_u64(2));
         let header = PUBLISHED.signature(&[pair.clone(), shared.clone()]);
         let versions: Vec<_> = header.split(' ').map(|part| part.split_once(',').unwrap().0).collect();
         assert_eq!(versions, ["v1a", "v1"]);

@@ -98,7 +98,8 @@ impl Endpoint for Scripted {
     fn receive(&mut self, request: &Request<'_>) -> Response {
         let mut one = Received::new(request, Reply::Status(401));
         one.answered = self.reply(&one);
-        let (taxpayer, sequence) = (one.body()["taxpayer_id"].as_i64(), one.body()["sequence"].as_i64());
+        let taxpayer = one.body()["taxpayer_id"].as_i64();
+        let sequence = one.body()["sequence"].as_i64();
         if one.is_accepted() {
             self.accepted.extend(taxpayer.zip(sequence));
         }

@@ -44,7 +44,8 @@ async fn the_taxpayer_of_another_integrator_is_not_found(world: &World) {
     let no = documents::invoice_no();
     let body = submission(&taxpayer, &no);
     taxpayer.app().submit(&body).await.expect_status(200);
-    let (stranger, irn) = (world.new_integrator().await.app(), irn(&taxpayer, &no));
+    let stranger = world.new_integrator().await.app();
+    let irn = irn(&taxpayer, &no);
     stranger.submit(&body).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
     stranger.transmit(&irn).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");
     for answer in
@@ -56,7 +57,8 @@ async fn the_taxpayer_of_another_integrator_is_not_found(world: &World) {
 
 #[each_database]
 async fn the_business_id_decides_before_the_irn_and_the_header(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
     let request = world.integrator().request("POST", SUBMIT).header("x-taxpayer-id", one.id);
     let answer = Answer::to(request.json(&body)).await;
@@ -80,7 +82,8 @@ async fn where_nothing_else_is_well_formed_the_header_decides(world: &World) {
 
 #[each_database]
 async fn a_taxpayer_that_names_another_gets_a_fault_on_that_field(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let body = with(&submission(&one, "INV1"), "business_id", json!(other.registration.business_id));
     one.app().submit(&body).await.expect_faults(&["business_id"]);
     let body = with(&submission(&one, "INV1"), "irn", json!(irn(&other, "INV1")));

@@ -11,7 +11,8 @@ use crate::support::world::{ALONE, World};
 async fn the_state_at_the_authority_is_returned(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());
+    let irn = irn(&taxpayer, &no);
+    let app = taxpayer.app();
     app.submit(&submission(&taxpayer, &no)).await.expect_status(200);
     let answer = app.confirm(&irn).await.expect_status(200);
     assert_eq!(answer.message(), "Invoice confirmed successfully");
@@ -34,7 +35,8 @@ async fn the_state_at_the_authority_is_returned(world: &World) {
 
 #[each_database]
 async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let unsigned = invoice["irn"].as_str().unwrap().to_owned();
     let no = documents::invoice_no();

@@ -38,7 +38,8 @@ async fn a_receipt_is_confirmed_once_and_then_in_the_authoritys_words(world: &Wo
 
 #[each_database]
 async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     for irn in ["nonsense".to_owned(), "INV1-FFFFFFFF-20260115".to_owned(), irn(&other, "INV1")] {
         let answer = taxpayer.app().confirm_receipt(&irn).await;
         answer.expect_refusal(404, "INVOICE_NOT_FOUND");

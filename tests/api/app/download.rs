@@ -28,7 +28,8 @@ const FIELDS: [&str; 13] = [
 async fn a_signed_invoice_is_downloaded_as_the_authority_holds_it(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let (irn, app) = (irn(&taxpayer, &no), taxpayer.app());
+    let irn = irn(&taxpayer, &no);
+    let app = taxpayer.app();
     let mut body = submission(&taxpayer, &no);
     body["issue_time"] = json!("10:15:00");
     app.submit(&body).await.expect_status(200);
@@ -72,7 +73,8 @@ async fn an_invoice_that_is_not_signed_has_no_file(world: &World) {
 
 #[each_database]
 async fn an_irn_that_is_odd_or_of_somebody_else_is_not_found(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let no = documents::invoice_no();
     other.app().submit(&submission(&other, &no)).await.expect_status(200);
     let of_other = irn(&other, &no);

@@ -244,7 +244,9 @@ fn page(rows: &[Row]) -> String {
             (false, true) => format!("{}<br>*passes*", cell(&row.patch)),
             (false, false) => cell(&row.patch),
         };
-        let (title, changes, reasons) = (row.title, cell(&row.changes), cell(&row.reasons));
+        let title = row.title;
+        let changes = cell(&row.changes);
+        let reasons = cell(&row.reasons);
         writeln!(page, "| {} | {title}: {changes} | {} | {reasons} | {patch} |", place + 1, row.authority)
             .unwrap();
     }

@@ -47,7 +47,8 @@ async fn entry(operator: &Operator, operation: &str) -> Value {
 
 #[each_database(ALONE)]
 async fn documents_of_one_taxpayer_that_always_fail_cost_another_nothing(world: &World) {
-    let (victim, attacker) = (world.taxpayer().await, world.taxpayer().await);
+    let victim = world.taxpayer().await;
+    let attacker = world.taxpayer().await;
     let before = spread(submits(&victim).await);
     for _ in 0..POISONOUS {
         let no = format!("{}SBXDOWN", documents::invoice_no());
@@ -63,7 +64,8 @@ async fn documents_of_one_taxpayer_that_always_fail_cost_another_nothing(world: 
 
 #[each_database(ALONE)]
 async fn documents_that_fail_while_nobody_else_calls_hold_back_nobody_else(world: &World) {
-    let (victim, attacker) = (world.taxpayer().await, world.taxpayer().await);
+    let victim = world.taxpayer().await;
+    let attacker = world.taxpayer().await;
     for _ in 0..POISONOUS {
         let no = format!("{}SBXDOWN", documents::invoice_no());
         attacker.app().submit_async(&submission(&attacker, &no)).await.expect_status(202);
@@ -78,7 +80,8 @@ async fn documents_that_fail_while_nobody_else_calls_hold_back_nobody_else(world
 
 #[each_database(ALONE)]
 async fn validates_of_one_account_that_wait_let_another_through(world: &World) {
-    let (victim, attacker) = (world.taxpayer().await, world.taxpayer().await);
+    let victim = world.taxpayer().await;
+    let attacker = world.taxpayer().await;
     let operator = world.new_operator().await;
     let slow = LatencyOrder {
         fixed_ms: Some(500),

@@ -279,9 +279,10 @@ async fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_se
     send(REPORT, report(&taxpayer, &blocking)).await;
     let called = async || (reports(world, &blocking).1 == 1).then_some(());
     eventually("the call that is waited for", called).await;
-    let (one, other) =
-        (taxpayer.invoice(&documents::invoice()).await, taxpayer.invoice(&documents::invoice()).await);
-    let (reported, submitted) = (one["irn"].as_str().unwrap(), other["irn"].as_str().unwrap());
+    let one = taxpayer.invoice(&documents::invoice()).await;
+    let other = taxpayer.invoice(&documents::invoice()).await;
+    let reported = one["irn"].as_str().unwrap();
+    let submitted = other["irn"].as_str().unwrap();
     send(REPORT, report(&taxpayer, reported)).await;
     send(SUBMIT, submission(&taxpayer, other["invoice_no"].as_str().unwrap())).await;
     for (invoice, operation) in [(&one, "report"), (&other, "submit")] {
@@ -382,7 +383,8 @@ async fn a_transmitted_invoice_that_is_reported_is_reported(world: &World) {
 
 #[each_database]
 async fn a_taxpayer_reports_for_itself_only(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let body = report(&one, &irn(&one, &documents::invoice_no()));
     let foreign = with(&body, "irn", json!(irn(&other, "INV1")));
     let answer = one.app().report(&foreign).await.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
@@ -398,7 +400,8 @@ async fn a_taxpayer_reports_for_itself_only(world: &World) {
 
 #[each_database]
 async fn an_integrator_reports_for_the_taxpayer_that_the_body_names(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let app = world.integrator().app();
     let whole = report(&one, &irn(&one, &documents::invoice_no()));
     let mixed = with(&whole, "integrator_service_id", json!(other.registration.service_id));

@@ -145,7 +145,8 @@ async fn an_answer_that_comes_too_late_is_found_out_about(world: &World) {
 async fn an_irn_that_somebody_else_let_sign_is_never_taken_as_ours(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let (no, irn) = (invoice["invoice_no"].as_str().unwrap(), invoice["irn"].as_str().unwrap());
+    let no = invoice["invoice_no"].as_str().unwrap();
+    let irn = invoice["irn"].as_str().unwrap();
     plant(world, &taxpayer, no, |document| document["invoice_line"][0]["item"]["name"] = json!("Desk")).await;
     let body = submission(&taxpayer, no);
     let answer = taxpayer.app().submit(&body).await.expect_refusal(409, "IRN_CONTENT_CHANGED");
@@ -170,7 +171,8 @@ async fn an_irn_that_somebody_else_let_sign_is_never_taken_as_ours(world: &World
 async fn a_document_that_was_signed_in_an_earlier_life_is_ours_and_is_not_signed_again(world: &World) {
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
-    let (no, irn) = (invoice["invoice_no"].as_str().unwrap(), invoice["irn"].as_str().unwrap());
+    let no = invoice["invoice_no"].as_str().unwrap();
+    let irn = invoice["irn"].as_str().unwrap();
     plant(world, &taxpayer, no, |document| {
         document["sync_date"] = json!("2026-01-16");
         document["note"] = Value::Null;

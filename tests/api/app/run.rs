@@ -60,7 +60,8 @@ async fn each_attempt_at_a_step_is_shown(world: &World) {
 
 #[each_database]
 async fn an_irn_without_a_run_has_none_to_show(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let no = documents::invoice_no();
     let answer = taxpayer.app().run(&irn(&taxpayer, &no)).await;
     answer.expect_refusal(404, "RUN_NOT_FOUND");

@@ -216,7 +216,8 @@ async fn all_faults_are_reported_at_once_and_unknown_fields_in_a_warning(world: 
 #[each_database]
 async fn a_supplier_that_is_not_the_account_is_refused_on_its_tin(world: &World) {
     const TIN: &str = "accounting_supplier_party.tin";
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
     for stranger in [other.registration.tin.as_str(), "23456789-0001", "-"] {
         let odd = with(&body, TIN, json!(stranger));

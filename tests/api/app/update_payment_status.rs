@@ -147,7 +147,8 @@ async fn an_irn_of_no_stored_invoice_is_relayed_and_recorded(world: &World) {
 
 #[each_database]
 async fn an_invoice_that_is_not_signed_or_not_theirs_is_not_found(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let unsigned = taxpayer.invoice(&documents::invoice()).await;
     let (_, of_other) = signed(&other).await;
     for irn in [unsigned["irn"].as_str().unwrap(), &of_other, &irn(&taxpayer, "NEVERSEEN")] {
@@ -256,11 +257,12 @@ async fn an_invoice_that_is_cancelled_while_its_payment_is_relayed_is_known_to_b
     let invoice = taxpayer.invoice(&body).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200);
     let app = taxpayer.app();
-    let (paying, cancelling) = (app.pay(&irn, "PAID"), async {
+    let paying = app.pay(&irn, "PAID");
+    let cancelling = async {
         let is_held = async || (held(world, &irn).1 == 1).then_some(());
         eventually("the call", is_held).await;
         taxpayer.set_status(&invoice, "cancelled").await.expect_status(200);
-    });
+    };
     let (paid, ()) = futures_util::future::join(paying, cancelling).await;
     paid.expect_status(200);
     let after = taxpayer.reread(&invoice).await;

@@ -192,7 +192,8 @@ async fn telephone_and_email_are_not_judged_by_their_format(world: &World) {
 
 #[each_database]
 async fn an_odd_irn_has_a_code_of_its_own_and_the_same_status(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let (body, _) = payload(&taxpayer);
     let answer = taxpayer.app().validate(&with(&body, "irn", json!("INV1"))).await;
     assert_eq!(answer.expect_refusal(400, "IRN_MALFORMED").faulty_paths(), ["irn"]);

@@ -36,7 +36,8 @@ async fn a_busy_moment_is_no_refusal_and_a_duplicate_is_found_out(world: &World)
 async fn who_is_online_is_read_from_the_lookup(world: &World) {
     for dialect in DIALECTS {
         world.authority.set_dialect(dialect);
-        let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+        let seller = world.taxpayer().await;
+        let buyer = world.taxpayer().await;
         let (_, irn) = signed(&seller, &buyer.registration.tin).await;
         let enrol = |online: bool| {
             let party = PartyEnrolment {

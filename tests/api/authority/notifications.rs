@@ -67,7 +67,8 @@ async fn each_field_of_a_notice_is_checked(world: &World) {
 
 #[each_database]
 async fn a_body_that_is_no_notice_is_refused_in_the_envelope(world: &World) {
-    let (anonymous, path) = (world.anonymous(), world.notices_path());
+    let anonymous = world.anonymous();
+    let path = world.notices_path();
     anonymous.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
     anonymous.send_text("POST", &path, "[]").await.expect_refusal(422, "VALIDATION_FAILED");
     let long = format!("{{\"irn\":\"{}\"}}", "A".repeat(4_096));
@@ -90,7 +91,8 @@ async fn an_irn_that_nobody_here_sent_or_receives_is_not_found(world: &World) {
 
 #[each_database]
 async fn an_invoice_that_is_addressed_to_a_taxpayer_comes_into_its_inbox(world: &World) {
-    let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let buyer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let irn = planted(world, &buyer.registration.tin);
     let answer = world.notice(&irn, "transmitting").await.expect_status(200);
     assert_eq!(answer.message(), "Notification received successfully");
@@ -157,7 +159,8 @@ async fn of_concurrent_notices_one_is_recorded_and_all_are_well(world: &World) {
 
 #[each_database]
 async fn however_its_tin_is_written_an_invoice_reaches_its_buyer_and_no_look_alike(world: &World) {
-    let (integrator, stranger) = (world.integrator(), world.new_integrator().await);
+    let integrator = world.integrator();
+    let stranger = world.new_integrator().await;
     let victim = with_tin(world, &integrator, &format!("{:08}-0001", 50_000_000 + number())).await;
     let plain = victim.registration.tin.replace('-', "");
     let look_alike = with(&documents::taxpayer(), "tin_no", json!(plain));

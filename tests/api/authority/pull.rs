@@ -14,7 +14,8 @@ const OFTEN: [(&str, &str); 1] = [("AUTHORITY__PULL_EVERY_S", "1")];
 #[each_database(&OFTEN)]
 async fn notices_that_never_came_are_made_up_for(world: &World) {
     world.authority.forget_access_points();
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     planted(world, &format!("{:08}-7777", number()));
     let foreign = planted(world, &buyer.registration.tin);
     arrived(&buyer, &foreign).await;

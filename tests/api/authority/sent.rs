@@ -40,7 +40,8 @@ async fn transmitted(seller: &Taxpayer, buyer: &Taxpayer) -> (Value, String) {
 
 #[each_database]
 async fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (invoice, irn) = transmitted(&seller, &buyer).await;
     let line = arrived(&buyer, &irn).await;
     assert_eq!(line["supplier_tin"], json!(seller.registration.tin));
@@ -65,7 +66,8 @@ async fn an_invoice_between_two_taxpayers_of_the_house_arrives_by_itself(world: 
 #[each_database(ALONE)]
 async fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_says(world: &World) {
     world.authority.forget_access_points();
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
     // It is not transmitted: no word makes it so, and the buyer does not get to see it.
     for word in ["TRANSMITTED", "ACKNOWLEDGED", "FAILED", "TRANSMITTING"] {
@@ -96,7 +98,8 @@ async fn what_the_authority_says_moves_the_invoice_forward_whatever_the_notice_s
 #[each_database(ALONE)]
 async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(world: &World) {
     world.authority.forget_access_points();
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let no = documents::invoice_no();
     let body =
         with(&submission(&seller, &no), "accounting_customer_party.tin", json!(buyer.registration.tin));
@@ -114,7 +117,8 @@ async fn an_invoice_that_is_only_submitted_and_not_stored_is_announced_once(worl
 
 #[each_database(&PATIENT)]
 async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_learn(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
     world.authority.forget_access_points();
     let order = |kind, operation| {
@@ -142,7 +146,8 @@ async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_lear
 
 #[each_database(&[("PIPELINE__GIVE_UP_AFTER_S", "1")])]
 async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
     world.authority.forget_access_points();
     for (kind, operation) in
@@ -173,7 +178,8 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
 
 #[each_database(&PATIENT)]
 async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
     let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Transmit).times(1);
     order.irn = Some(irn.clone());
@@ -191,7 +197,8 @@ async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(w
 #[each_database(ALONE)]
 async fn a_cancelled_invoice_stays_cancelled(world: &World) {
     world.authority.forget_access_points();
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let invoice = seller.invoice(&documents::invoice()).await;
     seller.set_status(&invoice, "cancelled").await.expect_status(200);
     // The supplier sent it by another way than ours.
@@ -220,7 +227,8 @@ async fn a_stored_invoice_that_the_authority_has_not_signed_is_not_found(world: 
 #[each_database(ALONE)]
 async fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buyer_is_served(world: &World) {
     world.authority.forget_access_points();
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (invoice, irn) = transmitted(&seller, &buyer).await;
     world
         .authority

@@ -11,7 +11,8 @@ use crate::support::world::{ALONE, World};
 
 #[each_database(ALONE)]
 async fn a_tripped_breaker_holds_runs_back_until_it_is_reset(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let browser = Visitor::operator(world, OperatorRole::Operator).await;
     let trip = browser.submit("/console/breakers/sign/trip", &[("reason", "a wrong key")]).await;
     trip.leads_to("/console/breakers");

@@ -54,8 +54,10 @@ fn path_of(printed: &Value) -> String {
 
 #[each_database]
 async fn a_contact_without_a_password_signs_in_with_its_own_link_only(world: &World) {
-    let (honest, evil) = (world.new_integrator().await, world.new_integrator().await);
-    let (victim, own) = (Contact::new(&honest).await, Contact::new(&evil).await);
+    let honest = world.new_integrator().await;
+    let evil = world.new_integrator().await;
+    let victim = Contact::new(&honest).await;
+    let own = Contact::new(&evil).await;
     let visitor = Visitor::new(world);
     for guess in ["", " ", PASSWORD, "correct horse battery", &victim.email] {
         visitor.sign_in(&victim.email, guess).await.expect(401);
@@ -179,7 +181,8 @@ async fn a_link_works_once_in_time_and_while_the_person_is_there(world: &World) 
 #[each_database]
 async fn who_has_no_right_to_a_person_gets_no_link(world: &World) {
     let account = Account::new(world).await;
-    let (id, taxpayer) = (add_person(world, &account).await, account.taxpayer.id);
+    let id = add_person(world, &account).await;
+    let taxpayer = account.taxpayer.id;
     let contact = Contact { taxpayer, id, email: String::new() };
     let other = world.new_integrator().await;
     contact.invite(&other).await.expect_refusal(404, "TAXPAYER_NOT_FOUND");

@@ -47,7 +47,8 @@ async fn a_command_is_listed_without_its_contents_and_dropped_once(world: &World
 
 #[each_database]
 async fn an_operator_lists_and_drops_over_the_api_and_nobody_else_does(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let reference = put_aside(world, taxpayer.id, "create").await;
     let list = format!("/ops/quarantine?taxpayer_id={}&state=kept", taxpayer.id);
     let listed = operator.call("GET", &list).await.expect_status(200);

@@ -56,7 +56,8 @@ fn forms() -> Vec<(OperatorRole, String)> {
 
 #[each_database]
 async fn every_page_is_for_operators_who_signed_in(world: &World) {
-    let (nobody, viewer) = (Visitor::new(world), Visitor::operator(world, OperatorRole::Viewer).await);
+    let nobody = Visitor::new(world);
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     for path in PAGES {
         let refused = nobody.get(path).await;
         assert_eq!((refused.status, refused.location.starts_with("/sign-in")), (303, true), "{path}");

@@ -29,7 +29,8 @@ async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
 
 #[each_database]
 async fn runs_are_filtered_by_the_address_and_one_is_shown_with_its_steps(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let no = documents::invoice_no();
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
@@ -78,7 +79,8 @@ async fn a_waiting_run_says_why_and_an_operator_moves_it(world: &World) {
 
 #[each_database]
 async fn a_run_that_is_worked_on_says_by_whom_and_since_when(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let slow = format!("INV{}SBXSLOW", number());
     taxpayer.app().submit_async(&submission(&taxpayer, &slow)).await.expect_status(202);

@@ -149,7 +149,8 @@ async fn a_stranger_who_tries_codes_keeps_nobody_out(world: &World) {
 #[each_database(ALONE)]
 async fn codes_at_the_same_time_are_bounded(world: &World) {
     let (person, _) = Person::enrolled(world).await;
-    let (stranger, wrong) = (person.with_password(world).await, person.wrong_code());
+    let stranger = person.with_password(world).await;
+    let wrong = person.wrong_code();
     let csrf = stranger.get("/sign-in/code").await.expect(200).csrf();
     let fields = [("csrf", csrf.as_str()), ("code", wrong.as_str())];
     let send = |_| stranger.send("/sign-in/code", &fields);
@@ -301,7 +302,8 @@ async fn who_gets_in_is_changed_only_with_password_and_code(world: &World) {
     confirm("another password", "").await.expect(422).shows("This is not right");
     confirm(PASSWORD, "").await.leads_to("/dashboard");
     account.owner.submit(&account.path("/keys/rotate"), &[]).await.expect(200);
-    let (email, password) = (account.email.clone(), PASSWORD.to_owned());
+    let email = account.email.clone();
+    let password = PASSWORD.to_owned();
     let mut person = Person { email, password, secret: String::new(), recovery_codes: Vec::new() };
     person.enrol(&account.owner).await;
     age_sessions(world, "contact", id).await;

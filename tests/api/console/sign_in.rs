@@ -33,7 +33,8 @@ async fn an_operator_signs_in_and_out(world: &World) {
 #[each_database]
 async fn a_new_password_needs_the_present_one_and_is_not_a_common_one(world: &World) {
     let (email, id) = contact(world).await;
-    let (visitor, other) = (Visitor::new(world), Visitor::new(world));
+    let visitor = Visitor::new(world);
+    let other = Visitor::new(world);
     let home = format!("/dashboard/{id}");
     for browser in [&visitor, &other] {
         browser.sign_in(&email, OWN).await.leads_to(&home);

@@ -12,8 +12,10 @@ use crate::support::world::World;
 
 #[each_database]
 async fn a_taxpayer_is_found_and_shown_with_its_invoices_and_runs(world: &World) {
-    let (taxpayer, viewer) = (world.taxpayer().await, Visitor::operator(world, OperatorRole::Viewer).await);
-    let (id, hostile) = (taxpayer.id, "<img src=x onerror=alert(1)>");
+    let taxpayer = world.taxpayer().await;
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
+    let id = taxpayer.id;
+    let hostile = "<img src=x onerror=alert(1)>";
     world.integrator().change_profile(id, &json!({ "name": hostile })).await.expect_status(200);
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
@@ -31,7 +33,8 @@ async fn a_taxpayer_is_found_and_shown_with_its_invoices_and_runs(world: &World)
 
 #[each_database]
 async fn an_irn_that_was_only_submitted_has_a_page(world: &World) {
-    let (taxpayer, viewer) = (world.taxpayer().await, Visitor::operator(world, OperatorRole::Viewer).await);
+    let taxpayer = world.taxpayer().await;
+    let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let no = documents::invoice_no();
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
     let irn = irn(&taxpayer, &no);
@@ -42,7 +45,8 @@ async fn an_irn_that_was_only_submitted_has_a_page(world: &World) {
 
 #[each_database]
 async fn the_search_leads_to_what_the_text_names(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
     let run = operator.run_of(&taxpayer).await["id"].as_str().unwrap().to_owned();
@@ -66,8 +70,9 @@ async fn the_search_leads_to_what_the_text_names(world: &World) {
 
 #[each_database]
 async fn the_search_finds_invoices_by_number_and_events_by_id(world: &World) {
-    let (taxpayer, other, operator) =
-        (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let document = documents::invoice();
     let invoice = taxpayer.invoice(&document).await;
@@ -113,7 +118,8 @@ async fn an_admin_verifies_a_taxpayer_and_ends_its_subscription(world: &World) {
 
 #[each_database]
 async fn dead_letters_are_explained_and_sent_again(world: &World) {
-    let (taxpayer, receiver) = (world.taxpayer().await, Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let receiver = Receiver::start();
     let operator = Visitor::operator(world, OperatorRole::Operator).await;
     world
         .integrator()
@@ -141,8 +147,8 @@ async fn dead_letters_are_explained_and_sent_again(world: &World) {
 
 #[each_database]
 async fn a_day_is_compared_on_request(world: &World) {
-    let (taxpayer, operator) =
-        (world.taxpayer().await, Visitor::operator(world, OperatorRole::Operator).await);
+    let taxpayer = world.taxpayer().await;
+    let operator = Visitor::operator(world, OperatorRole::Operator).await;
     let id = taxpayer.id.to_string();
     let start = async |day: &str| {
         let fields = [("taxpayer_id", id.as_str()), ("day", day), ("reason", "a complaint")];
@@ -161,8 +167,9 @@ async fn a_day_is_compared_on_request(world: &World) {
 
 #[each_database]
 async fn an_invoice_is_seen_as_it_was_after_each_event(world: &World) {
-    let (taxpayer, other, operator) =
-        (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = json!({
@@ -197,7 +204,8 @@ async fn an_invoice_is_seen_as_it_was_after_each_event(world: &World) {
 
 #[each_database]
 async fn contact_data_is_hidden_from_operators_until_one_asks_and_the_audit_keeps_who(world: &World) {
-    let (taxpayer, key) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let key = world.new_operator().await;
     let viewer = Visitor::operator(world, OperatorRole::Viewer).await;
     let operator = Visitor::operator(world, OperatorRole::Operator).await;
     let body = documents::invoice();

@@ -33,7 +33,8 @@ impl Inside {
     }
 
     async fn integrator(world: &World) -> Self {
-        let (name, email) = (format!("House {}", number()), format!("house{}@house.example", number()));
+        let name = format!("House {}", number());
+        let email = format!("house{}@house.example", number());
         let made = app::create_integrator(world.settings(), name, email, KeyTerms::default()).await;
         Self::new(world, "integrators", &made.unwrap(), [TAXPAYERS, "/dashboard/taxpayers"]).await
     }
@@ -143,7 +144,8 @@ async fn a_role_counts_from_the_next_request_on(world: &World) {
 
 #[each_database]
 async fn a_contact_person_is_disabled_enabled_and_removed_by_an_operator(world: &World) {
-    let (admin, account) = (world.new_operator().await, Account::new(world).await);
+    let admin = world.new_operator().await;
+    let account = Account::new(world).await;
     let people = format!("/ops/taxpayers/{}/contacts", account.taxpayer.id);
     let listed = admin.get(&people).await.expect_status(200);
     assert!(!listed.text.contains('@'), "operators see no contact data: {}", listed.text);

@@ -36,7 +36,8 @@ async fn new_integrator(world: &World, operator: &Operator) -> (i64, Integrator)
 
 #[each_database]
 async fn an_operator_sees_the_accounts_with_their_keys_and_when_they_were_used(world: &World) {
-    let (operator, integrator) = (world.new_operator().await, world.new_integrator().await);
+    let operator = world.new_operator().await;
+    let integrator = world.new_integrator().await;
     for (list, key) in [("/ops/integrators", integrator.key()), ("/ops/operators", operator.key())] {
         let account = account_with(&operator, list, key).await;
         let key = &account["api_keys"][0];
@@ -120,7 +121,8 @@ async fn a_revoked_account_has_no_key_and_its_taxpayers_keep_theirs_unless_they_
 
 #[each_database]
 async fn operators_are_thrown_out_by_operators(world: &World) {
-    let (operator, other) = (world.new_operator().await, world.new_operator().await);
+    let operator = world.new_operator().await;
+    let other = world.new_operator().await;
     let account = account_with(&operator, "/ops/operators", other.key()).await;
     let id = account["id"].as_i64().unwrap();
     let mut thrown_out = other;

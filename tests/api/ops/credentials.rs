@@ -31,7 +31,8 @@ struct ErpTaxpayer<'w> {
 
 impl<'w> ErpTaxpayer<'w> {
     async fn at(world: &'w World, gate: Gate) -> Self {
-        let (taxpayer, erp) = (world.taxpayer().await, Erp::start(gate));
+        let taxpayer = world.taxpayer().await;
+        let erp = Erp::start(gate);
         let fixture = Self { world, operator: world.new_operator().await, taxpayer, erp };
         fixture.set_url(&fixture.erp.url()).await;
         fixture
@@ -83,7 +84,8 @@ async fn a_changed_url_gets_no_credentials_of_any_type(world: &World) {
         fixture.set(auth_type, &auth).await;
         let answer = fixture.test().await.expect_status(200);
         assert_eq!(answer.message(), "Connection test successful! Response code: 204", "{auth_type}");
-        let (stranger, tokens) = (Erp::start(gate), fixture.erp.token_calls().len());
+        let stranger = Erp::start(gate);
+        let tokens = fixture.erp.token_calls().len();
         fixture.set_url(&stranger.url()).await;
         let answer = fixture.test().await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
         assert_eq!(answer.message(), OTHER_HOST, "{auth_type}");
@@ -111,7 +113,8 @@ async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &Wor
     let stranger = Erp::start(Gate::Open);
     fixture.set_url(&stranger.url()).await;
     fixture.taxpayer.invoice(&documents::invoice()).await;
-    let (integrator, id) = (world.integrator(), fixture.taxpayer.id);
+    let integrator = world.integrator();
+    let id = fixture.taxpayer.id;
     let dead = async || {
         let log = integrator.deliveries(id, "?state=dead").await.expect_status(200);
         log.data()["data"].get(0).cloned()
@@ -127,7 +130,8 @@ async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &Wor
         fixture.operator.dead_letters(&of_taxpayer).await,
     ] {
         let letter = letters.expect_status(200).data()["data"][0].clone();
-        let (why, what_to_do) = (letter["why"].as_str().unwrap(), letter["what_to_do"].as_str().unwrap());
+        let why = letter["why"].as_str().unwrap();
+        let what_to_do = letter["what_to_do"].as_str().unwrap();
         assert!(why.contains("could not be authenticated"), "{letter}");
         assert!(what_to_do.contains("set the credentials again for this host"), "{letter}");
     }
@@ -144,12 +148,14 @@ async fn a_delivery_to_another_host_ends_as_auth_and_says_what_to_do(world: &Wor
 
 #[each_database]
 async fn credentials_are_bound_to_the_url_of_the_moment_or_to_the_origin_that_is_named(world: &World) {
-    let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
+    let operator = world.new_operator().await;
+    let taxpayer = world.newcomer().await;
     let put = async |auth: Value, origin: Value| {
         let body = json!({ "auth_type": "basic", "data_format": "rest", "auth": auth, "origin": origin });
         operator.send("PUT", &path(taxpayer.id), &body).await
     };
-    let (whole, without) = (json!({ "username": "ada", "password": "p" }), json!({ "username": "ada" }));
+    let whole = json!({ "username": "ada", "password": "p" });
+    let without = json!({ "username": "ada" });
     put(whole.clone(), Value::Null).await.expect_faults(&["origin"]);
     for odd in [
         json!("erp.example.com"),

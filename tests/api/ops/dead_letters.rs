@@ -12,7 +12,8 @@ use crate::support::world::World;
 /// A taxpayer whose one notification is a dead letter.
 pub(super) async fn with_a_dead_letter(world: &World, receiver: &Receiver) -> Taxpayer {
     let taxpayer = world.taxpayer().await;
-    let (integrator, events) = (world.integrator(), ["invoice.created"]);
+    let integrator = world.integrator();
+    let events = ["invoice.created"];
     integrator.set_webhook(taxpayer.id, &receiver.url(), &events).await.expect_status(200);
     receiver.answer_next(&[Reply::Status(503); 4]);
     taxpayer.invoice(&documents::invoice()).await;
@@ -26,7 +27,8 @@ pub(super) async fn with_a_dead_letter(world: &World, receiver: &Receiver) -> Ta
 
 #[each_database]
 async fn dead_letters_of_all_taxpayers_or_of_one_are_listed(world: &World) {
-    let (operator, receiver) = (world.new_operator().await, Receiver::start());
+    let operator = world.new_operator().await;
+    let receiver = Receiver::start();
     let one = with_a_dead_letter(world, &receiver).await;
     let other = with_a_dead_letter(world, &receiver).await;
     let all = operator.dead_letters("?per_page=2").await.expect_status(200);
@@ -53,7 +55,8 @@ async fn dead_letters_of_all_taxpayers_or_of_one_are_listed(world: &World) {
 
 #[each_database]
 async fn an_operator_replays_a_dead_letter_and_the_audit_says_so(world: &World) {
-    let (operator, receiver) = (world.new_operator().await, Receiver::start());
+    let operator = world.new_operator().await;
+    let receiver = Receiver::start();
     let taxpayer = with_a_dead_letter(world, &receiver).await;
     let listed = operator.dead_letters(&format!("?taxpayer_id={}", taxpayer.id)).await.expect_status(200);
     let id = listed.data()["data"][0]["id"].as_str().unwrap();
@@ -75,7 +78,8 @@ async fn an_operator_replays_a_dead_letter_and_the_audit_says_so(world: &World) 
 
 #[each_database]
 async fn an_operator_replays_the_dead_letters_of_a_taxpayer_from_a_place_on(world: &World) {
-    let (operator, receiver) = (world.new_operator().await, Receiver::start());
+    let operator = world.new_operator().await;
+    let receiver = Receiver::start();
     let taxpayer = with_a_dead_letter(world, &receiver).await;
     let path = "/ops/webhooks/dead-letters/replay";
     let newest = taxpayer.events().await.last().unwrap()["sequence"].as_i64().unwrap();
@@ -96,7 +100,8 @@ async fn an_operator_replays_the_dead_letters_of_a_taxpayer_from_a_place_on(worl
 
 #[each_database]
 async fn a_replay_of_dead_letters_names_a_taxpayer_with_a_webhook(world: &World) {
-    let (operator, path) = (world.new_operator().await, "/ops/webhooks/dead-letters/replay");
+    let operator = world.new_operator().await;
+    let path = "/ops/webhooks/dead-letters/replay";
     let newcomer = world.newcomer().await;
     let send = async |body| operator.send("POST", path, &body).await;
     send(json!({ "taxpayer_id": newcomer.id })).await.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");

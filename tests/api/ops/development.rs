@@ -19,7 +19,8 @@ async fn idle_taxpayer(world: &World) -> Taxpayer {
 
 #[each_database]
 async fn a_command_is_executed_again_after_one_panic(world: &World) {
-    let (taxpayer, operator) = (idle_taxpayer(world).await, world.new_operator().await);
+    let taxpayer = idle_taxpayer(world).await;
+    let operator = world.new_operator().await;
     let order = json!({ "taxpayer_id": taxpayer.id });
     let ordered = operator.send("POST", PANIC, &order).await.expect_status(200);
     assert_eq!(ordered.data(), &json!({ "taxpayer_id": taxpayer.id, "panics": 1 }));
@@ -32,7 +33,8 @@ async fn a_command_is_executed_again_after_one_panic(world: &World) {
 
 #[each_database]
 async fn a_create_whose_actor_panics_twice_is_put_aside_and_replayed(world: &World) {
-    let (taxpayer, operator) = (idle_taxpayer(world).await, world.new_operator().await);
+    let taxpayer = idle_taxpayer(world).await;
+    let operator = world.new_operator().await;
     let neighbour = world.taxpayer().await;
     let order = json!({ "taxpayer_id": taxpayer.id, "panics": 2 });
     operator.send("POST", PANIC, &order).await.expect_status(200);
@@ -52,7 +54,8 @@ async fn a_create_whose_actor_panics_twice_is_put_aside_and_replayed(world: &Wor
 
 #[each_database]
 async fn only_an_operator_orders_panics_and_only_of_taxpayers_that_exist(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let order = json!({ "taxpayer_id": taxpayer.id });
     world.anonymous().send("POST", PANIC, &order).await.expect_refusal(401, "UNAUTHENTICATED");
     taxpayer.send("POST", PANIC, &order).await.expect_refusal(401, "INVALID_API_KEY");

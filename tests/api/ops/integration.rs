@@ -31,7 +31,8 @@ struct ErpTaxpayer<'w> {
 
 impl<'w> ErpTaxpayer<'w> {
     async fn at(world: &'w World, gate: Gate) -> Self {
-        let (taxpayer, erp) = (world.taxpayer().await, Erp::start(gate));
+        let taxpayer = world.taxpayer().await;
+        let erp = Erp::start(gate);
         let integrator = world.integrator();
         integrator.set_webhook(taxpayer.id, &erp.url(), &["invoice.created"]).await.expect_status(200);
         let secret = integrator.rotate_secret(taxpayer.id).await;
@@ -92,7 +93,8 @@ impl<'w> ErpTaxpayer<'w> {
 
 #[each_database]
 async fn what_is_not_set_is_signed_json_without_authentication(world: &World) {
-    let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
+    let operator = world.new_operator().await;
+    let taxpayer = world.newcomer().await;
     let answer = operator.get(&path(taxpayer.id)).await.expect_status(200);
     let expected = json!({
         "taxpayer_id": taxpayer.id, "erp_system": null, "auth_type": "none", "data_format": "rest",
@@ -109,7 +111,8 @@ async fn what_is_not_set_is_signed_json_without_authentication(world: &World) {
 
 #[each_database]
 async fn an_integration_is_shown_without_its_secrets_and_audited(world: &World) {
-    let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
+    let operator = world.new_operator().await;
+    let taxpayer = world.newcomer().await;
     let body = json!({
         "erp_system": "sap", "auth_type": "oauth2", "data_format": "soap", "reason": "the go-live",
         "auth": { "token_url": "http://127.0.0.1:9/token", "client_id": "c1", "client_secret": "hush-1",
@@ -146,7 +149,8 @@ async fn an_integration_is_shown_without_its_secrets_and_audited(world: &World) 
 
 #[each_database]
 async fn a_secret_is_required_where_none_is_stored_for_just_this(world: &World) {
-    let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
+    let operator = world.new_operator().await;
+    let taxpayer = world.newcomer().await;
     let put = async |auth_type: &str, auth: Value| {
         let mut body = json!({ "auth_type": auth_type, "data_format": "rest", "auth": auth });
         if auth_type != "none" {
@@ -318,7 +322,8 @@ async fn ntlm_signs_in_each_request_over_a_connection_of_its_own(world: &World) 
 
 #[each_database]
 async fn an_endpoint_without_ntlm_that_aborts_what_it_cannot_read_aborts_no_message(world: &World) {
-    let (fixture, plain) = (ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await, Receiver::start());
+    let fixture = ErpTaxpayer::at(world, Gate::Ntlm(ACCOUNT)).await;
+    let plain = Receiver::start();
     fixture.set("ntlm", json!({ "username": "Ada", "domain": "LAGOS", "password": "päss word" })).await;
     let integrator = world.integrator();
     integrator.set_webhook(fixture.taxpayer.id, &plain.url(), &["invoice.created"]).await.expect_status(200);
@@ -363,7 +368,9 @@ async fn a_soap_envelope_holds_the_notification_and_its_fault_is_a_failure(world
 
 /// The texts of an XML document, each with the names that lead to it.
 fn leaves(xml: &str) -> Vec<(String, String)> {
-    let (mut reader, mut names, mut found) = (Reader::from_str(xml), Vec::new(), Vec::new());
+    let mut reader = Reader::from_str(xml);
+    let mut names = Vec::new();
+    let mut found = Vec::new();
     loop {
         match reader.read_event().unwrap() {
             Event::Start(element) => names.push(element.local_name().as_ref().to_owned()),

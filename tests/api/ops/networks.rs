@@ -18,9 +18,12 @@ async fn set(operator: &Operator, taxpayer: i64, networks: Value) -> testkit::an
 
 #[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
 async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
-    let (operator, integrator) = (world.new_operator().await, world.integrator());
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
-    let (erp, beside) = (Erp::start(Gate::Open), Erp::start(Gate::Open));
+    let operator = world.new_operator().await;
+    let integrator = world.integrator();
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
+    let erp = Erp::start(Gate::Open);
+    let beside = Erp::start(Gate::Open);
     let network = format!("127.0.0.0/8:{}", erp.port());
     integrator.set_webhook(one.id, &erp.url(), CREATED).await.expect_faults(&["webhook_url"]);
 
@@ -54,8 +57,9 @@ async fn a_network_is_open_to_its_taxpayer_at_its_port(world: &World) {
 
 #[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
 async fn a_token_endpoint_may_be_in_the_networks_of_its_taxpayer(world: &World) {
-    let (operator, taxpayer, erp) =
-        (world.new_operator().await, world.taxpayer().await, Erp::start(Gate::Token));
+    let operator = world.new_operator().await;
+    let taxpayer = world.taxpayer().await;
+    let erp = Erp::start(Gate::Token);
     let client = json!({ "token_url": erp.token_url(), "client_id": "c1", "client_secret": "s1" });
     let mut body = json!({ "auth_type": "client_credentials", "data_format": "rest", "auth": client });
     let path = format!("/ops/taxpayers/{}/integration", taxpayer.id);
@@ -71,7 +75,8 @@ async fn a_token_endpoint_may_be_in_the_networks_of_its_taxpayer(world: &World) 
 
 #[each_database(ALONE)]
 async fn metadata_and_link_local_networks_are_refused(world: &World) {
-    let (operator, taxpayer) = (world.new_operator().await, world.newcomer().await);
+    let operator = world.new_operator().await;
+    let taxpayer = world.newcomer().await;
     for network in
         ["169.254.169.254/32:80", "169.254.0.0/16", "0.0.0.0/0", "[fd00:ec2::254/128]:80", "fe80::/10"]
     {

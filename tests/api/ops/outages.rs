@@ -139,7 +139,8 @@ async fn a_second_outage_is_a_second_pair_and_the_newest_is_listed_first(world: 
 async fn calls_that_are_relayed_live_show_an_outage_too(world: &World) {
     let receiver = Receiver::start();
     let taxpayer = subscribed(world, &receiver, &[STARTED]).await;
-    let (no, operator) = (documents::invoice_no(), world.new_operator().await);
+    let no = documents::invoice_no();
+    let operator = world.new_operator().await;
     taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
     world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
     for _ in 0..20 {
@@ -157,7 +158,8 @@ async fn calls_that_are_relayed_live_show_an_outage_too(world: &World) {
 #[each_database(&QUICK)]
 async fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_outage(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let (no, operator) = (documents::invoice_no(), world.new_operator().await);
+    let no = documents::invoice_no();
+    let operator = world.new_operator().await;
     taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
     let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
     world.authority.add_fault(fault).unwrap();

@@ -231,7 +231,8 @@ async fn a_refused_and_a_cancelled_run_whose_invoice_is_signed_after_all_are_lis
 
 #[each_database(&PATIENT)]
 async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
-    let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
+    let taxpayer = &world.taxpayer().await;
+    let operator = &world.new_operator().await;
     let (invoice, irn) = waiting_behind_its_signature(world, taxpayer).await;
     let run = operator.run_of(taxpayer).await;
     let id = run["id"].as_str().unwrap();
@@ -247,7 +248,8 @@ async fn a_run_that_an_operator_holds_is_listed_and_stays_held(world: &World) {
 
 #[each_database(&PATIENT)]
 async fn a_waiting_run_is_sent_to_ask_at_once(world: &World) {
-    let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
+    let taxpayer = &world.taxpayer().await;
+    let operator = &world.new_operator().await;
     let (_, irn) = waiting_behind_its_signature(world, taxpayer).await;
     world.authority.clear_faults();
     assert_eq!(found(operator, taxpayer).await, ["unfinished_locally mended"]);
@@ -322,7 +324,8 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
 
 #[each_database(&[("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
 async fn an_authority_that_fails_interrupts_and_is_asked_again(world: &World) {
-    let (taxpayer, operator) = (&world.taxpayer().await, &world.new_operator().await);
+    let taxpayer = &world.taxpayer().await;
+    let operator = &world.new_operator().await;
     let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(2);
     world.authority.add_fault(fault).unwrap();
     let answer = operator.reconcile(taxpayer.id, &today()).await.expect_status(202);
@@ -340,8 +343,9 @@ async fn an_authority_that_fails_interrupts_and_is_asked_again(world: &World) {
 
 #[each_database(&[("RECONCILE__EVERY_S", "1"), ("AUTHORITY__UTC_OFFSET", "+00:00")])]
 async fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_listed(world: &World) {
-    let (taxpayer, idle, operator) =
-        (world.taxpayer().await, world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let idle = world.taxpayer().await;
+    let operator = world.new_operator().await;
     signed(&taxpayer, "87654321-0001").await;
     sent_elsewhere(world, &taxpayer, &documents::invoice_no());
     let listed = async || {
@@ -371,7 +375,8 @@ async fn the_timer_compares_each_taxpayer_whose_runs_moved_and_says_what_is_list
 
 #[each_database]
 async fn what_an_operator_asks_for_is_audited_listed_and_shown(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15", "reason": "a complaint" });
     let answer = operator.send("POST", "/ops/reconciliations", &body).await.expect_status(200);
     assert_eq!(answer.message(), "Reconciliation ended");
@@ -403,7 +408,8 @@ async fn what_an_operator_asks_for_is_audited_listed_and_shown(world: &World) {
 
 #[each_database]
 async fn what_cannot_be_compared_is_refused(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let send = async |body: &Value| operator.send("POST", "/ops/reconciliations", body).await;
     let body = json!({ "taxpayer_id": taxpayer.id, "day": "2026-01-15" });
     send(&with(&body, "day", json!("9999-12-31"))).await.expect_faults(&["day"]);

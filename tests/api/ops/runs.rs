@@ -40,7 +40,8 @@ pub(super) async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Va
 
 #[each_database]
 async fn runs_of_all_taxpayers_are_listed_and_one_is_shown_with_its_steps(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let no = documents::invoice_no();
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
     taxpayer.app().transmit(&irn(&taxpayer, &no)).await.expect_status(200);
@@ -115,7 +116,8 @@ async fn an_id_that_is_no_run_is_not_found(world: &World) {
 
 #[each_database]
 async fn a_run_that_succeeded_takes_no_move_and_the_audit_stays_empty(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     taxpayer.app().submit(&submission(&taxpayer, &documents::invoice_no())).await.expect_status(200);
     let run = operator.run_of(&taxpayer).await;
     for to in ["pause", "resume", "retry", "cancel"] {
@@ -211,7 +213,8 @@ async fn a_waiting_run_is_retried_at_once(world: &World) {
 
 #[each_database]
 async fn a_refused_run_is_retried(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let no = format!("INV{}SBXREJECT", number());
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_refusal(422, "AUTHORITY_REJECTED");
     let run = operator.run_of(&taxpayer).await;
@@ -264,7 +267,8 @@ async fn a_retry_of_an_invoice_that_was_cancelled_meanwhile_is_refused(world: &W
 
 #[each_database(ALONE)]
 async fn a_run_whose_signature_is_not_known_is_not_cancelled(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let no = documents::invoice_no();
     let irn = irn(&taxpayer, &no);
     for (kind, operation) in
@@ -294,7 +298,8 @@ async fn a_run_whose_signature_is_not_known_is_not_cancelled(world: &World) {
 
 #[each_database]
 async fn a_pause_while_a_call_is_under_way_keeps_what_came_of_it(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     // Every answer about such an invoice takes 1.5 s.
     let no = format!("INV{}SBXSLOW", number());
     let invoice = taxpayer.invoice(&with(&documents::invoice(), "invoice_no", json!(no))).await;
@@ -334,7 +339,8 @@ async fn concurrent_moves_of_one_run_are_made_once_each(world: &World) {
 
 #[each_database]
 async fn a_signature_that_fails_again_and_again_is_not_cancelled_but_paused(world: &World) {
-    let (taxpayer, operator) = (world.taxpayer().await, world.new_operator().await);
+    let taxpayer = world.taxpayer().await;
+    let operator = world.new_operator().await;
     let no = format!("INV{}{SIGN_FAILS}", number());
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
     let run = until(&operator, &taxpayer, "waiting").await;

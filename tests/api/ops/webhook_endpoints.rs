@@ -9,7 +9,8 @@ use crate::support::world::World;
 
 #[each_database]
 async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(world: &World) {
-    let (operator, receiver) = (world.new_operator().await, Receiver::start());
+    let operator = world.new_operator().await;
+    let receiver = Receiver::start();
     let taxpayer = with_a_dead_letter(world, &receiver).await;
     let listed = async |query: &str| {
         let path = format!("/ops/webhooks/endpoints?taxpayer_id={}{query}", taxpayer.id);
@@ -45,8 +46,9 @@ async fn an_endpoint_that_fails_is_listed_with_its_failure_and_its_dead_letters(
 
 #[each_database]
 async fn the_url_of_an_endpoint_is_shown_without_its_query(world: &World) {
-    let (operator, receiver, taxpayer) =
-        (world.new_operator().await, Receiver::start(), world.taxpayer().await);
+    let operator = world.new_operator().await;
+    let receiver = Receiver::start();
+    let taxpayer = world.taxpayer().await;
     let url = format!("{}/?token=secret", receiver.url().trim_end_matches('/'));
     world.integrator().set_webhook(taxpayer.id, &url, &["invoice.created"]).await.expect_status(200);
     let path = format!("/ops/webhooks/endpoints?taxpayer_id={}&health=working", taxpayer.id);

@@ -67,7 +67,8 @@ pub(crate) fn fresh_settings(
     name: &str,
     changes: &[(&str, &str)],
 ) -> (Settings, &'static str) {
-    let (first, home) = (First::of(backend), fresh_directory(name));
+    let first = First::of(backend);
+    let home = fresh_directory(name);
     for file in fs::read_dir(&first.home).unwrap().map(Result::unwrap) {
         fs::copy(file.path(), home.join(file.file_name())).unwrap();
     }

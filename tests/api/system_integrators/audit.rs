@@ -64,7 +64,8 @@ async fn each_security_change_of_an_integrator_is_in_its_audit(world: &World) {
 
 #[each_database]
 async fn an_integrator_reads_its_own_entries_and_operators_read_all(world: &World) {
-    let (one, other) = (world.new_integrator().await, world.new_integrator().await);
+    let one = world.new_integrator().await;
+    let other = world.new_integrator().await;
     let created = one.create_taxpayer(&documents::taxpayer()).await.expect_status(201);
     let id = created.data()["id"].as_i64().unwrap();
     assert_eq!(actions(&entries(&other, "").await), ["integrator.create"]);
@@ -104,7 +105,8 @@ async fn a_refused_change_leaves_no_entry(world: &World) {
 
 #[each_database]
 async fn a_changed_webhook_is_an_event_without_secrets(world: &World) {
-    let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
     let url = "http://127.0.0.1:9/hook/path-token-1";
     for _ in 0..2 {
         integrator.set_webhook(taxpayer.id, url, &[]).await.expect_status(200);

@@ -236,8 +236,8 @@ async fn the_case_of_hexadecimal_does_not_make_an_id_another_one(world: &World) 
         let body = with(&documents::taxpayer(), "authority_service_id", json!(service));
         with(&body, "authority_business_id", json!(business))
     };
-    let (service, business) =
-        (format!("{:08x}", 0xC000_0000 + n), format!("abcdefab-1111-4111-8111-{n:012}"));
+    let service = format!("{:08x}", 0xC000_0000 + n);
+    let business = format!("abcdefab-1111-4111-8111-{n:012}");
     let first = with_ids(service.clone(), business.clone());
     world.integrator().create_taxpayer(&first).await.expect_status(201);
     let again = with_ids(service.to_uppercase(), business.to_uppercase());

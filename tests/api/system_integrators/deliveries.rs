@@ -15,7 +15,9 @@ const UPDATED: &str = "invoice.status-updated";
 
 /// A taxpayer with a delivered event, a dead letter and two newer events that were delivered.
 async fn with_a_log(world: &World) -> (Taxpayer, Integrator, Receiver, [Value; 2]) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED, UPDATED]).await.expect_status(200);
     let first = taxpayer.invoice(&documents::invoice()).await;
     receiver.wait_for(1).await;
@@ -46,7 +48,8 @@ async fn the_log_shows_each_delivery_with_its_attempts(world: &World) {
     let (taxpayer, integrator, receiver, [first, second]) = with_a_log(world).await;
     let answer = integrator.deliveries(taxpayer.id, "").await.expect_status(200);
     assert_eq!(types(&answer), [UPDATED, UPDATED, CREATED, CREATED]);
-    let (dead, delivered) = (&items(&answer)[2], &items(&answer)[3]);
+    let dead = &items(&answer)[2];
+    let delivered = &items(&answer)[3];
     let fields: Vec<_> = dead.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(fields, ["attempts", "event_id", "id", "irn", "next_attempt_at", "state", "type"]);
     assert_eq!((&dead["irn"], &dead["state"]), (&second["irn"], &json!("dead")));
@@ -117,7 +120,9 @@ async fn a_filter_by_state_event_or_place_shows_what_it_says(world: &World) {
 
 #[each_database]
 async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &World) {
-    let (receiver, integrator, taxpayer) = (Receiver::start(), world.integrator(), world.taxpayer().await);
+    let receiver = Receiver::start();
+    let integrator = world.integrator();
+    let taxpayer = world.taxpayer().await;
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
     let service = &taxpayer.registration.service_id;
     let mut halved = service.to_lowercase();
@@ -137,7 +142,8 @@ async fn an_irn_is_found_by_any_of_its_spellings_however_it_was_sent(world: &Wor
 
 #[each_database]
 async fn a_filter_that_is_no_word_or_place_is_refused(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     for (query, faults) in [
         ("?state=lost", &["state"][..]),
         ("?state=%00", &["state"]),

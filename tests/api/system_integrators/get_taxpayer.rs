@@ -11,7 +11,8 @@ use crate::support::world::World;
 
 #[each_database]
 async fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts(world: &World) {
-    let (integrator, body) = (world.integrator(), documents::taxpayer());
+    let integrator = world.integrator();
+    let body = documents::taxpayer();
     world.enrol(&body, body["tin_no"].as_str().unwrap());
     let made = integrator.create_taxpayer(&body).await.expect_status(201);
     world.settled(&made.data()["id"]).await;
@@ -68,7 +69,8 @@ async fn a_taxpayer_reads_with_tin_and_plain_stamps_and_its_contacts(world: &Wor
 
 #[each_database]
 async fn the_integration_setup_is_the_taxpayer_and_no_erp_reading(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     world.settled(&json!(taxpayer.id)).await;
     let path = format!("{TAXPAYERS}/{}", taxpayer.id);
     let read = integrator.get(&path).await.expect_status(200);
@@ -141,7 +143,8 @@ async fn the_taxpayer_of_another_integrator_is_not_found_on_any_path(world: &Wor
 
 #[each_database]
 async fn only_an_integrators_key_opens_any_of_these_paths(world: &World) {
-    let (taxpayer, operator) = (world.newcomer().await, world.new_operator().await);
+    let taxpayer = world.newcomer().await;
+    let operator = world.new_operator().await;
     for (method, path) in paths_below(&taxpayer.id.to_string()) {
         let body = body_for_all();
         world.anonymous().send(method, &path, &body).await.expect_refusal(401, "UNAUTHENTICATED");

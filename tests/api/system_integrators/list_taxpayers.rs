@@ -35,7 +35,8 @@ async fn an_integrator_without_taxpayers_has_an_empty_page(world: &World) {
 
 #[each_database]
 async fn an_integrator_lists_its_own_taxpayers_newest_first(world: &World) {
-    let (integrator, other) = (world.new_integrator().await, world.new_integrator().await);
+    let integrator = world.new_integrator().await;
+    let other = world.new_integrator().await;
     let (first, _) = create(&integrator).await;
     create(&other).await;
     let (second, _) = create(&integrator).await;

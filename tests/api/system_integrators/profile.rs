@@ -8,7 +8,8 @@ use crate::support::world::World;
 
 #[each_database]
 async fn what_is_not_sent_stays(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let path = format!("{TAXPAYERS}/{}", taxpayer.id);
     let before = integrator.get(&path).await.expect_status(200).data().clone();
     let body = json!({ "city": "Jos", "state": "Plateau", "country": "NG" });
@@ -22,7 +23,8 @@ async fn what_is_not_sent_stays(world: &World) {
 
 #[each_database]
 async fn the_business_email_is_the_taxpayers_email(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let email = format!("billing{}@trading.example", taxpayer.id);
     let body = json!({ "business_email": email });
     integrator.change_profile(taxpayer.id, &body).await.expect_status(200);
@@ -32,7 +34,9 @@ async fn the_business_email_is_the_taxpayers_email(world: &World) {
 
 #[each_database]
 async fn the_business_email_of_another_taxpayer_is_taken(world: &World) {
-    let (one, other, integrator) = (world.newcomer().await, world.newcomer().await, world.integrator());
+    let one = world.newcomer().await;
+    let other = world.newcomer().await;
+    let integrator = world.integrator();
     let read = integrator.get(&format!("{TAXPAYERS}/{}", one.id)).await.expect_status(200);
     let body = json!({ "business_email": read.data()["email"] });
     let answer = integrator.change_profile(other.id, &body).await;
@@ -41,7 +45,8 @@ async fn the_business_email_of_another_taxpayer_is_taken(world: &World) {
 
 #[each_database]
 async fn a_value_outside_what_its_field_takes_is_refused(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     for (name, odd) in [
         ("city", json!("x".repeat(256))),
         ("state", json!(7)),

@@ -26,7 +26,8 @@ async fn settled(integrator: &Integrator, taxpayer: &Taxpayer) -> Value {
 }
 
 async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> (Taxpayer, Integrator) {
-    let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
     integrator.set_webhook(taxpayer.id, &receiver.url(), events).await.expect_status(200);
     (taxpayer, integrator)
 }
@@ -118,7 +119,9 @@ async fn a_replayed_delivery_has_the_whole_schedule_again(world: &World) {
 
 #[each_database]
 async fn missing_are_the_events_of_enabled_names_that_never_had_a_delivery(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200);
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
@@ -156,7 +159,9 @@ async fn all_is_everything_from_a_place_on_in_the_order_of_each_irn(world: &Worl
 
 #[each_database]
 async fn what_is_newer_waits_for_what_a_replay_has_still_to_queue(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     let others: Vec<_> = (0..300).map(|_| documents::invoice()).collect();
     taxpayer.create_batch(&others).await.expect_status(201);
     let invoice = taxpayer.invoice(&documents::invoice()).await;
@@ -202,7 +207,9 @@ async fn one_delivery_is_replayed_whatever_became_of_it(world: &World) {
 
 #[each_database]
 async fn a_delivery_that_is_replayed_during_its_last_attempt_is_made_again_after_it(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     let body = json!({
         "webhook_url": receiver.url(), "enabled_events": [CREATED], "retry_schedule_s": [0],
     });
@@ -267,7 +274,9 @@ async fn a_replay_that_is_odd_is_refused(world: &World) {
 
 #[each_database]
 async fn a_replay_needs_a_webhook_that_is_in_service(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     let answer = integrator.replay(taxpayer.id, json!(0), "all").await;
     answer.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
     integrator.enable_webhook(taxpayer.id, "none").await.expect_refusal(422, "WEBHOOK_NOT_CONFIGURED");
@@ -285,8 +294,9 @@ async fn a_replay_needs_a_webhook_that_is_in_service(world: &World) {
 #[each_database]
 async fn a_disabled_webhook_is_back_in_service_and_gets_what_it_missed_if_that_is_wanted(world: &World) {
     for (replay, missed) in [("none", 0), ("missing", 2), ("failed", 0)] {
-        let (taxpayer, integrator, receiver) =
-            (world.taxpayer().await, world.integrator(), Receiver::start());
+        let taxpayer = world.taxpayer().await;
+        let integrator = world.integrator();
+        let receiver = Receiver::start();
         taxpayer.invoice(&documents::invoice()).await;
         integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
         receiver.answer_next(&[Reply::Status(410)]);

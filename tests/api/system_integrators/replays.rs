@@ -14,7 +14,9 @@ const CREATED: &str = "invoice.created";
 
 /// A taxpayer with so many delivered events.
 async fn with_a_log(world: &World, count: usize) -> (Taxpayer, Integrator, Receiver) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);
     for _ in 0..count {
         taxpayer.invoice(&documents::invoice()).await;
@@ -128,7 +130,9 @@ async fn a_replay_waits_while_the_endpoint_is_off_and_can_be_cancelled_there(wor
 
 #[each_database]
 async fn a_cancelled_replay_queues_nothing_more(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     let many: Vec<_> = (0..600).map(|_| documents::invoice()).collect();
     taxpayer.create_batch(&many).await.expect_status(201);
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[CREATED]).await.expect_status(200);

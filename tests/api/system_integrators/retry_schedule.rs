@@ -26,7 +26,9 @@ async fn attempts(taxpayer: &Taxpayer, integrator: &Integrator) -> usize {
 
 #[each_database]
 async fn an_endpoint_is_tried_by_its_own_schedule_until_it_has_the_deployments_again(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.taxpayer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     receiver.answer_always(Reply::Status(500));
     let path = webhook(taxpayer.id);
     for (schedule, made) in [(json!([0, 0]), 2), (json!([0]), 1), (Value::Null, 4)] {
@@ -41,7 +43,8 @@ async fn an_endpoint_is_tried_by_its_own_schedule_until_it_has_the_deployments_a
 
 #[each_database]
 async fn a_schedule_that_is_left_out_stays(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let path = webhook(taxpayer.id);
     let first = json!({ "webhook_url": URL, "retry_schedule_s": [0, 60, 2_678_400] });
     integrator.send("POST", &path, &first).await.expect_status(200);
@@ -55,7 +58,8 @@ async fn a_schedule_that_is_left_out_stays(world: &World) {
 
 #[each_database]
 async fn a_schedule_that_is_odd_is_refused_and_changes_nothing(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let path = webhook(taxpayer.id);
     integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
     for (odd, fault) in [

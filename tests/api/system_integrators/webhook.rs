@@ -12,7 +12,8 @@ const URL: &str = "http://127.0.0.1:9/notifications";
 
 #[each_database]
 async fn the_first_call_creates_an_active_record_with_no_auth_and_rest(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let answer = integrator.set_webhook(taxpayer.id, URL, &["invoice.created"]).await.expect_status(200);
     assert_eq!(answer.message(), "Webhook updated successfully");
     assert_eq!(answer.data()["taxpayer_id"], json!(taxpayer.id));
@@ -48,7 +49,8 @@ async fn the_first_call_creates_an_active_record_with_no_auth_and_rest(world: &W
 
 #[each_database]
 async fn later_calls_change_the_url_and_the_events_only(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let first = integrator.set_webhook(taxpayer.id, URL, &["invoice.created"]).await.expect_status(200);
     let path = webhook(taxpayer.id);
     let other = json!({ "webhook_url": "http://127.0.0.1:10/" });
@@ -66,7 +68,8 @@ async fn later_calls_change_the_url_and_the_events_only(world: &World) {
 
 #[each_database]
 async fn an_unknown_event_is_stored_and_named_in_a_warning(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let names = ["invoice.created", "invoice.exploded"];
     let answer = integrator.set_webhook(taxpayer.id, URL, &names).await.expect_status(200);
     assert_eq!(answer.data()["enabled_events"], json!(names));
@@ -78,7 +81,8 @@ async fn an_unknown_event_is_stored_and_named_in_a_warning(world: &World) {
 
 #[each_database]
 async fn a_url_or_an_event_that_is_odd_is_refused(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     let path = webhook(taxpayer.id);
     integrator.send("PUT", &path, &json!({})).await.expect_faults(&["webhook_url"]);
     let long = format!("https://example.com/{}", "x".repeat(481));
@@ -118,7 +122,8 @@ async fn a_taxpayer_without_a_webhook_has_none_to_show(world: &World) {
 
 #[each_database]
 async fn a_secret_is_shown_once_and_is_not_stored_on_the_way(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
     let path = format!("{}/secret", webhook(taxpayer.id));
     let first = integrator.call("POST", &path).await.expect_status(200);
@@ -132,7 +137,9 @@ async fn a_secret_is_shown_once_and_is_not_stored_on_the_way(world: &World) {
 
 #[each_database]
 async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
     let path = format!("{}/secret", webhook(taxpayer.id));
     let asked = json!({ "type": "ed25519" });
@@ -164,7 +171,8 @@ async fn of_a_key_pair_only_the_public_key_is_shown_and_it_can_be_read_again(wor
 
 #[each_database]
 async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     integrator.set_webhook(taxpayer.id, URL, &[]).await.expect_status(200);
     let path = format!("{}/secret", webhook(taxpayer.id));
     let plain = integrator.request("POST", &path).header("content-type", "text/plain");
@@ -183,7 +191,8 @@ async fn a_secret_is_shared_unless_the_body_asks_for_a_key_pair(world: &World) {
     }
     integrator.send_text("POST", &path, "{").await.expect_refusal(400, "MALFORMED_JSON");
     let keyed = |key: &'static str, kind: &'static str| {
-        let (integrator, path) = (integrator.clone(), path.clone());
+        let integrator = integrator.clone();
+        let path = path.clone();
         async move { integrator.send_keyed(key, "POST", &path, &json!({ "type": kind })).await }
     };
     keyed("pair-1", "ed25519").await.expect_status(200);
@@ -200,7 +209,8 @@ async fn a_secret_needs_a_webhook(world: &World) {
 
 #[each_database(&[("WEBHOOKS__ALLOWED_NETWORKS", "[]")])]
 async fn loopback_is_refused_where_the_settings_do_not_allow_it(world: &World) {
-    let (taxpayer, integrator) = (world.newcomer().await, world.integrator());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
     for url in [URL, "https://127.0.0.1/", "https://[::1]/"] {
         integrator.set_webhook(taxpayer.id, url, &[]).await.expect_faults(&["webhook_url"]);
     }

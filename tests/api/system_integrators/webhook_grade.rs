@@ -29,8 +29,9 @@ struct Scene {
 
 impl Scene {
     async fn of(world: &World) -> Self {
-        let (taxpayer, integrator, receiver) =
-            (world.newcomer().await, world.integrator(), Receiver::start());
+        let taxpayer = world.newcomer().await;
+        let integrator = world.integrator();
+        let receiver = Receiver::start();
         integrator.set_webhook(taxpayer.id, &receiver.url(), &["webhook.test"]).await.expect_status(200);
         let secret = integrator.rotate_secret(taxpayer.id).await;
         Self { taxpayer, integrator, receiver, secret }
@@ -107,7 +108,8 @@ async fn each_message_of_the_battery_is_what_it_says(world: &World) {
 #[each_database]
 async fn what_a_receiver_does_wrong_is_marked_and_explained(world: &World) {
     let scene = Scene::of(world).await;
-    let (yes, no) = (Reply::Status(204), Reply::Status(401));
+    let yes = Reply::Status(204);
+    let no = Reply::Status(401);
     let right = [yes, yes, yes, yes, yes, no, no, no, yes];
     for (at, reply, grade, check_name, words) in [
         (1, Reply::Status(409), "B", "duplicate", "webhook-id"),
@@ -149,7 +151,8 @@ async fn a_receiver_that_takes_everything_or_nothing_fails(world: &World) {
 #[each_database]
 async fn a_slow_answer_costs_and_says_so(world: &World) {
     let scene = Scene::of(world).await;
-    let (yes, no) = (Reply::Status(204), Reply::Status(401));
+    let yes = Reply::Status(204);
+    let no = Reply::Status(401);
     scene.receiver.answer_next(&[yes, yes, yes, yes, yes, no, no, no, Reply::Slow]);
     let answer = scene.grade().await.expect_status(200);
     assert_eq!((&answer.data()["grade"], failed(&answer)), (&json!("B"), vec!["large_body", "speed"]));

@@ -9,7 +9,9 @@ use crate::support::world::World;
 
 #[each_database]
 async fn a_test_is_signed_and_sent_and_its_answer_is_shown(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
     let secret = integrator.rotate_secret(taxpayer.id).await;
     receiver.answer_next(&[Reply::Text(200, r#"{"ok": true, "n": 1.50}"#)]);
@@ -28,7 +30,9 @@ async fn a_test_is_signed_and_sent_and_its_answer_is_shown(world: &World) {
 
 #[each_database]
 async fn any_answer_of_the_endpoint_is_a_success_that_names_its_code(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
     for (reply, code, data) in [
         (Reply::Status(204), 204, Value::Null),
@@ -49,7 +53,9 @@ async fn any_answer_of_the_endpoint_is_a_success_that_names_its_code(world: &Wor
 
 #[each_database]
 async fn sixteen_kibibytes_of_an_answer_are_shown(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
     let long: &'static str = "é".repeat(100 * 1_024).leak();
     receiver.answer_next(&[Reply::Text(200, long)]);
@@ -59,7 +65,9 @@ async fn sixteen_kibibytes_of_an_answer_are_shown(world: &World) {
 
 #[each_database]
 async fn no_answer_is_a_bad_gateway(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     for url in ["http://127.0.0.1:9/", "http://localhost:9/"] {
         integrator.set_webhook(taxpayer.id, url, &[]).await.expect_status(200);
         let answer = integrator.test_webhook(taxpayer.id).await;
@@ -80,7 +88,9 @@ async fn a_test_without_a_webhook_is_refused(world: &World) {
 
 #[each_database]
 async fn get_tests_too_and_other_methods_do_not(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
     let path = format!("{}/test", webhook(taxpayer.id));
     integrator.get(&path).await.expect_status(200);
@@ -90,7 +100,9 @@ async fn get_tests_too_and_other_methods_do_not(world: &World) {
 
 #[each_database]
 async fn a_test_is_no_event_and_no_delivery(world: &World) {
-    let (taxpayer, integrator, receiver) = (world.newcomer().await, world.integrator(), Receiver::start());
+    let taxpayer = world.newcomer().await;
+    let integrator = world.integrator();
+    let receiver = Receiver::start();
     integrator.set_webhook(taxpayer.id, &receiver.url(), &["webhook.test"]).await.expect_status(200);
     let before = taxpayer.events().await.len();
     integrator.test_webhook(taxpayer.id).await.expect_status(200);

@@ -57,7 +57,8 @@ async fn of_concurrent_twins_one_acknowledges(world: &World) {
 
 #[each_database]
 async fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden(world: &World) {
-    let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let buyer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let irn = received(world, &buyer).await;
     let unannounced = planted(world, &other.registration.tin);
     for irn in [irn.as_str(), &unannounced, "NEVER1-5A0D0001-20260115"] {
@@ -69,7 +70,8 @@ async fn an_invoice_that_is_not_addressed_to_the_caller_is_forbidden(world: &Wor
 
 #[each_database]
 async fn what_the_authority_knew_already_is_stored(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (_, irn) = signed(&seller, &buyer.registration.tin).await;
     seller.app().transmit(&irn).await.expect_status(200);
     arrived(&buyer, &irn).await;

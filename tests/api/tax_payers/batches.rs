@@ -55,7 +55,8 @@ async fn what_became_of_a_batch_does_not_change_any_more(world: &World) {
 
 #[each_database]
 async fn an_unknown_batch_is_not_found_and_anothers_is_unknown(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let theirs = other.create_batch(&[documents::invoice()]).await.expect_status(201);
     let theirs = theirs.data()["batch_no"].as_str().unwrap();
     let long = "x".repeat(5_000);

@@ -81,7 +81,8 @@ async fn a_reader_goes_on_where_it_stopped(world: &World) {
         taxpayer.invoice(&documents::invoice()).await;
     }
     let all = taxpayer.events().await;
-    let (mut read, mut after) = (Vec::<Value>::new(), json!(0));
+    let mut read = Vec::<Value>::new();
+    let mut after = json!(0);
     loop {
         let answer = taxpayer.get(&format!("{EVENTS}?after={after}&limit=2")).await.expect_status(200);
         let page = answer.data()["events"].as_array().unwrap();
@@ -162,7 +163,9 @@ async fn of_large_events_fewer_come_and_none_is_left_out(world: &World) {
             taxpayer.set_status(&which, "approved").await.expect_status(200);
         }
     }
-    let (mut sequences, mut after, mut pages) = (Vec::new(), 0, 0);
+    let mut sequences = Vec::new();
+    let mut after = 0;
+    let mut pages = 0;
     loop {
         let answer = taxpayer.get(&format!("{EVENTS}?limit=1000&after={after}")).await.expect_status(200);
         assert!(answer.text.len() < 9 * 1024 * 1024, "{} bytes", answer.text.len());
@@ -187,7 +190,8 @@ async fn only_a_taxpayers_key_reads_its_feed(world: &World) {
 
 #[each_database]
 async fn a_feed_is_of_one_taxpayer(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let before = other.events().await;
     one.invoice(&documents::invoice()).await;
     assert_eq!(other.events().await, before);

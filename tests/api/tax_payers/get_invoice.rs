@@ -29,7 +29,8 @@ async fn what_names_no_invoice_is_not_found(world: &World) {
 
 #[each_database]
 async fn every_name_of_an_invoice_finds_it(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let id = invoice["id"].to_string();
     let names = [

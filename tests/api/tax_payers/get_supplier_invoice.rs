@@ -19,7 +19,8 @@ fn on_download(world: &World, kind: FaultKind, irn: &str, latency_ms: Option<u64
 
 #[each_database]
 async fn the_whole_document_of_the_authority_is_given(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (_, irn) = signed(&seller, &buyer.registration.tin).await;
     seller.app().transmit(&irn).await.expect_status(200);
     arrived(&buyer, &irn).await;
@@ -55,7 +56,8 @@ async fn the_service_id_counts_in_any_case(world: &World) {
 
 #[each_database]
 async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &World) {
-    let (buyer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let buyer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let irn = received(world, &buyer).await;
     let unannounced = planted(world, &other.registration.tin);
     for irn in [irn.as_str(), &unannounced, "NEVER1-5A0D0001-20260115"] {
@@ -65,7 +67,8 @@ async fn an_invoice_that_the_caller_was_not_notified_about_is_forbidden(world: &
 
 #[each_database]
 async fn a_sender_is_not_the_one_it_is_addressed_to(world: &World) {
-    let (seller, buyer) = (world.taxpayer().await, world.taxpayer().await);
+    let seller = world.taxpayer().await;
+    let buyer = world.taxpayer().await;
     let (_, irn) = signed(&seller, &buyer.registration.tin).await;
     seller.supplier_invoice(&irn).await.expect_refusal(403, "NOT_ADDRESSED_TO_CALLER");
 }

@@ -92,7 +92,8 @@ async fn the_last_page_that_can_be_asked_for_is_empty(world: &World) {
 
 #[each_database]
 async fn a_list_holds_the_callers_own_invoices_only(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let mine = create(&one, 2).await;
     create(&other, 3).await;
     assert_eq!(ids(&one.list_invoices("").await), mine);

@@ -168,7 +168,8 @@ async fn of_a_long_life_the_newest_entries_are_shown(world: &World) {
 
 #[each_database]
 async fn an_invoice_that_is_not_the_callers_has_no_timeline(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let theirs = other.invoice(&documents::invoice()).await["id"].to_string();
     for id in [theirs.as_str(), "999999999", "0", "-1", "abc", "1.5", "%00", "99999999999999999999"] {
         let answer = taxpayer.get(&format!("{INVOICES}/{id}/timeline")).await;

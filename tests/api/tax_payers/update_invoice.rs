@@ -92,7 +92,8 @@ async fn every_name_of_an_invoice_finds_it(world: &World) {
 
 #[each_database]
 async fn what_names_no_invoice_of_the_account_is_not_found(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let invoice = other.invoice(&documents::invoice()).await;
     let update = documents::update(&invoice);
     let named =

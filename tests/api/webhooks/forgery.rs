@@ -38,7 +38,8 @@ async fn no_private_address_is_taken_and_none_is_called(world: &World) {
     let canary = canary();
     let urls = refused(canary.local_addr().unwrap().port());
     assert!(urls.len() > 120);
-    let (taxpayer, integrator) = (world.taxpayer().await, world.integrator());
+    let taxpayer = world.taxpayer().await;
+    let integrator = world.integrator();
     let path = webhook(taxpayer.id);
     for url in &urls {
         let answer = integrator.send("PUT", &path, &json!({ "webhook_url": url })).await;
@@ -67,7 +68,8 @@ async fn no_private_address_is_taken_and_none_is_called(world: &World) {
 
 #[each_database]
 async fn no_redirect_is_followed(world: &World) {
-    let (receiver, canary) = (Receiver::start(), canary());
+    let receiver = Receiver::start();
+    let canary = canary();
     let port = canary.local_addr().unwrap().port();
     let (taxpayer, _) = subscribed(world, &receiver, &[CREATED]).await;
     let redirects = [301, 302, 303, 307, 308].map(|status| Reply::Redirect(status, port));

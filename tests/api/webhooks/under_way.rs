@@ -16,7 +16,8 @@ const PATIENT: (&str, &str) = ("WEBHOOKS__TIMEOUT_S", "60");
 
 #[each_database(&[PATIENT, ("WEBHOOKS__RETRY_SCHEDULE_S", "[0, 0, 0]")])]
 async fn an_old_address_that_answers_410_leaves_the_new_one_in_service(world: &World) {
-    let (old, new) = (Receiver::start(), Receiver::start());
+    let old = Receiver::start();
+    let new = Receiver::start();
     let (taxpayer, _) = subscribed(world, &old, &[CREATED]).await;
     old.answer_always(Reply::Status(410));
     old.hold(true);

@@ -84,7 +84,8 @@ fn a_refused_invoice_is_explained_corrected_and_signed() {
 fn an_owner_sets_a_webhook_up_and_sends_a_delivery_again() {
     run_alone("resend", |world| {
         Box::pin(async move {
-            let (account, receiver) = (Account::new(world).await, Receiver::start());
+            let account = Account::new(world).await;
+            let receiver = Receiver::start();
             let id = account.taxpayer.id;
             world
                 .integrator()

@@ -66,8 +66,8 @@ async fn order(server: &Url, statement: &str) {
 
 impl Drop for PostgresDatabase {
     fn drop(&mut self) {
-        let (server, statement) =
-            (self.server.clone(), format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        let server = self.server.clone();
+        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         // A drop cannot wait inside the runtime it is called on.
         let dropping = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -283,7 +283,8 @@ pub(crate) async fn authority() -> Sandbox {
 
 /// Has the authority list a taxpayer, so that it is confirmed.
 fn enrol(authority: &Sandbox, registration: &Registration) {
-    let (business_id, tin) = (Some(registration.business_id.clone()), Some(registration.tin.clone()));
+    let business_id = Some(registration.business_id.clone());
+    let tin = Some(registration.tin.clone());
     let enrolment = PartyEnrolment { business_id, tin, ..PartyEnrolment::default() };
     authority.state().enrol(&enrolment).unwrap();
 }

@@ -55,7 +55,8 @@ pub(crate) fn assert_order(arrivals: &[Received]) {
         by_irn.entry(arrival.irn()).or_default().push(arrival);
     }
     for (irn, arrivals) in by_irn {
-        let (mut last, mut is_accepted) = (0, true);
+        let mut last = 0;
+        let mut is_accepted = true;
         for arrival in arrivals {
             let number = arrival.sequence();
             assert!(number >= last, "{irn}: {number} came after {last}");

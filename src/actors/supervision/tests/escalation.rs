@@ -35,7 +35,8 @@ async fn an_escalation_makes_the_process_unready_until_the_actor_has_rested() {
     harness.registry.passivate_idle(Instant::now(), Duration::ZERO, 0);
     assert!(harness.tree.readiness().is_err(), "idleness does not clear a failure");
 
-    let (now, rest) = (Instant::now(), Duration::from_mins(1));
+    let now = Instant::now();
+    let rest = Duration::from_mins(1);
     assert_eq!(harness.registry.allow_restart(now, rest), 0, "it has not rested yet");
     assert_eq!(harness.send("t", TestCommand::Write(1)).await, Err(SendError::Stopped));
     assert_eq!(harness.registry.allow_restart(now + rest, rest), 1, "not the healthy one");

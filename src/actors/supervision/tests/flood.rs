@@ -48,8 +48,10 @@ async fn fifty_thousand_requests_at_one_taxpayer_keep_memory_flat_and_answer_429
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, start);
     let alive = Arc::new(());
     let before_kb = resident_kb();
-    let (mut answered, mut busy) = (0_u64, 0_u64);
-    let (mut admitted_peak, mut alive_peak) = (0, 0);
+    let mut answered = 0_u64;
+    let mut busy = 0_u64;
+    let mut admitted_peak = 0;
+    let mut alive_peak = 0;
     let mut count = |reply| match reply {
         Ok(BYTES) => answered += 1,
         Err(SendError::Busy { retry_after }) if retry_after == limits.retry_after => busy += 1,

@@ -138,11 +138,13 @@ impl Harness {
         let tree = Tree::new(Arc::new(SystemClock));
         let arbiters = Arc::new(Arbiters::start(1));
         let admission = Admission::new(limits, Arc::clone(tree.counters()));
-        let (ledger, panicked) = (Ledger::default(), Ledger::default());
+        let ledger = Ledger::default();
+        let panicked = Ledger::default();
         let settings = RegistrySettings { kind: NodeKind::Taxpayer, policy };
         let written = Arc::clone(&ledger);
         let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_, context| {
-            let (ledger, panicked) = (Arc::clone(&written), Arc::clone(&panicked));
+            let ledger = Arc::clone(&written);
+            let panicked = Arc::clone(&panicked);
             batch_actor::start(context, batch_max, move || TestWorker {
                 ledger: Arc::clone(&ledger),
                 panicked: Arc::clone(&panicked),

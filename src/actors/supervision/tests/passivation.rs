@@ -151,7 +151,9 @@ async fn commands_that_return_unstarted_are_sent_again_and_done_exactly_once() {
     let seen: Arc<Mutex<Vec<(u64, CommandId)>>> = Arc::default();
     let written = Arc::clone(&seen);
     let registry = Registry::new(&tree, &arbiters, admission.clone(), settings, move |_: &u8, context| {
-        let (arbiter, node, policy) = (context.arbiter.clone(), context.node.clone(), context.policy);
+        let arbiter = context.arbiter.clone();
+        let node = context.node.clone();
+        let policy = context.policy;
         let seen = Arc::clone(&written);
         supervise(&arbiter, node, policy, move |_| StoppingActor { context, seen, held: Vec::new() }).into()
     });

@@ -126,7 +126,8 @@ fn take(uow: &mut UnitOfWork, invoice: Invoice, relayed: &RelayedPayment, was_se
     if !was_sent && invoice.payment.status == relayed.payment_status.reads_as() {
         return;
     }
-    let (previous, notice) = (invoice.status, PaymentChange::from(relayed.payment_status));
+    let previous = invoice.status;
+    let notice = PaymentChange::from(relayed.payment_status);
     let taken = invoice.clone().paid(notice, uow.now).or_else(|_| {
         let (payment, posting) = invoice.payment.after(notice)?;
         Ok::<_, Refusal>((Invoice { payment, updated_at: uow.now, ..invoice }, posting))

@@ -42,7 +42,8 @@ impl TaxpayerCommand for StartReplay {
                 Some(delivery) => (AuditAction::ReplayDelivery, delivery),
                 None => (AuditAction::ReplayDeadLetters, &replay.id),
             };
-            let (dead, pending) = (DeliveryState::Dead.to_string(), DeliveryState::Pending.to_string());
+            let dead = DeliveryState::Dead.to_string();
+            let pending = DeliveryState::Pending.to_string();
             let entry = AuditEntry::ordered(by, action, subject, uow.now).of_taxpayer(uow.id);
             entry.between(Some(dead), Some(pending))
         } else {

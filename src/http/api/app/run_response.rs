@@ -176,7 +176,8 @@ async fn is_delivered(state: &ApiState, run: &Run) -> Result<bool, ApiError> {
     if run.done.contains(&Step::Receipt) {
         return Ok(true);
     }
-    let (kind, irn) = (UniqueNoType::Irn, run.irn.as_str());
+    let kind = UniqueNoType::Irn;
+    let irn = run.irn.as_str();
     let invoice = invoices::owned_by_with_unique_no(&state.store, run.taxpayer_id, kind, irn).await?;
     Ok(invoice.is_some_and(|invoice| invoice.authority.status == AuthorityStatus::Acknowledged))
 }

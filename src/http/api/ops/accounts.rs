@@ -136,7 +136,8 @@ async fn rotate(
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
     let form = report::read(&*body.object_or_nothing().await?, &state.catalog.get(), key_terms::read)?;
-    let (terms, now) = (form.value.terms, state.now());
+    let terms = form.value.terms;
+    let now = state.now();
     key_terms::check_end(&terms, now)?;
     let text = key_generation::key(owner.kind)?;
     let change = AccountChange { owner, by: Actor::Operator(operator_id), reason: form.value.reason, now };
@@ -162,7 +163,8 @@ async fn revoke(
     let body = body.object_or_nothing().await?;
     let form = report::read(&body, &state.catalog.get(), key_terms::read_revocation)?;
     let includes_taxpayers = form.value.includes_taxpayers;
-    let (by, reason) = (Actor::Operator(operator_id), form.value.reason);
+    let by = Actor::Operator(operator_id);
+    let reason = form.value.reason;
     let change = AccountChange { owner, by, reason, now: state.now() };
     let done = access::revoke(&state.store, change, includes_taxpayers).await?;
     let ended = done.ok_or_else(|| not_found(owner.kind))?;

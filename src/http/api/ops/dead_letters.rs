@@ -60,7 +60,8 @@ async fn list_dead_letters(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let (taxpayer, page) = (query.taxpayer_id("taxpayer_id"), query.page(PER_PAGE_DEFAULT));
+    let taxpayer = query.taxpayer_id("taxpayer_id");
+    let page = query.page(PER_PAGE_DEFAULT);
     let found = delivery_log::dead_page(&state.store, taxpayer, page).await?;
     let (found, total) = found;
     let items = found.iter().map(DeadLetter::from).collect();

@@ -58,7 +58,8 @@ pub(crate) fn endpoints() -> Vec<Path> {
 /// GET /ops/breakers: lists this process's breaker and concurrency limit of each operation of the authority.
 fn breakers(state: web::Data<ApiState>, _: OpsViewer) -> Ready<ApiResponse> {
     let state = state.into_inner();
-    let (breakers, limits) = (state.authority.breakers(), state.authority.limits());
+    let breakers = state.authority.breakers();
+    let limits = state.authority.limits();
     let views: Vec<_> = breakers.iter().zip(&limits).map(Breaker::from).collect();
     ready(ApiResponse::ok("Breakers retrieved successfully", views))
 }
@@ -71,7 +72,8 @@ async fn list_outages(
     _: OpsViewer,
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
-    let (page, now) = (query.page(PER_PAGE_DEFAULT), state.now());
+    let page = query.page(PER_PAGE_DEFAULT);
+    let now = state.now();
     let (found, total) = outages::page(&state.store, page).await?;
     let notified = outages::count_notified(&state.store, &found).await?;
     let queued = outages::queued_events(&state.store).await?;

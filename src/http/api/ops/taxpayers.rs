@@ -120,7 +120,8 @@ async fn set_integration(
         |reader: &mut Reader<'_>| integration::read(reader, &state.webhook_urls, &state.settings.erp_systems);
     let form = report::read(&*body.object().await?, &state.catalog.get(), read)?;
     let integration::Integration { erp_system, auth, origin, format, allowed_networks, reason } = form.value;
-    let (by, allowed_networks) = (Actor::Operator(operator_id), Some(allowed_networks));
+    let by = Actor::Operator(operator_id);
+    let allowed_networks = Some(allowed_networks);
     let command = SetIntegration { erp_system, auth, origin, format, allowed_networks, by, reason };
     let stored = state.taxpayers.send(taxpayer, command).await?;
     let view = ErpSettings::new(taxpayer, Some(stored));

@@ -74,7 +74,8 @@ fn filter(query: &Query) -> Result<(DeliveryFilter, Option<LogPosition>), Faults
     let state = query.word("state", DeliveryState::parse, DeliveryState::allowed);
     match (state, query.since("since")) {
         (Ok(state), Ok(since)) => {
-            let (event, irn) = (query.equal("event"), query.equal("irn"));
+            let event = query.equal("event");
+            let irn = query.equal("irn");
             Ok((DeliveryFilter { state, event, irn, since: None }, since))
         }
         (state, since) => Err([state.err(), since.err()].into_iter().flatten().collect()),

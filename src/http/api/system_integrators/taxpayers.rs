@@ -93,7 +93,8 @@ async fn list_taxpayers(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let page = query.page(PER_PAGE_DEFAULT);
-    let (search, store) = (query.text("search"), &state.store);
+    let search = query.text("search");
+    let store = &state.store;
     let found = taxpayers::page_owned_by(store, integrator, search, page).await?;
     let (found, total) = found;
     let ids: Vec<_> = found.iter().map(|taxpayer| taxpayer.id).collect();
@@ -216,7 +217,8 @@ async fn update_profile(
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
     let form = report::read(&*body.object().await?, &state.catalog.get(), profile::read)?;
-    let (change, warnings) = (form.value, form.warnings);
+    let change = form.value;
+    let warnings = form.warnings;
     let contacts = taxpayers::contacts_of(&state.store, taxpayer.id).await?;
     let show = move |taxpayer: &Taxpayer| {
         let view = ProfileView::new(taxpayer, &contacts);
@@ -236,7 +238,8 @@ async fn rotate_api_key(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let taxpayer = path_ids::taxpayer(&state, integrator, &id).await?;
-    let (terms, name) = (key_terms::of_query(&query)?, key_terms::name_of_query(&query)?);
+    let terms = key_terms::of_query(&query)?;
+    let name = key_terms::name_of_query(&query)?;
     key_terms::check_end(&terms, state.now())?;
     let key = key_generation::key(KeyKind::Taxpayer)?;
     let by = Actor::Integrator(integrator);

@@ -139,7 +139,8 @@ async fn rotate_webhook_secret(
     let by = Actor::Integrator(integrator);
     let rotate = RotateSecret { secret: secret.clone(), by };
     idempotent.send(&state.taxpayers, taxpayer.id, rotate).await?;
-    let (public_key, shared) = (secret.public_key(), secret.text());
+    let public_key = secret.public_key();
+    let shared = secret.text();
     let shared = public_key.is_none().then(|| shared.expose_secret());
     let data = RotatedSecret { secret: shared, public_key: public_key.as_deref() };
     Ok(ApiResponse::ok("Webhook secret rotated successfully", data).warn(&form.warnings).unstored())

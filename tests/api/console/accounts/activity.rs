@@ -44,8 +44,9 @@ async fn an_approval_and_a_payment_name_the_person_or_the_key(world: &World) {
 
 #[each_database]
 async fn what_owners_do_with_the_webhook_is_in_the_audit_with_their_name(world: &World) {
-    let (account, receiver, operator) =
-        (Account::new(world).await, Receiver::start(), world.new_operator().await);
+    let account = Account::new(world).await;
+    let receiver = Receiver::start();
+    let operator = world.new_operator().await;
     let id = account.taxpayer.id;
     world.integrator().set_webhook(id, &receiver.url(), &[]).await.expect_status(200);
     account.taxpayer.invoice(&documents::invoice()).await;
@@ -72,7 +73,8 @@ async fn the_activity_is_read_page_by_page_and_by_actor(world: &World) {
         account.taxpayer.get(&path).await.expect_status(200).data().clone()
     };
     let all = read("").await;
-    let (mut pieces, mut cursor) = (Vec::new(), String::new());
+    let mut pieces = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page = read(&format!("?limit=2{cursor}")).await;
         pieces.extend(page["entries"].as_array().unwrap().clone());

@@ -43,7 +43,8 @@ async fn a_new_person_signs_in_with_its_role_and_a_removed_one_is_signed_out(wor
 
 #[each_database]
 async fn an_account_keeps_an_owner_and_an_email_belongs_to_one_person(world: &World) {
-    let (account, other) = (Account::new(world).await, Account::new(world).await);
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
     let page = account.page("/contacts").await;
     let own = last_id(&page).to_owned();
     account.post(&format!("/contacts/{own}/role"), &[("role", "accountant")]).await.expect(409);

@@ -41,12 +41,14 @@ async fn footprint(account: &Account, operator: &Operator) -> (usize, Value) {
 
 #[each_database]
 async fn the_same_form_twice_has_one_effect_and_leads_to_its_result(world: &World) {
-    let (account, receiver) = (Account::new(world).await, Receiver::start());
+    let account = Account::new(world).await;
+    let receiver = Receiver::start();
     let operator = world.new_operator().await;
     world.integrator().set_webhook(account.taxpayer.id, &receiver.url(), &[]).await.expect_status(200);
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     for (form, fields) in forms(&invoice) {
-        let (path, once) = (account.path(&form), number().to_string());
+        let path = account.path(&form);
+        let once = number().to_string();
         let csrf = account.owner.get("/account/password").await.csrf();
         let tokens = [("csrf", csrf.as_str()), ("once", once.as_str())];
         let fields: Vec<_> = fields.into_iter().chain(tokens).collect();
@@ -68,7 +70,8 @@ async fn two_clicks_at_once_have_one_effect(world: &World) {
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);
     let path = account.path(&format!("/invoices/{}/payment", invoice["id"]));
-    let (csrf, once) = (account.owner.get("/account/password").await.csrf(), number().to_string());
+    let csrf = account.owner.get("/account/password").await.csrf();
+    let once = number().to_string();
     let fields = [
         ("csrf", csrf.as_str()),
         ("once", once.as_str()),
@@ -88,7 +91,8 @@ async fn a_refused_form_can_be_sent_again(world: &World) {
     let account = Account::new(world).await;
     let invoice = account.taxpayer.invoice(&documents::invoice()).await;
     let path = account.path(&format!("/invoices/{}/payment", invoice["id"]));
-    let (csrf, once) = (account.owner.get("/account/password").await.csrf(), number().to_string());
+    let csrf = account.owner.get("/account/password").await.csrf();
+    let once = number().to_string();
     let fields = [("csrf", &*csrf), ("once", &*once), ("payment_status", "paid"), ("remark", "all of it")];
     account.owner.send(&path, &fields).await.expect(422);
     account.taxpayer.set_status(&invoice, "approved").await.expect_status(200);

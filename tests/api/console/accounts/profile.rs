@@ -27,7 +27,8 @@ async fn a_newcomer_completes_the_profile_and_may_create_invoices(world: &World)
 
 #[each_database]
 async fn a_fault_stands_beside_its_field_and_nothing_is_changed(world: &World) {
-    let (account, other) = (Account::new(world).await, Account::new(world).await);
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
     let hostile = r#"x@example.com"><script>"#;
     let fields = [("business_email", hostile), ("city", "Abuja")];
     let page = account.post("/profile", &fields).await.expect(422).html;

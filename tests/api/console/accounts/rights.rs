@@ -55,7 +55,8 @@ fn forms(invoice: i64, irn: &str) -> (Vec<String>, Vec<String>) {
 
 #[each_database]
 async fn another_accounts_pages_and_forms_do_not_exist(world: &World) {
-    let (account, other) = (Account::new(world).await, Account::new(world).await);
+    let account = Account::new(world).await;
+    let other = Account::new(world).await;
     let (invoice, irn, batch) = things_of(world, &account).await;
     let (owners, accountants) = forms(invoice, &irn);
     for page in pages(invoice, &irn, &batch).iter().map(String::as_str).chain(OWNERS_PAGES) {

@@ -20,7 +20,8 @@ async fn set_up(account: &Account, receiver: &Receiver) -> String {
 
 #[each_database]
 async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
-    let (account, receiver) = (Account::new(world).await, Receiver::start());
+    let account = Account::new(world).await;
+    let receiver = Receiver::start();
     assert_shows(&account.page("/webhooks").await, &["Not set up"]);
     let secret = set_up(&account, &receiver).await;
     assert!(secret.starts_with("whsec_"), "{secret}");
@@ -51,7 +52,8 @@ async fn an_owner_sets_a_webhook_up_and_sees_what_was_sent(world: &World) {
 
 #[each_database]
 async fn a_failing_endpoint_says_why_and_what_to_do(world: &World) {
-    let (account, receiver) = (Account::new(world).await, Receiver::start());
+    let account = Account::new(world).await;
+    let receiver = Receiver::start();
     set_up(&account, &receiver).await;
     receiver.answer_always(Reply::Status(410));
     let test = account.post("/webhooks/test", &[]).await.expect(200).html;

@@ -53,7 +53,8 @@ async fn an_item_that_is_no_invoice_fails_with_what_is_wrong(world: &World) {
 #[each_database]
 async fn a_key_that_an_item_has_twice_fails_that_item(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let (good, other) = (documents::invoice(), documents::invoice());
+    let good = documents::invoice();
+    let other = documents::invoice();
     let twice = documents::invoice().to_string().replace("\"quantity\":2", "\"quantity\":2,\"quantity\":3");
     let unnumbered = documents::invoice().to_string().replacen('{', "{\"invoice_no\":\"A\",", 1);
     let reserved = r#"{"$serde_json::private::RawValue":"{}"}"#;

@@ -39,7 +39,8 @@ async fn a_malformed_irn_has_a_code_of_its_own(world: &World) {
 
 #[each_database]
 async fn another_accounts_service_id_has_a_code_of_its_own(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let foreign = with_irn(&taxpayer, documents::irn(&other, &documents::invoice_no()));
     let answer = taxpayer.create_full(&foreign).await.expect_refusal(422, "IRN_SERVICE_ID_MISMATCH");
     assert_eq!(answer.faulty_paths(), ["irn"]);
@@ -49,7 +50,8 @@ async fn another_accounts_service_id_has_a_code_of_its_own(world: &World) {
 
 #[each_database]
 async fn beside_other_faults_an_irn_is_one_of_them(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     for irn in ["INV1".to_owned(), documents::irn(&other, "INV1")] {
         let body = with(&with_irn(&taxpayer, irn), "note", json!(7));
         taxpayer.create_full(&body).await.expect_faults(&["irn", "note"]);
@@ -60,7 +62,8 @@ async fn beside_other_faults_an_irn_is_one_of_them(world: &World) {
 async fn the_case_of_the_service_id_does_not_matter_and_stays(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::full_invoice(&taxpayer);
-    let (upper, no) = (body["irn"].as_str().unwrap(), body["invoice_no"].as_str().unwrap());
+    let upper = body["irn"].as_str().unwrap();
+    let no = body["invoice_no"].as_str().unwrap();
     let lower = upper.to_lowercase().replace("inv", "INV");
     assert_ne!(lower, upper);
     let invoice = taxpayer.full(&with(&body, "irn", json!(lower))).await;

@@ -26,7 +26,8 @@ async fn an_irn_or_a_number_that_exists_is_answered_with_the_existing_invoice(wo
 #[each_database]
 async fn where_irn_and_number_are_of_two_invoices_the_irn_decides(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let (one, other) = (documents::full_invoice(&taxpayer), documents::full_invoice(&taxpayer));
+    let one = documents::full_invoice(&taxpayer);
+    let other = documents::full_invoice(&taxpayer);
     let (first, _) = (taxpayer.full(&one).await, taxpayer.full(&other).await);
     let mixed = with(&one, "invoice_no", other["invoice_no"].clone());
     assert_eq!(*taxpayer.create_full(&mixed).await.expect_status(200).data(), first);
@@ -36,7 +37,8 @@ async fn where_irn_and_number_are_of_two_invoices_the_irn_decides(world: &World)
 #[each_database]
 async fn a_number_whose_irn_is_another_invoices_is_refused(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let (taken, owner) = (documents::invoice_no(), documents::invoice_no());
+    let taken = documents::invoice_no();
+    let owner = documents::invoice_no();
     let full = with(&documents::full_invoice(&taxpayer), "invoice_no", json!(owner));
     let first = taxpayer.full(&with(&full, "irn", json!(documents::irn(&taxpayer, &taken)))).await;
     let standard = documents::invoice_numbered(&taken);

@@ -19,7 +19,8 @@ fn linked(answer: &Answer) -> Option<String> {
 
 /// All ids from an address on, by the links.
 async fn follow(taxpayer: &Taxpayer, first: &str) -> Vec<Value> {
-    let (mut found, mut next) = (Vec::new(), Some(first.to_owned()));
+    let mut found = Vec::new();
+    let mut next = Some(first.to_owned());
     while let Some(address) = next {
         let answer = taxpayer.get(&address).await.expect_status(200);
         found.extend(ids(&answer));
@@ -84,7 +85,8 @@ async fn a_link_repeats_the_filters(world: &World) {
 
 #[each_database]
 async fn a_cursor_of_another_account_shows_nothing_of_it(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let mine = create(&one, 2).await;
     create(&other, 3).await;
     let theirs = other.list_invoices("?per_page=1").await.header("x-next-cursor").to_owned();

@@ -43,8 +43,8 @@ async fn invoices_are_found_by_their_batch(world: &World) {
 #[each_database]
 async fn invoices_are_found_by_their_statuses(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let (one, other) =
-        (taxpayer.invoice(&documents::invoice()).await, taxpayer.invoice(&documents::invoice()).await);
+    let one = taxpayer.invoice(&documents::invoice()).await;
+    let other = taxpayer.invoice(&documents::invoice()).await;
     taxpayer.set_status(&one, "approved").await.expect_status(200);
     let paid = json!({
         "unique_no": one["irn"], "unique_no_type": "IRN", "status": "rejected", "remark": "not good",
@@ -64,8 +64,8 @@ async fn invoices_are_found_by_their_category(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = with(&documents::invoice(), "invoice_category", json!("B2G"));
     let body = with(&body, "customer.no", json!("G-1"));
-    let (government, business) =
-        (id_of(&taxpayer, &body).await, id_of(&taxpayer, &documents::invoice()).await);
+    let government = id_of(&taxpayer, &body).await;
+    let business = id_of(&taxpayer, &documents::invoice()).await;
     assert_eq!(found(&taxpayer, "invoice_category=b2g").await, [government]);
     assert_eq!(found(&taxpayer, "invoice_category=B2B").await, [business]);
     assert_eq!(found(&taxpayer, "invoice_category=B2C").await, [] as [Value; 0]);
@@ -184,7 +184,8 @@ async fn a_filter_that_makes_no_sense_is_refused(world: &World) {
 
 #[each_database]
 async fn a_filter_is_over_the_callers_own_invoices(world: &World) {
-    let (one, other) = (world.taxpayer().await, world.taxpayer().await);
+    let one = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let mine = create(&one, 1).await;
     create(&other, 2).await;
     for query in

@@ -98,7 +98,8 @@ async fn an_item_stands_for_what_a_line_leaves_out(world: &World) {
 
 #[each_database]
 async fn an_item_must_be_one_of_the_accounts_own(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let theirs = other.invoice(&documents::invoice()).await;
     let theirs = item_of(&other, &theirs).await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;

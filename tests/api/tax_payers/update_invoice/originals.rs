@@ -11,7 +11,8 @@ const ORIGINAL: &str = "original_invoice_reference";
 
 #[each_database]
 async fn a_credit_note_names_another_invoice_of_the_account(world: &World) {
-    let (taxpayer, other) = (world.taxpayer().await, world.taxpayer().await);
+    let taxpayer = world.taxpayer().await;
+    let other = world.taxpayer().await;
     let original = taxpayer.invoice(&documents::invoice()).await;
     let theirs = other.invoice(&documents::invoice()).await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;

@@ -46,7 +46,8 @@ pub(super) async fn create_invoice(
     if let Some(original) = &form.value.original {
         form.warnings.extend(unresolved(&state, id, original).await?);
     }
-    let (draft, warnings) = (form.value.draft, form.warnings);
+    let draft = form.value.draft;
+    let warnings = form.warnings;
     let show = move |made: &Created| create_response(made, "Invoice already exist").warn(&warnings);
     idempotent.answer(&state.taxpayers, id, CreateInvoice(draft), show).await
 }
@@ -75,7 +76,8 @@ pub(super) async fn create_full_invoice(
     idempotent: IdempotentRequest,
     body: Body,
 ) -> Result<ApiResponse, ApiError> {
-    let (catalog, today) = (state.catalog.get(), state.today());
+    let catalog = state.catalog.get();
+    let today = state.today();
     let account = Account { today, service_id: None };
     let (body, read) = body.object_and(move |body| full_invoice::read(body, account, &catalog)).await?;
     let form = match read {
@@ -90,7 +92,8 @@ pub(super) async fn create_full_invoice(
         }
     };
     drop(body);
-    let (draft, warnings) = (form.value, form.warnings);
+    let draft = form.value;
+    let warnings = form.warnings;
     let show = move |made: &Created| create_response(made, DUPLICATE_CREATED_FULL_INVOICE).warn(&warnings);
     idempotent.answer(&state.taxpayers, id, CreateInvoice(draft), show).await
 }
@@ -109,7 +112,8 @@ pub(super) async fn create_batch(
         Ok(form) => form,
         Err(faults) => return Err(failed_preconditions_or(&state, id, faults).await),
     };
-    let (candidates, warnings) = (form.value, form.warnings);
+    let candidates = form.value;
+    let warnings = form.warnings;
     let show = move |batch: &Batch| batch_response(batch).warn(&warnings);
     idempotent.answer(&state.taxpayers, id, CreateBatch(candidates), show).await
 }

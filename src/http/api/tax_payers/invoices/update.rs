@@ -38,7 +38,8 @@ pub(super) async fn update_invoice(
     };
     drop(body);
     let which = path_ids::which(form.value.which)?;
-    let (revision, warnings) = (form.value.revision, form.warnings);
+    let revision = form.value.revision;
+    let warnings = form.warnings;
     let show = move |revised: &Revised| answer(revised).warn(&warnings);
     idempotent.answer(&state.taxpayers, id, ReviseInvoice { invoice: which, revision }, show).await
 }
