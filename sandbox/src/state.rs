@@ -96,13 +96,13 @@ impl State {
     pub fn invoice(&self, irn: &str) -> Option<InvoiceSheet> {
         let ledger = self.ledger.open();
         let known = ledger.invoice(irn).is_some() || ledger.tally.knows(irn);
-        known.then(|| InvoiceSheet::of(irn, &ledger))
+        known.then(|| InvoiceSheet::from_ledger(irn, &ledger))
     }
 
     /// Returns the records of all signed invoices, ordered by time of signature.
     pub fn invoices(&self) -> Vec<InvoiceSheet> {
         let ledger = self.ledger.open();
-        let sheet = |invoice: &Invoice| InvoiceSheet::of(&invoice.irn, &ledger);
+        let sheet = |invoice: &Invoice| InvoiceSheet::from_ledger(&invoice.irn, &ledger);
         ledger.oldest_first().map(sheet).collect()
     }
 

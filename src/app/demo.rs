@@ -40,7 +40,7 @@ pub async fn demo(settings: Settings, fault: Option<DemoFault>) -> Result<(), St
     let accounts = first_start::accounts(application.app(), &settings).await?;
     let accounts = accounts.ok_or_else(|| StartError::Demo("the temporary database is not new".into()))?;
     if fault == Some(DemoFault::CommitThenDrop) {
-        let order = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign).times(1);
+        let order = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign).times(1);
         let authority = application.app().sandbox.as_ref().map(|sandbox| sandbox.state().add_fault(order));
         authority.transpose().map_err(StartError::Sandbox)?;
         println!("The authority will sign the invoice and drop the connection before it answers.\n");

@@ -162,7 +162,7 @@ impl Authority {
         let permit = match self.inner.admission.acquire(operation, origin).await {
             Ok(permit) => permit,
             Err(failure) => {
-                let outcome = CallOutcome::of::<()>(&Err(failure.clone()));
+                let outcome = CallOutcome::from_result::<()>(&Err(failure.clone()));
                 self.inner.call_counters.count(operation, outcome, Duration::ZERO);
                 self.check_liveness_if_doubtful(operation).await;
                 return Err(failure);
@@ -173,7 +173,7 @@ impl Authority {
         let response = exchange(self.http_request(&request), self.inner.timeout, &self.inner.clock).await;
         let status = response.as_ref().ok().map(|response| response.status);
         let result = read_response(operation, response, read);
-        let outcome = CallOutcome::of(&result);
+        let outcome = CallOutcome::from_result(&result);
         let duration = started.elapsed();
         permit.settle(&result, duration);
         self.inner.call_counters.observe(operation, outcome, duration);

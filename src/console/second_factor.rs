@@ -199,7 +199,7 @@ async fn begin(
     }
     show(&SecretPage {
         frame: Frame::person(person, &signed_in.csrf, "Set up your second factor"),
-        qr: QrPicture::of(&secret.address(&person.email)),
+        qr: QrPicture::from_text(&secret.address(&person.email)),
         secret: secret.text(),
         refusal: None,
     })

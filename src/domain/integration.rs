@@ -123,7 +123,7 @@ pub enum Format {
 impl Integration {
     /// True if a request to this URL may carry the credentials: they were set for its origin, or there are none.
     pub fn may_authenticate_at(&self, url: &str) -> bool {
-        let is_bound = || self.origin.is_some() && self.origin == Origin::of(url);
+        let is_bound = || self.origin.is_some() && self.origin == Origin::from_url(url);
         self.auth.kind() == AuthType::None || is_bound()
     }
 
@@ -246,7 +246,7 @@ impl<S> Auth<S> {
 
     /// Returns the origin of the token endpoint, the only origin to which a stored client secret is sent.
     fn token_origin(&self) -> Option<Origin> {
-        Origin::of(&self.token_client()?.token_url)
+        Origin::from_url(&self.token_client()?.token_url)
     }
 }
 
@@ -362,7 +362,7 @@ mod tests {
         let auth = sent(Some("one")).completed(None).unwrap();
         let bound = |origin: &str| Integration {
             auth: auth.clone(),
-            origin: Origin::of(origin),
+            origin: Origin::from_url(origin),
             ..Integration::default()
         };
         let erp = bound("https://erp.example/a");

@@ -189,7 +189,11 @@ pub fn compare(local: Option<&LocalRecord>, remote: Option<&RemoteRecord>) -> Co
 
 impl LocalRecord {
     /// Collects our records of one IRN; `None` if there are none. `is_held` tells whether an operator paused a run.
-    pub fn of(invoice: Option<&Invoice>, runs: &[Run], is_held: impl Fn(&Run) -> bool) -> Option<Self> {
+    pub fn from_runs(
+        invoice: Option<&Invoice>,
+        runs: &[Run],
+        is_held: impl Fn(&Run) -> bool,
+    ) -> Option<Self> {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let standing = |run: &Run| RunSnapshot {
             run: run.id,
@@ -215,7 +219,7 @@ impl LocalRecord {
             transmission: run(Operation::Transmit).map(standing),
             relay,
             stored: invoice.map(|invoice| invoice.status),
-            transit: Transit::of(invoice, runs),
+            transit: Transit::from_runs(invoice, runs),
             payment,
         })
     }

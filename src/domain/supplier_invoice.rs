@@ -44,7 +44,7 @@ pub struct OtherInvoice {
 
 impl SupplierDocument {
     /// Parses the document that the authority returned for the IRN `asked`. Fails if the document has another IRN.
-    pub fn of(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
+    pub fn from_document(asked: &Irn, document: Value) -> Result<Self, OtherInvoice> {
         let named = document.get("irn").and_then(Value::as_str).and_then(readable_irn);
         let irn = named.filter(|irn| irn.key() == asked.key());
         let irn = irn.ok_or_else(|| OtherInvoice { asked: asked.clone() })?;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_document_names_its_sender_and_recipient() {
-        let read = SupplierDocument::of(&irn("SUP1-5a0d0001-20260115"), document()).unwrap();
+        let read = SupplierDocument::from_document(&irn("SUP1-5a0d0001-20260115"), document()).unwrap();
         assert_eq!(read.irn.as_str(), "SUP1-5A0D0001-20260115", "the authority's spelling");
         assert_eq!(read.supplier_name.as_deref(), Some("Supplier Ltd"));
         assert_eq!(read.supplier_tin.as_deref(), Some("1-2"));
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn a_document_of_another_invoice_or_of_none_is_refused() {
-        assert!(SupplierDocument::of(&irn("SUP2-5A0D0001-20260115"), document()).is_err());
+        assert!(SupplierDocument::from_document(&irn("SUP2-5A0D0001-20260115"), document()).is_err());
         for odd in [json!({}), json!({ "irn": 7 }), json!({ "irn": "odd" })] {
-            assert!(SupplierDocument::of(&irn("SUP1-5A0D0001-20260115"), odd).is_err());
+            assert!(SupplierDocument::from_document(&irn("SUP1-5A0D0001-20260115"), odd).is_err());
         }
     }
 

@@ -88,7 +88,7 @@ pub fn answers(text: &[u8]) {
     crate::authority::fuzzing::read_answer(text);
     webhook_fuzzing::read_response(text);
     let attempt = webhook_fuzzing::response(text, 200, AttemptOutcome::Delivered);
-    assert!(EndpointAnswer::of(&attempt).is_ok(), "any response can be shown");
+    assert!(EndpointAnswer::from_attempt(&attempt).is_ok(), "any response can be shown");
 }
 
 fn catalog() -> Catalog {

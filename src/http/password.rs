@@ -66,7 +66,7 @@ impl Passwords {
         password: SecretString,
         salted_like: Option<String>,
     ) -> Result<String, ApiError> {
-        let places = self.onboardings.of(integrator);
+        let places = self.onboardings.for_holder(integrator);
         let _admitted = places.try_acquire_owned().map_err(|_| overloaded(RETRY_AFTER))?;
         let _turn = self.onboarding_turns.take(Some(Payer::Integrator(integrator)), 1).await;
         let hash = self.run(move || hash(&password, salted_like.as_deref())).await?;
@@ -100,7 +100,7 @@ impl Passwords {
     #[cfg(test)]
     pub(crate) async fn fill(&self, integrator: IntegratorId) -> tokio::sync::OwnedSemaphorePermit {
         let places = u32::try_from(ADMITTED_OF_INTEGRATOR).unwrap();
-        self.onboardings.of(integrator).acquire_many_owned(places).await.unwrap()
+        self.onboardings.for_holder(integrator).acquire_many_owned(places).await.unwrap()
     }
 }
 

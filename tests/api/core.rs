@@ -69,7 +69,7 @@ async fn every_reference_list_is_a_flat_array_asked_for_live(world: &World) {
 async fn a_list_that_the_authority_refuses_or_lacks_is_one_that_it_cannot_give_now(world: &World) {
     let taxpayer = world.taxpayer().await;
     for status in [400, 404, 410, 422] {
-        let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Resources);
+        let mut fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Resources);
         fault.status = Some(status);
         world.authority.add_fault(fault).unwrap();
         let answer = taxpayer.get("/v1/core/resources/states").await;

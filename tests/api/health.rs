@@ -33,7 +33,7 @@ async fn a_process_with_its_database_and_actors_is_ready(world: &World) {
 
 #[each_database(ALONE)]
 async fn a_dead_authority_is_shown_and_the_process_stays_ready(world: &World) {
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let degraded = async || {
         let answer = world.anonymous().get("/health/ready").await.expect_status(200);
         (answer.body["checks"]["authority"]["status"] == json!("degraded")).then_some(answer)

@@ -229,7 +229,7 @@ impl<'w> Walk<'w> {
 
     /// The run that operators move.
     async fn hold_up_a_submission(&self) {
-        let fault = FaultOrder::of(FaultKind::ServerError).on(Upstream::IrnValidate).times(1_000_000);
+        let fault = FaultOrder::new(FaultKind::ServerError).on(Upstream::IrnValidate).times(1_000_000);
         self.world.authority.add_fault(fault).unwrap();
         let mut body = self.operations["submit"].example.clone().unwrap();
         body["invoice_reference"] = json!("INV0004");

@@ -115,7 +115,7 @@ async fn many_reads(crowd: &Crowd) -> Pressure {
 async fn slow_relays(world: &World, crowd: &Crowd) -> Pressure {
     let asking = crowd.taxpayers.iter().map(|taxpayer| async move {
         let number = invoice_no();
-        let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Validate);
+        let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Validate);
         late.irn = Some(documents::irn(taxpayer, &number));
         late.latency_ms = Some(500);
         world.authority.add_fault(late).unwrap();

@@ -53,7 +53,7 @@ impl Showcase {
             (letters.data()["data"].as_array().is_some_and(|all| !all.is_empty())).then_some(())
         };
         eventually("a dead letter", dead).await;
-        let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+        let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
         world.authority.add_fault(fault).unwrap();
         let waits = taxpayer.invoice(&documents::invoice()).await;
         let body = submission(taxpayer, waits["invoice_no"].as_str().unwrap());

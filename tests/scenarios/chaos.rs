@@ -53,7 +53,7 @@ async fn every_invoice_ends_transmitted_whatever_the_authority_does(backend: Bac
 async fn withstand(backend: Backend, seed: u64) {
     let count = size("EINVOICE_CHAOS_INVOICES", 24);
     let deployment = Deployment::with(backend, &[TIMEOUT, LEASE]).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     let begun = Instant::now();
     chaos::begin(&deployment, seed);
     let invoices = submit_all(&deployment, (0..count).map(|number| format!("CHAOS{number}"))).await;
@@ -82,7 +82,7 @@ async fn assert_all_done(deployment: &Deployment, queries: &DatabaseQueries, inv
 async fn every_invoice_ends_transmitted_whatever_is_killed_meanwhile(backend: Backend) {
     let kills = size("EINVOICE_CHAOS_KILLS", 4);
     let mut deployment = Deployment::with(backend, &[TIMEOUT]).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     let operator = deployment.operator();
     chaos::begin(&deployment, 1);
     let mut chance = StdRng::seed_from_u64(5);

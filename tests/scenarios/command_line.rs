@@ -140,7 +140,7 @@ async fn the_log_is_checkpointed_by_itself_and_on_demand_and_a_cut_is_named(back
     let key = on_demand["public_key"].as_str().unwrap();
     assert!(on_demand["number"].as_u64().unwrap() >= 1, "{on_demand}");
     deployment.taxpayer.created(&invoice_numbered("LAST")).await;
-    let head = DatabaseQueries::of(&deployment).await.number("SELECT MAX(sequence) FROM events").await;
+    let head = DatabaseQueries::open(&deployment).await.number("SELECT MAX(sequence) FROM events").await;
     let signed = format!("{}:{head}:", deployment.taxpayer_id());
     let verify = || ended(deployment.service.call(&["verify", "--checkpoints", file, "--public-key", key]));
     eventually("a checkpoint by the service", async || {

@@ -84,7 +84,7 @@ async fn a_notification_that_ends_the_process_three_times_is_put_aside(backend: 
     let answer = operator.call(Method::POST, &path, Some(&json!({}))).await.unwrap();
     assert!(answer.status < 300, "{answer:?}");
     eventually("the notification", async || (fatal(&receiver) == 4).then_some(())).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     eventually("the end of all notifications", async || {
         let open = "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'";
         (queries.number(open).await == 0).then_some(())
@@ -168,7 +168,7 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
     }
     let killed = begun.elapsed();
     receiver.delay(Duration::ZERO);
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     eventually("the end of all work, without an operator", async || {
         let runs = queries.number("SELECT COUNT(*) FROM pipeline_runs WHERE state <> 'succeeded'").await;
         let deliveries = queries.number("SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'").await;
@@ -187,7 +187,7 @@ async fn kills_in_quick_succession_leave_nothing_in_quarantine(backend: Backend)
 
 /// Each signature takes a while, so that a kill meets some.
 fn slow_signatures() -> FaultOrder {
-    let mut order = FaultOrder::of(FaultKind::Latency).on(Operation::Sign).times(u32::MAX);
+    let mut order = FaultOrder::new(FaultKind::Latency).on(Operation::Sign).times(u32::MAX);
     order.latency_ms = Some(u64::try_from(SLOW.as_millis()).unwrap());
     order
 }

@@ -150,7 +150,7 @@ async fn a_replica_frozen_inside_a_transaction_holds_its_taxpayer_up_for_seconds
     let before = there.created(&invoice_numbered("BEFORE")).await;
     let url = deployment.postgres.as_ref().unwrap().url();
     let gate = connect(&url).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     // The replica waits inside its transaction, which holds the lane, is frozen, and only then is given the lock.
     gate.execute_unprepared("BEGIN; LOCK TABLE invoices IN SHARE MODE").await.unwrap();
     let frozen = tokio::spawn({

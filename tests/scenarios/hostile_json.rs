@@ -138,7 +138,7 @@ async fn receivers_that_answer_nested_private_tokens_are_answers_like_any_other(
     }
     // A delivery is rejected as often as its schedule says, and then left.
     deployment.taxpayer.created(&invoice_numbered("NESTED")).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     eventually("the attempts at the delivery", async || {
         let sql = "SELECT COUNT(*) FROM attempts";
         (queries.number(sql).await >= 3).then_some(())

@@ -31,7 +31,7 @@ const AT_ONCE: usize = 8;
 async fn a_long_queue_of_one_delays_another_by_a_bounded_number_of_turns(backend: Backend) {
     let queued = size("EINVOICE_NOISY_RUNS", 150);
     let deployment = Deployment::with(backend, &[CONCURRENCY_MAX]).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     let neighbour = deployment.newcomer().await;
     take(&deployment, WHILE_QUEUEING_MS);
     let begun = Instant::now();

@@ -38,13 +38,13 @@ const CATEGORIES: [&str; 2] = ["B2B", "B2C"];
 async fn creates_continue_during_an_outage_and_what_waits_is_signed_afterwards(backend: Backend) {
     let seconds = u64::try_from(size("EINVOICE_OUTAGE_S", 4)).unwrap();
     let deployment = Deployment::open(backend).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     let phase = Arc::new(AtomicUsize::new(0));
     let writers: Vec<_> =
         (0..WRITERS).map(|writer| create_on(&deployment.taxpayer, writer, &phase)).collect();
     sleep(BEFORE).await;
 
-    let outage = FaultOrder { for_s: Some(seconds), ..FaultOrder::of(FaultKind::Outage) };
+    let outage = FaultOrder { for_s: Some(seconds), ..FaultOrder::new(FaultKind::Outage) };
     let ends = Instant::now() + Duration::from_secs(seconds);
     deployment.authority.state().add_fault(outage).unwrap();
     phase.store(1, Ordering::Relaxed);

@@ -34,7 +34,7 @@ async fn each_taxpayer_is_notified_once(backend: Backend) {
     let making = stream::iter(0..SUBSCRIBERS).map(|_| subscriber(&deployment));
     let subscribers: Vec<_> = making.buffered(AT_ONCE).collect().await;
     let mut chance = StdRng::seed_from_u64(17);
-    deployment.authority.state().add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    deployment.authority.state().add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     for number in 0..4 {
         deployment.submit(&format!("OUT{number}")).await;
         if let Some((_, client)) = &second {

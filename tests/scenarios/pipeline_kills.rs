@@ -170,7 +170,7 @@ async fn after_reply(deployment: &Deployment, operation: Operation, created: &Cr
 async fn runs_end_well_under_kills_and_a_flaky_authority(backend: Backend) {
     let mut deployment = Deployment::open(backend).await;
     for kind in FLAKY {
-        let mut order = FaultOrder::of(kind);
+        let mut order = FaultOrder::new(kind);
         order.probability = Some("0.05".parse().unwrap());
         deployment.authority.state().add_fault(order).unwrap();
     }

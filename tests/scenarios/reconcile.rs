@@ -43,12 +43,12 @@ async fn paused(deployment: &Deployment, invoice_no: &str) -> String {
     for (kind, operation) in
         [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
     {
-        let mut order = FaultOrder::of(kind).on(operation);
+        let mut order = FaultOrder::new(kind).on(operation);
         (order.irn, order.probability) = (Some(created.irn.clone()), Some(1.into()));
         state.add_fault(order).unwrap();
     }
     // The search, which names no invoice, tells nothing either.
-    let mut search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+    let mut search = FaultOrder::new(FaultKind::ServerError).on(Operation::Search);
     search.probability = Some(1.into());
     state.add_fault(search).unwrap();
     deployment.taxpayer.start_run("submit", &submission(&Registration::demo(), invoice_no)).await;
@@ -99,7 +99,7 @@ async fn the_call_mends_lists_and_says_so_by_its_exit_code(backend: Backend) {
     deployment
         .authority
         .state()
-        .add_fault(FaultOrder::of(FaultKind::ServerError).on(Operation::Search))
+        .add_fault(FaultOrder::new(FaultKind::ServerError).on(Operation::Search))
         .unwrap();
     let (code, lines, said) = reconcile(&deployment, taxpayer, &today()).await;
     assert_eq!((code, lines.len()), (2, 0), "{said}");
@@ -120,7 +120,7 @@ async fn a_reconciler_killed_at_its_work_is_made_up_for() {
     let mut deployment = Deployment::with(Backend::Sqlite, &often).await;
     let irn = paused(&deployment, "KILLED1").await;
     for kill in 0..6_u64 {
-        let mut order = FaultOrder::of(FaultKind::Latency).on(Operation::Search).times(1);
+        let mut order = FaultOrder::new(FaultKind::Latency).on(Operation::Search).times(1);
         order.latency_ms = Some(400);
         deployment.authority.state().add_fault(order).unwrap();
         sleep(Duration::from_millis(kill * 130)).await;

@@ -43,7 +43,7 @@ const AT_ONCE: usize = 8;
 #[each_database]
 async fn slow_receivers_do_not_hold_up_fast_ones(backend: Backend) {
     let deployment = Deployment::with(backend, &[LEASE]).await;
-    let neighbourhood = Neighbourhood::of(&deployment).await;
+    let neighbourhood = Neighbourhood::new(&deployment).await;
     println!(
         "{backend:?}: {} fast receivers, {} neighbours",
         neighbourhood.fast.len(),
@@ -81,7 +81,7 @@ struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    async fn of(deployment: &Deployment) -> Self {
+    async fn new(deployment: &Deployment) -> Self {
         let slow = size("EINVOICE_NEIGHBOURS_SLOW", 5);
         let fast = size("EINVOICE_NEIGHBOURS_FAST", 20);
         let [always_prompt, at_times_slow] = [(), ()].map(|()| Receiver::start());

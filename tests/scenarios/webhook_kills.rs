@@ -40,7 +40,7 @@ async fn notifications_survive_kills(backend: Backend) {
     let before = deployment.taxpayer.events().await.len();
     let bodies: Vec<_> = (0..INVOICES).map(|number| invoice_numbered(&format!("HOOK{number}"))).collect();
     let invoices = join_all(bodies.iter().map(|body| deployment.taxpayer.created(body))).await;
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     let mut chance = StdRng::seed_from_u64(11);
     for round in 0..kills {
         for status in ["approved", "draft"] {
@@ -94,7 +94,7 @@ async fn a_replay_survives_kills(backend: Backend) {
     assert_eq!(begun.status, 200, "{begun:?}");
     let moves = invoices.iter().map(|created| deployment.taxpayer.set_status(&created.irn, "approved"));
     assert!(join_all(moves).await.into_iter().all(|answer| answer.unwrap().status == 200));
-    let queries = DatabaseQueries::of(&deployment).await;
+    let queries = DatabaseQueries::open(&deployment).await;
     let mut chance = StdRng::seed_from_u64(13);
     for round in 0..kills {
         let seen = receiver.requests();

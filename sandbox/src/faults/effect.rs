@@ -13,7 +13,7 @@ pub(crate) struct Effect {
 }
 
 impl Effect {
-    pub(crate) fn of(kind: FaultKind) -> Self {
+    pub(crate) fn from_kind(kind: FaultKind) -> Self {
         let latency_ms = if kind == FaultKind::Latency { 1000 } else { 0 };
         Self { kind, latency_ms, retry_after_s: 1, status: None }
     }

@@ -128,11 +128,11 @@ const FOR_S_MAX: u64 = 3600;
 pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
     let is_among = |operation, times| moment.operation == operation && moment.nth <= times;
     match does(moment.irn?)? {
-        Slow => Some(Effect { latency_ms: SLOW_MS, ..Effect::of(FaultKind::Latency) }),
+        Slow => Some(Effect { latency_ms: SLOW_MS, ..Effect::from_kind(FaultKind::Latency) }),
         ToSigns(times, kind, status) if is_among(Operation::Sign, times) => {
-            Some(Effect { status, ..Effect::of(kind) })
+            Some(Effect { status, ..Effect::from_kind(kind) })
         }
-        ToLookups(times, kind) if is_among(Operation::Lookup, times) => Some(Effect::of(kind)),
+        ToLookups(times, kind) if is_among(Operation::Lookup, times) => Some(Effect::from_kind(kind)),
         _ => None,
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn magic(moment: &FaultContext) -> Option<Effect> {
 pub(crate) fn ordered(moment: &FaultContext) -> Option<FaultOrder> {
     let irn = moment.irn.filter(|_| moment.operation == Operation::Sign && moment.nth == 1)?;
     let ToAll(kind) = does(irn)? else { return None };
-    Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::of(kind) })
+    Some(FaultOrder { for_s: Some(seconds(irn)), ..FaultOrder::new(kind) })
 }
 
 /// Returns true if the invoice number contains the word SBXOFFLINE, which takes the customer offline for good.

@@ -91,7 +91,7 @@ pub struct FaultOrder {
 
 impl FaultOrder {
     /// Returns a fault of this kind with default settings.
-    pub fn of(kind: FaultKind) -> Self {
+    pub fn new(kind: FaultKind) -> Self {
         Self {
             operation: None,
             kind,
@@ -151,7 +151,7 @@ impl FaultOrder {
     }
 
     pub(crate) fn effect(&self) -> Effect {
-        let usual = Effect::of(self.kind);
+        let usual = Effect::from_kind(self.kind);
         Effect {
             kind: self.kind,
             latency_ms: self.latency_ms.unwrap_or(usual.latency_ms),

@@ -174,9 +174,9 @@ pub struct InvoiceSheet {
 }
 
 impl InvoiceSheet {
-    pub(crate) fn of(irn: &str, ledger: &Ledger) -> Self {
+    pub(crate) fn from_ledger(irn: &str, ledger: &Ledger) -> Self {
         let invoice = ledger.invoice(irn);
-        let attempts = |operation: Operation| ledger.tally.of(operation, irn);
+        let attempts = |operation: Operation| ledger.tally.attempts(operation, irn);
         Self {
             irn: irn.to_owned(),
             signed: invoice.is_some(),

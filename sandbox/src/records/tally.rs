@@ -18,7 +18,7 @@ impl Tally {
         counts[operation.index()]
     }
 
-    pub(crate) fn of(&self, operation: Operation, irn: &str) -> u32 {
+    pub(crate) fn attempts(&self, operation: Operation, irn: &str) -> u32 {
         self.0.get(irn).map_or(0, |counts| counts[operation.index()])
     }
 

@@ -92,7 +92,7 @@ async fn the_seed_is_told_and_set() {
 #[actix_rt::test]
 async fn every_call_is_listed_with_how_it_ended() {
     let authority = Authority::start().await;
-    authority.fault(FaultOrder::of(FaultKind::Reset).on(Operation::Sign));
+    authority.fault(FaultOrder::new(FaultKind::Reset).on(Operation::Sign));
     assert!(authority.try_sign(IRN).await.is_err());
     authority.sign(IRN).await;
     authority.get(&format!("/invoice/confirm/{IRN}")).await;

@@ -104,12 +104,12 @@ async fn a_fault_that_prevents_waits_for_no_turn_and_another_comes_on_top() {
     let authority = Authority::start().await;
     let state = authority.sandbox.state();
     state.add_latency(LatencyOrder { at_once: Some(1), ..fixed(300) }).unwrap();
-    authority.fault(FaultOrder::of(FaultKind::Outage).on(Operation::Sign));
+    authority.fault(FaultOrder::new(FaultKind::Outage).on(Operation::Sign));
     let begun = Instant::now();
     assert_eq!(authority.sign(IRN).await.0, 503);
     assert!(begun.elapsed() < Duration::from_millis(300));
     authority.sandbox.state().clear_faults();
-    authority.fault(FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign));
+    authority.fault(FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign));
     let begun = Instant::now();
     assert!(authority.try_sign(IRN).await.is_err());
     assert!(begun.elapsed() >= Duration::from_millis(300));

@@ -299,7 +299,7 @@ mod tests {
             let command = SetIntegration {
                 erp_system: None,
                 auth: Auth::OAuth2 { client, refresh_token: refresh_token.map(secret) },
-                origin: Origin::of(ORIGIN),
+                origin: Origin::from_url(ORIGIN),
                 format: Format::Rest,
                 allowed_networks: None,
                 by: Actor::Operator(1),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     fn wanted() -> TokenRequest {
-        TokenRequest { version: 1, origin: Origin::of(ORIGIN), now: SystemClock.now(), refused: None }
+        TokenRequest { version: 1, origin: Origin::from_url(ORIGIN), now: SystemClock.now(), refused: None }
     }
 
     #[actix_rt::test]
@@ -391,7 +391,7 @@ mod tests {
         for test in stores().await {
             let (address, calls) = server(200, r#"{"access_token":"t#","expires_in":3600}"#).await;
             let fixture = TokenFixture::with_tokens_of(test, address).await;
-            let elsewhere = TokenRequest { origin: Origin::of("https://evil.example"), ..wanted() };
+            let elsewhere = TokenRequest { origin: Origin::from_url("https://evil.example"), ..wanted() };
             assert_eq!(fixture.token(&elsewhere).await, Err(AuthFault::Changed));
             assert_eq!(calls.load(Ordering::Relaxed), 0, "no token was fetched");
             assert_eq!(fixture.token(&wanted()).await.as_deref(), Ok("t1"));

@@ -97,6 +97,6 @@ impl Inbound {
         let authority = on_behalf_of(&self.authority, &self.store, taxpayer).await.ok()?;
         let sealed = authority.download(irn.as_str()).await.ok()?;
         let document = authority.decrypt(irn.as_str(), &sealed).ok()?;
-        Some(SupplierDocument::of(irn, document).ok()?.document)
+        Some(SupplierDocument::from_document(irn, document).ok()?.document)
     }
 }

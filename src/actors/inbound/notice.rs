@@ -85,7 +85,7 @@ impl Inbound {
         let run = |operation| runs.iter().find(|run: &&Run| run.operation() == operation);
         let submission = run(Operation::Submit);
         let transmission = run(Operation::Transmit);
-        let transit = Transit::of(invoice.as_ref(), &runs);
+        let transit = Transit::from_runs(invoice.as_ref(), &runs);
         Ok(Some(OutgoingInvoice {
             taxpayer_id: owner,
             irn: known_irn,
@@ -136,7 +136,7 @@ impl Inbound {
             return Ok(());
         }
         let sealed = self.authority.download(irn.as_str()).await?;
-        let document = SupplierDocument::of(irn, self.authority.decrypt(irn.as_str(), &sealed)?)?;
+        let document = SupplierDocument::from_document(irn, self.authority.decrypt(irn.as_str(), &sealed)?)?;
         let tin = document.buyer_tin.as_deref().ok_or(NoticeError::UnknownInvoice)?;
         let buyer = self.addressee(irn, tin).await?;
         self.taxpayers.send(buyer, ReceiveSupplierInvoice(document)).await?;

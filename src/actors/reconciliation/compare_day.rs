@@ -80,7 +80,7 @@ impl Reconciler {
         let record = |key: &String| {
             let invoice = invoices.remove(key);
             let runs = by_key.remove(key).unwrap_or_default();
-            let local = LocalRecord::of(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
+            let local = LocalRecord::from_runs(invoice.as_ref(), &runs, |run| held.contains(&run.id))?;
             Some((key.clone(), local))
         };
         Ok(keys.iter().filter_map(record).collect())

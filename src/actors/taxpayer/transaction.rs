@@ -171,7 +171,7 @@ pub(super) struct LockResult {
 
 impl LockResult {
     fn has(&self, lease: &Lease) -> bool {
-        self.free.contains(&LaneName::of(lease))
+        self.free.contains(&LaneName::from_lease(lease))
     }
 }
 
@@ -191,7 +191,8 @@ impl Member<'_> {
     /// Returns the lanes to lock before anything is read: the taxpayer's and those of the runs whose steps are
     /// recorded.
     fn lanes(&self) -> impl Iterator<Item = LaneName> {
-        std::iter::once(self.lane()).chain(step_leases(self.tasks).map(|(_, lease)| LaneName::of(lease)))
+        std::iter::once(self.lane())
+            .chain(step_leases(self.tasks).map(|(_, lease)| LaneName::from_lease(lease)))
     }
 }
 

@@ -52,7 +52,7 @@ impl CallOutcome {
         }
     }
 
-    pub(crate) fn of<T>(result: &Result<T, AuthorityFailure>) -> Self {
+    pub(crate) fn from_result<T>(result: &Result<T, AuthorityFailure>) -> Self {
         match result {
             Ok(_) => Self::Succeeded,
             Err(AuthorityFailure::Refused { .. }) => Self::Refused,

@@ -42,7 +42,7 @@ pub(super) struct Reason {
 
 impl RefusedRun {
     /// Returns the reasons of a run; `None` if it was not refused.
-    pub(super) fn of(run: &Run) -> Option<Self> {
+    pub(super) fn from_run(run: &Run) -> Option<Self> {
         if run.state() != RunState::Refused {
             return None;
         }
@@ -107,7 +107,7 @@ struct Change {
 }
 
 impl Change {
-    fn of(operation: &Value) -> Self {
+    fn from_operation(operation: &Value) -> Self {
         let text = |name: &str| operation.get(name).map(plain).unwrap_or_default();
         let (action, value) = match text("op").as_str() {
             "remove" => ("Remove it", String::new()),
@@ -144,7 +144,7 @@ pub(super) async fn suggest(
         frame: Frame::account(&session, "Suggested correction"),
         invoice: format!("{}/invoices/{}", base(&session), invoice.id),
         number: invoice.invoice_no,
-        changes: operations.iter().map(Change::of).collect(),
+        changes: operations.iter().map(Change::from_operation).collect(),
         suffices: details.patch_suffices,
         patch: format!("{:#}", Value::Array(operations)),
     })

@@ -84,7 +84,7 @@ async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer
     let (endpoint, failing) = webhooks::with_failing(store.reader(), id).await?.unzip();
     let open = delivery_log::open_owned_by(store, id).await?;
     let keys = keys_of(&state, id).await?;
-    let is_complete = Completeness::of(&taxpayer).is_complete();
+    let is_complete = Completeness::from_taxpayer(&taxpayer).is_complete();
     let has_invoices = counts.iter().any(|(_, count)| *count > 0);
     let is_submitted = |(status, count): &(WorkflowStatus, u64)| status.stage().is_some() && *count > 0;
     let steps = vec![
@@ -111,7 +111,7 @@ async fn overview(state: web::Data<ApiState>, Reader(session): Reader) -> Answer
         has_invoices,
         counts: counts.into_iter().map(|(status, count)| StatusCount::new(status, count)).collect(),
         runs: runs.into_iter().map(RunLine::from).collect(),
-        health: Health::of(endpoint.as_ref(), failing.flatten().as_ref()),
+        health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
         open,
         taxpayer,
     })

@@ -58,8 +58,9 @@ pub(super) struct MissingField {
 const WANTED: usize = 6;
 
 impl Completeness {
-    pub(super) fn of(taxpayer: &Taxpayer) -> Self {
-        let missing: Vec<_> = taxpayer.missing_profile_fields().into_iter().map(MissingField::of).collect();
+    pub(super) fn from_taxpayer(taxpayer: &Taxpayer) -> Self {
+        let missing: Vec<_> =
+            taxpayer.missing_profile_fields().into_iter().map(MissingField::from_field).collect();
         Self { filled: WANTED.saturating_sub(missing.len()), wanted: WANTED, missing }
     }
 
@@ -69,7 +70,7 @@ impl Completeness {
 }
 
 impl MissingField {
-    fn of(field: &str) -> Self {
+    fn from_field(field: &str) -> Self {
         let (label, reason) = match field {
             "city" => ("City", "The authority wants the seller's whole address on each invoice."),
             "state" => ("State", "The authority wants the seller's whole address on each invoice."),
@@ -119,7 +120,7 @@ fn page(session: &AccountSession, taxpayer: Taxpayer, form: FormState) -> Profil
     ProfilePage {
         frame: Frame::account(session, "Profile"),
         base: base(session),
-        completeness: Completeness::of(&taxpayer),
+        completeness: Completeness::from_taxpayer(&taxpayer),
         subscription: taxpayer.subscription.into(),
         verification: taxpayer.verification.status().into(),
         verification_note: verification_note(taxpayer.verification),

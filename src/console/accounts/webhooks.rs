@@ -57,7 +57,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    pub(super) fn of(endpoint: Option<&Endpoint>, failing: Option<&FailureStreak>) -> Self {
+    pub(super) fn from_endpoint(endpoint: Option<&Endpoint>, failing: Option<&FailureStreak>) -> Self {
         let health = |class, text, note: &str| Self {
             badge: Badge { class, text },
             note: note.to_owned(),
@@ -145,7 +145,7 @@ async fn render(state: &ApiState, session: &AccountSession, refused: Option<(For
     let page = WebhookPage {
         frame: Frame::account(session, "Webhooks"),
         base: base(session),
-        health: Health::of(endpoint.as_ref(), failing.flatten().as_ref()),
+        health: Health::from_endpoint(endpoint.as_ref(), failing.flatten().as_ref()),
         events: choices(endpoint.as_ref(), &form),
         replays: replays.into_iter().map(ReplayLine::from).collect(),
         open,
@@ -256,12 +256,12 @@ mod tests {
             created_at: at,
             updated_at: at,
         };
-        let parked = Health::of(Some(&endpoint), Some(&failing));
+        let parked = Health::from_endpoint(Some(&endpoint), Some(&failing));
         assert_eq!((parked.badge.text, parked.until), ("Parked", Some(at)));
         assert!(parked.note.starts_with("7 attempts in a row failed."), "{}", parked.note);
-        assert_eq!(Health::of(Some(&endpoint), None).badge.text, "Well");
-        assert_eq!(Health::of(None, None).badge.text, "Not set up");
+        assert_eq!(Health::from_endpoint(Some(&endpoint), None).badge.text, "Well");
+        assert_eq!(Health::from_endpoint(None, None).badge.text, "Not set up");
         let disabled = Endpoint { is_active: false, disabled_reason: Some("410".into()), ..endpoint };
-        assert_eq!(Health::of(Some(&disabled), None).note, "410");
+        assert_eq!(Health::from_endpoint(Some(&disabled), None).note, "410");
     }
 }

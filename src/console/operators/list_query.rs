@@ -19,7 +19,7 @@ impl ListQuery {
         for (name, value) in query.pairs().filter(|(_, value)| !value.trim().is_empty()) {
             filled.append_pair(name, value);
         }
-        Self(Query::of(&filled.finish()))
+        Self(Query::from_text(&filled.finish()))
     }
 
     /// Returns the value of a filter; an empty text without it.
@@ -58,12 +58,12 @@ mod tests {
 
     #[test]
     fn the_links_to_other_pages_keep_the_filters() {
-        let list = ListQuery::new(&Query::of("state=paused&irn=a%26b&operation=&page=2"));
+        let list = ListQuery::new(&Query::from_text("state=paused&irn=a%26b&operation=&page=2"));
         assert!(list.is("state", "Paused") && !list.is("state", "running"));
         assert_eq!((list.value("irn"), list.value("step")), ("a&b", ""));
         let pages = list.pages("/console/runs", 120);
         assert_eq!((pages.number, pages.last), (2, 3));
         assert_eq!(pages.address(3), "/console/runs?state=paused&irn=a%26b&page=3");
-        assert_eq!(ListQuery::new(&Query::of("page=2")).address("/console/runs"), "/console/runs");
+        assert_eq!(ListQuery::new(&Query::from_text("page=2")).address("/console/runs"), "/console/runs");
     }
 }

@@ -84,7 +84,7 @@ async fn show_taxpayer(state: web::Data<ApiState>, Viewer(session): Viewer, id: 
     let endpoint = webhooks::with_failing(store.reader(), id).await?;
     let invoices = list::owned_by(store, id, &InvoiceFilter::default(), PageStart::At(0), NEWEST).await?;
     let runs_of = RunFilter { taxpayer_id: Some(id), ..RunFilter::default() };
-    let newest = ListQuery(Query::of(&format!("per_page={NEWEST}")));
+    let newest = ListQuery(Query::from_text(&format!("per_page={NEWEST}")));
     let audit_of = AuditFilter { taxpayer_id: Some(id), ..AuditFilter::default() };
     let page = TaxpayerPage {
         frame: Frame::operator(&session, "Taxpayer"),

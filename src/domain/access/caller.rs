@@ -48,7 +48,7 @@ impl KeyKind {
         }
     }
 
-    pub fn of(key: &str) -> Option<Self> {
+    pub fn from_key(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| key.starts_with(kind.prefix()))
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     fn a_new_key_names_its_kind() {
         for kind in KeyKind::ALL {
             let key = new_key(*kind, [255; 32]);
-            assert_eq!(KeyKind::of(key.expose_secret()), Some(*kind));
+            assert_eq!(KeyKind::from_key(key.expose_secret()), Some(*kind));
             assert_eq!(key.expose_secret().len(), 4 + 43);
         }
     }

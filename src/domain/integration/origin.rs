@@ -12,7 +12,7 @@ pub struct Origin(String);
 
 impl Origin {
     /// Returns the origin of an absolute http or https URL; `None` for any other text.
-    pub fn of(url: &str) -> Option<Self> {
+    pub fn from_url(url: &str) -> Option<Self> {
         let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
         Some(Self(url.origin().ascii_serialization()))
     }
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn an_origin_is_scheme_host_and_port() {
-        let origin = |url: &str| Origin::of(url).map(|origin| origin.to_string());
+        let origin = |url: &str| Origin::from_url(url).map(|origin| origin.to_string());
         let same = Some("https://erp.example".to_owned());
         for url in ["https://erp.example", "HTTPS://ERP.example:443/a?b#c", "https://u:p@erp.example/"] {
             assert_eq!(origin(url), same, "{url}");

@@ -30,7 +30,7 @@ pub struct TaxPart {
 }
 
 impl Breakdown {
-    pub fn of(invoice: &Invoice, catalog: &Catalog) -> Self {
+    pub fn from_invoice(invoice: &Invoice, catalog: &Catalog) -> Self {
         let digits = catalog.currency_digits(&invoice.currency);
         let shown = |amount: Amount| amount.round_half_up(digits).with_digits(digits);
         let lines: Vec<_> = invoice.lines.iter().map(|line| line_amount(line).map(shown)).collect();
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn without_stated_totals_each_category_has_the_tax_of_its_lines() {
         let lines = vec![line("100", "STANDARD_VAT"), line("50", "ZERO_VAT"), line("1", "STANDARD_VAT")];
-        let found = Breakdown::of(&invoice(lines, &json!({})), &catalog());
+        let found = Breakdown::from_invoice(&invoice(lines, &json!({})), &catalog());
         assert_eq!(texts(&found), ["STANDARD_VAT 7.5: 7.58 of 101.00", "ZERO_VAT 0: 0.00 of 50.00"]);
         assert_eq!(found.net.unwrap().to_string(), "151.00");
         assert_eq!(found.lines[1].unwrap().to_string(), "50.00");
@@ -183,7 +183,7 @@ mod tests {
                 "taxable_amount": 100, "tax_amount": 7.5, "tax_category": { "id": "LOCAL", "percent": 7.5 },
             }] }],
         });
-        let found = Breakdown::of(&invoice(vec![line("100", "STANDARD_VAT")], &extras), &catalog());
+        let found = Breakdown::from_invoice(&invoice(vec![line("100", "STANDARD_VAT")], &extras), &catalog());
         assert_eq!(texts(&found), ["LOCAL 7.5: 7.50 of 100.00"]);
         assert_eq!(found.net.unwrap().to_string(), "99.50");
     }

@@ -22,7 +22,7 @@ pub struct Item {
 
 impl Item {
     /// Creates the catalog item for a line whose item is not in the catalog yet.
-    pub fn of(id: ItemId, line: &Line) -> Self {
+    pub fn from_line(id: ItemId, line: &Line) -> Self {
         Self {
             id,
             item_no: line.item_no.clone(),
@@ -112,9 +112,9 @@ mod tests {
     }
 
     fn items() -> Items {
-        let numbered = Item::of(ItemId(1), &line(Some("R-1"), "Rice"));
-        let twin = Item::of(ItemId(2), &line(Some("R-2"), "Rice"));
-        let plain = Item::of(ItemId(3), &line(None, "Beans"));
+        let numbered = Item::from_line(ItemId(1), &line(Some("R-1"), "Rice"));
+        let twin = Item::from_line(ItemId(2), &line(Some("R-2"), "Rice"));
+        let plain = Item::from_line(ItemId(3), &line(None, "Beans"));
         [numbered, twin, plain].into_iter().collect()
     }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn only_a_missing_category_of_the_same_type_is_filled_in() {
-        let bare = Item::of(ItemId(1), &line(Some("R-1"), "Rice"));
+        let bare = Item::from_line(ItemId(1), &line(Some("R-1"), "Rice"));
         let categorized =
             Line { product_category: Some("1006.30".into()), ..line(Some("R-1"), "Brown rice") };
         let mut item = bare.clone();

@@ -17,7 +17,7 @@ pub struct QrPicture {
 
 impl QrPicture {
     /// Draws a text. Returns `None` for a text that is too long for a QR code.
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         let code = QrCode::with_error_correction_level(text, EcLevel::M).ok()?;
         let width = code.width();
         let squares = code.to_colors();
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_picture_has_its_corner_and_a_margin() {
-        let picture = QrPicture::of("QR").unwrap();
+        let picture = QrPicture::from_text("QR").unwrap();
         assert_eq!(picture.side, 21 + 8);
         assert!(picture.path.starts_with("M4,4h7v1h-7z"), "{}", picture.path);
         assert!(
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_has_no_picture() {
-        assert!(QrPicture::of(&"x".repeat(344)).is_some());
-        assert_eq!(QrPicture::of(&"x".repeat(3_000)), None);
+        assert!(QrPicture::from_text(&"x".repeat(344)).is_some());
+        assert_eq!(QrPicture::from_text(&"x".repeat(3_000)), None);
     }
 }

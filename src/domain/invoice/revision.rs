@@ -228,7 +228,7 @@ mod tests {
     fn items() -> Items {
         let with = Line { product_category: Some("8471.30".into()), ..Line::sample() };
         let without = Line { item_no: Some("L-2".into()), ..Line::sample() };
-        [Item::of(ItemId(1), &with), Item::of(ItemId(2), &without)].into_iter().collect()
+        [Item::from_line(ItemId(1), &with), Item::from_line(ItemId(2), &without)].into_iter().collect()
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// Builds a timeline. Entries with the same time keep the order in which they are passed.
-    pub fn of(mut entries: Vec<TimelineEntry>) -> Self {
+    pub fn from_entries(mut entries: Vec<TimelineEntry>) -> Self {
         entries.sort_by_key(|entry| entry.at);
         let surplus = entries.len().saturating_sub(ENTRIES_MAX);
         entries.drain(..surplus);
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn a_timeline_is_in_order_and_keeps_the_newest() {
-        let timeline = Timeline::of(vec![at(3), at(1), at(2)]);
+        let timeline = Timeline::from_entries(vec![at(3), at(1), at(2)]);
         let names: Vec<_> = timeline.entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!((names, timeline.is_cut), (vec!["1", "2", "3"], false));
-        let many = Timeline::of((0..=1_000).map(at).collect());
+        let many = Timeline::from_entries((0..=1_000).map(at).collect());
         assert_eq!((many.entries.len(), many.entries[0].name.as_str(), many.is_cut), (1_000, "1", true));
     }
 }

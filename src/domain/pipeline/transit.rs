@@ -14,7 +14,7 @@ pub struct Transit {
 
 impl Transit {
     /// Derives the state from the invoice, if it is stored, and from all runs of its IRN.
-    pub fn of(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
+    pub fn from_runs(invoice: Option<&Invoice>, runs: &[Run]) -> Self {
         let did = |step| runs.iter().any(|run: &Run| run.done.contains(&step));
         let has_reached = match invoice {
             Some(invoice) => invoice.status.stage() >= Some(Stage::Transmitted),

@@ -28,11 +28,11 @@ struct Names {
 impl Names {
     fn of_forms() -> Self {
         let forms = [
-            FormSchema::of(|reader| validation::validation(reader, None)),
-            FormSchema::of(|reader| submission::fields(reader, None)),
-            FormSchema::of(|reader| vat_report::read(reader, None, false)),
-            FormSchema::of(relayed_payment::read),
-            FormSchema::of(|reader| transmit::read(reader, None)),
+            FormSchema::for_form(|reader| validation::validation(reader, None)),
+            FormSchema::for_form(|reader| submission::fields(reader, None)),
+            FormSchema::for_form(|reader| vat_report::read(reader, None, false)),
+            FormSchema::for_form(relayed_payment::read),
+            FormSchema::for_form(|reader| transmit::read(reader, None)),
         ];
         let mut names = Self::default();
         names.all.insert(KIND.0.to_owned(), KIND.1);

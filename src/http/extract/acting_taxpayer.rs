@@ -56,7 +56,7 @@ pub(crate) async fn for_body(
     body: &Map<String, Value>,
     hint: TaxpayerHint,
 ) -> Result<Option<Taxpayer>, ApiError> {
-    match (caller, Name::of(body, hint)) {
+    match (caller, Name::from_body(body, hint)) {
         (Caller::Taxpayer(id), _) => own(state, id).await?.map(|found| verified(state, found)).transpose(),
         (Caller::Integrator(_), None) => Ok(None),
         (Caller::Integrator(integrator), Some(name)) => {
@@ -121,7 +121,7 @@ enum Name<'a> {
 
 impl<'a> Name<'a> {
     /// Returns the first of these names that is present and valid, in the order of the variants.
-    fn of(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
+    fn from_body(body: &'a Map<String, Value>, TaxpayerHint(hint): TaxpayerHint) -> Option<Self> {
         let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::trim);
         let business_id = text("business_id").filter(|id| is_uuid(id)).map(Self::BusinessId);
         let irn = || text("irn").and_then(|irn| Irn::parse(irn).ok()).map(Self::Irn);
@@ -158,8 +158,8 @@ mod tests {
             (json!({ "irn": "odd", "agent_tin": " " }), Some(Name::Id(TaxpayerId(7)))),
         ];
         for (body, name) in cases {
-            assert_eq!(Name::of(body.as_object().unwrap(), hint), name, "{body}");
+            assert_eq!(Name::from_body(body.as_object().unwrap(), hint), name, "{body}");
         }
-        assert_eq!(Name::of(&Map::new(), TaxpayerHint(None)), None);
+        assert_eq!(Name::from_body(&Map::new(), TaxpayerHint(None)), None);
     }
 }

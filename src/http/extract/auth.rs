@@ -39,7 +39,7 @@ const ACCESS_POINT: Surface =
 
 impl Surface {
     /// Returns the surface of a path; `None` if the path needs no key or its handler checks the key itself.
-    pub(crate) fn of(pattern: &str) -> Option<Self> {
+    pub(crate) fn for_pattern(pattern: &str) -> Option<Self> {
         const SURFACES: [(&str, Surface); 5] = [
             ("/v1/tax-payers/", TAXPAYERS),
             ("/v1/system-integrators/", INTEGRATORS),
@@ -107,20 +107,20 @@ async fn resolved(request: &HttpRequest) -> Result<Option<Recognised>, ApiError>
     if let Some(ResolvedKey(account)) = known {
         return Ok(account);
     }
-    let account = match sent(request.headers()).ok().and_then(|key| KeyKind::of(key).map(|kind| (kind, key)))
-    {
-        None => None,
-        Some((kind, key)) => {
-            let state = state(request)?;
-            let found = keys::valid(&state.store, kind, key, state.now()).await?;
-            if let Some(key) = &found {
-                state.key_usage.note(key);
-                request.extensions_mut().insert(key.account);
-                name_actor(acting(key));
+    let account =
+        match sent(request.headers()).ok().and_then(|key| KeyKind::from_key(key).map(|kind| (kind, key))) {
+            None => None,
+            Some((kind, key)) => {
+                let state = state(request)?;
+                let found = keys::valid(&state.store, kind, key, state.now()).await?;
+                if let Some(key) = &found {
+                    state.key_usage.note(key);
+                    request.extensions_mut().insert(key.account);
+                    name_actor(acting(key));
+                }
+                found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
             }
-            found.map(|key| Recognised { account: key.account.owner, scope: key.scope, role: key.role })
-        }
-    };
+        };
     request.extensions_mut().insert(ResolvedKey(account));
     Ok(account)
 }
@@ -190,7 +190,7 @@ fn log_failure(request: &HttpRequest, state: &ApiState) {
         Err(NoKey::Missing) => ("no key", None),
         Err(NoKey::Twice) => ("two keys", None),
         Err(NoKey::Garbled) => ("malformed key", None),
-        Ok(key) => match (KeyKind::of(key), known) {
+        Ok(key) => match (KeyKind::from_key(key), known) {
             (None, _) => ("malformed key", None),
             (kind, None) => ("unknown key", kind),
             (kind, Some(_)) => ("key of another surface", kind),

@@ -75,7 +75,7 @@ impl FromRequest for Body {
         let state = request.app_data::<web::Data<ApiState>>().ok_or_else(|| ApiError::internal("no state"));
         ready(state.map(|state| Self {
             source,
-            declared: ContentHeaders::of(request.headers()),
+            declared: ContentHeaders::from_headers(request.headers()),
             bytes_max: state.settings.body_bytes_max,
             account: request.extensions().get().copied(),
             state: state.clone(),
@@ -84,7 +84,7 @@ impl FromRequest for Body {
 }
 
 impl ContentHeaders {
-    fn of(headers: &HeaderMap) -> Self {
+    fn from_headers(headers: &HeaderMap) -> Self {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         let plain = text(CONTENT_ENCODING).is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
         Self {
@@ -235,7 +235,7 @@ pub(crate) async fn read_first(
     state: &web::Data<ApiState>,
     bytes_max: usize,
 ) -> Result<(), ApiError> {
-    let declared = ContentHeaders::of(request.headers());
+    let declared = ContentHeaders::from_headers(request.headers());
     let account = request.extensions().get().copied();
     let source = BodySource::Unread(request.take_payload());
     let body = Body { source, declared, bytes_max, account, state: state.clone() };
@@ -271,12 +271,12 @@ mod tests {
     fn is_json(name: HeaderName, value: &'static str) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static(value));
-        ContentHeaders::of(&headers).is_json
+        ContentHeaders::from_headers(&headers).is_json
     }
 
     #[test]
     fn a_body_is_json_by_its_type_or_by_default() {
-        assert!(ContentHeaders::of(&HeaderMap::new()).is_json);
+        assert!(ContentHeaders::from_headers(&HeaderMap::new()).is_json);
         for json in [
             "application/json",
             "Application/JSON; charset=utf-8",

@@ -223,7 +223,7 @@ impl<'f> Field<'f> {
 
     pub(crate) fn object<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<T> {
         if self.recorder.is_some() {
-            self.described(|| FieldType::Object(FormSchema::of(form)));
+            self.described(|| FieldType::Object(FormSchema::for_form(form)));
             return None;
         }
         let Value::Object(object) = self.given()? else {
@@ -238,7 +238,7 @@ impl<'f> Field<'f> {
         min: usize,
         mut form: impl FnMut(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let field = self.described(|| FieldType::Objects { min, of: FormSchema::of(&mut form) });
+        let field = self.described(|| FieldType::Objects { min, of: FormSchema::for_form(&mut form) });
         let report = field.report;
         field.items(min, |path, item| match item {
             Value::Object(object) => Reader::read(object, path, report, &mut form),
@@ -252,7 +252,7 @@ impl<'f> Field<'f> {
         max: usize,
         form: impl Fn(&mut Reader<'_>) -> Option<T>,
     ) -> Option<Vec<ItemResult<'f, T>>> {
-        let field = self.described(|| FieldType::Objects { min: 1, of: FormSchema::of(&form) });
+        let field = self.described(|| FieldType::Objects { min: 1, of: FormSchema::for_form(&form) });
         let Value::Array(items) = field.given()? else {
             return field.broken(FieldRule::Type("an array"));
         };

@@ -147,7 +147,7 @@ impl FieldType {
 
 impl FormSchema {
     /// Records the schema of a form by running the form on an empty object.
-    pub(crate) fn of<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
+    pub(crate) fn for_form<T>(form: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Self {
         let nothing = Map::new();
         let catalog = Catalog::default();
         let recorder = SchemaRecorder::default();
@@ -169,13 +169,14 @@ mod tests {
 
     #[test]
     fn a_form_tells_each_field_once_in_its_order() {
-        let names: Vec<_> = FormSchema::of(update_status::read).0.iter().map(|field| field.name).collect();
+        let names: Vec<_> =
+            FormSchema::for_form(update_status::read).0.iter().map(|field| field.name).collect();
         assert_eq!(names, ["unique_no", "unique_no_type", "status", "remark"]);
     }
 
     #[test]
     fn what_a_field_may_be_is_what_is_checked() {
-        let form = FormSchema::of(update_status::read);
+        let form = FormSchema::for_form(update_status::read);
         let remark = named(&form, "remark");
         assert_eq!(
             (remark.presence, &remark.shape),
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn parts_and_lists_are_told_with_their_fields() {
-        let form = FormSchema::of(standard_invoice::read);
+        let form = FormSchema::for_form(standard_invoice::read);
         let FieldType::Objects { min: 1, of: lines } = &named(&form, "invoice_lines").shape else {
             panic!("{form:?}")
         };

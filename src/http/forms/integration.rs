@@ -94,7 +94,7 @@ fn origin(field: Field<'_>, policy: &AddressPolicy) -> Option<Origin> {
             Ok(_) => Err(FieldRule::must_be("origin", bare)),
             Err(fault) => Err(webhook::url_rule(fault)),
         })?;
-    Origin::of(&text)
+    Origin::from_url(&text)
 }
 
 /// Returns the fields of this authentication type. Every other authentication field is a fault.
@@ -380,7 +380,7 @@ mod tests {
         check(&none, &[("/origin", Some(json!("https://erp.example.com")), "origin: prohibited")], form);
         let shown = changed(&body, "/origin", Some(json!("https://ERP.example.com:443")));
         let origin = read_with(shown, form).unwrap().value.origin;
-        assert_eq!(origin, Origin::of("https://erp.example.com"));
+        assert_eq!(origin, Origin::from_url("https://erp.example.com"));
     }
 
     #[test]

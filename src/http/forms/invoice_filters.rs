@@ -135,11 +135,11 @@ mod tests {
     use super::*;
 
     fn filters(text: &str) -> InvoiceFilter {
-        read(&Query::of(text)).unwrap().filters
+        read(&Query::from_text(text)).unwrap().filters
     }
 
     fn broken(text: &str) -> Vec<String> {
-        let faults = read(&Query::of(text)).unwrap_err();
+        let faults = read(&Query::from_text(text)).unwrap_err();
         faults.iter().map(|fault| format!("{}: {}", fault.path, fault.rule())).collect()
     }
 
@@ -151,9 +151,9 @@ mod tests {
             filters: InvoiceFilter::default(),
         };
         for text in ["", "status=&q=+&cursor=&date_from=&updated_since=&batch_no=", "colour=red"] {
-            assert_eq!(read(&Query::of(text)).unwrap(), expected, "{text}");
+            assert_eq!(read(&Query::from_text(text)).unwrap(), expected, "{text}");
         }
-        assert_eq!(read(&Query::of("page=3&per_page=20")).unwrap().start, PageStart::At(40));
+        assert_eq!(read(&Query::from_text("page=3&per_page=20")).unwrap().start, PageStart::At(40));
     }
 
     #[test]
@@ -211,12 +211,12 @@ mod tests {
             id: InvoiceId(7),
         };
         let text = format!("cursor={}&page=9", cursor(place));
-        assert_eq!(read(&Query::of(&text)).unwrap().start, PageStart::After(place));
+        assert_eq!(read(&Query::from_text(&text)).unwrap().start, PageStart::After(place));
     }
 
     #[test]
     fn what_follows_is_the_same_question_from_another_place() {
-        let query = Query::of("q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y");
+        let query = Query::from_text("q=a%26b%20c&page=2&status=draft&cursor=old&per_page=5&x=y");
         let address = following(&query, "new");
         assert_eq!(address, "/v1/tax-payers/invoices?q=a%26b+c&status=draft&per_page=5&cursor=new");
     }

@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn parameters_say_the_same_as_a_body() {
-        let read = |text: &str| of_query(&Query::of(text)).map_err(|faults| faults.summary());
+        let read = |text: &str| of_query(&Query::from_text(text)).map_err(|faults| faults.summary());
         assert_eq!(read(""), Ok(KeyTerms::default()));
         let all = KeyTerms {
             scope: Some(KeyScope::ReadOnly),
@@ -150,7 +150,7 @@ mod tests {
         for odd in ["overlap_s=604801", "overlap_s=x", "scope=all", "expires_at=soon"] {
             assert!(read(odd).is_err(), "{odd}");
         }
-        let name = |text: &str| name_of_query(&Query::of(text));
+        let name = |text: &str| name_of_query(&Query::from_text(text));
         assert_eq!(name("name=%20the+till%20").unwrap().as_deref(), Some("the till"));
         assert_eq!(name("").unwrap(), None);
         for odd in ["x".repeat(61), "till%07".to_owned(), "ti%E2%80%8Bll".to_owned()] {

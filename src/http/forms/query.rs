@@ -25,7 +25,7 @@ const PER_PAGE_MAX: u64 = 100;
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
@@ -146,7 +146,7 @@ impl FromRequest for Query {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self::of(request.query_string())))
+        ready(Ok(Self::from_text(request.query_string())))
     }
 }
 
@@ -166,37 +166,37 @@ mod tests {
             "%FF=%00&&=",
             "page=1.5",
         ] {
-            assert_eq!(Query::of(text).page(10), first, "{text}");
+            assert_eq!(Query::from_text(text).page(10), first, "{text}");
         }
-        assert_eq!(Query::of("page=3&per_page=25").page(10), Page { number: 3, per_page: 25 });
+        assert_eq!(Query::from_text("page=3&per_page=25").page(10), Page { number: 3, per_page: 25 });
     }
 
     #[test]
     fn per_page_is_clamped() {
-        assert_eq!(Query::of("per_page=101").page(10).per_page, 100);
+        assert_eq!(Query::from_text("per_page=101").page(10).per_page, 100);
         for many in ["4000000000", "4294967296", "18446744073709551616", &"9".repeat(500)] {
-            assert_eq!(Query::of(&format!("per_page={many}")).page(15).per_page, 100, "{many}");
+            assert_eq!(Query::from_text(&format!("per_page={many}")).page(15).per_page, 100, "{many}");
         }
         for odd in ["0", "00", "-5", "1e3", "99999999999999999999x", "\u{0663}"] {
-            assert_eq!(Query::of(&format!("per_page={odd}")).page(15).per_page, 15, "{odd}");
+            assert_eq!(Query::from_text(&format!("per_page={odd}")).page(15).per_page, 15, "{odd}");
         }
     }
 
     #[test]
     fn a_number_that_counts_is_read_as_it_is_or_refused() {
-        let whole = |text: &str| Query::of(text).whole("after", 0).map_err(|fault| fault.to_string());
+        let whole = |text: &str| Query::from_text(text).whole("after", 0).map_err(|fault| fault.to_string());
         assert_eq!(whole(""), Ok(None));
         assert_eq!(whole("after=1&after=99999999999"), Ok(Some(99_999_999_999)));
         for odd in ["", "x", "-1", "%2B1", "1.5", "+1", "%00", "99999999999999999999"] {
             let refused = Err("The after field must be a whole number of at least 0.".to_owned());
             assert_eq!(whole(&format!("after={odd}")), refused, "{odd:?}");
         }
-        assert!(Query::of("limit=0").whole("limit", 1).is_err());
+        assert!(Query::from_text("limit=0").whole("limit", 1).is_err());
     }
 
     #[test]
     fn a_flag_is_yes_or_no_and_nothing_else() {
-        let flag = |text: &str| Query::of(text).flag("grade").map_err(|fault| fault.rule());
+        let flag = |text: &str| Query::from_text(text).flag("grade").map_err(|fault| fault.rule());
         for (text, expected) in [
             ("", Ok(false)),
             ("grade=", Ok(false)),
@@ -214,6 +214,6 @@ mod tests {
 
     #[test]
     fn a_value_is_decoded() {
-        assert_eq!(Query::of("search=a%26b+c").text("search"), Some("a&b c"));
+        assert_eq!(Query::from_text("search=a%26b+c").text("search"), Some("a&b c"));
     }
 }

@@ -122,10 +122,11 @@ mod tests {
 
     #[test]
     fn a_query_is_read_like_a_body_and_all_its_faults_are_told() {
-        let (filter, order) = of_query(&Query::of("older_than_s=60&order=oldest&error=%20down")).unwrap();
+        let (filter, order) =
+            of_query(&Query::from_text("older_than_s=60&order=oldest&error=%20down")).unwrap();
         assert_eq!((filter.older_than, order), (Some(Duration::from_mins(1)), RunOrder::Oldest));
         assert_eq!((filter.error.as_deref(), filter.state), (Some("down"), None));
-        let faults = of_query(&Query::of("state=x&step=x&irn=x&order=x&older_than_s=-1&deadline=x"));
+        let faults = of_query(&Query::from_text("state=x&step=x&irn=x&order=x&older_than_s=-1&deadline=x"));
         assert_eq!(faults.unwrap_err().iter().count(), 6);
     }
 }

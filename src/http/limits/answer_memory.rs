@@ -95,10 +95,11 @@ impl AnswerMemory {
             let message = format!("Too many answers to {whose} are waiting to be read, please try again");
             ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
         };
-        let share = self.shares.of(holder.caller).try_acquire_many_owned(self.share(bytes));
+        let share = self.shares.for_holder(holder.caller).try_acquire_many_owned(self.share(bytes));
         let share = share.map_err(|_| busy("this caller"))?;
-        let payer =
-            holder.payer.map(|payer| self.payers.of(payer).try_acquire_many_owned(self.payers_part(bytes)));
+        let payer = holder
+            .payer
+            .map(|payer| self.payers.for_holder(payer).try_acquire_many_owned(self.payers_part(bytes)));
         let payer = payer.transpose().map_err(|_| busy("this integrator and its taxpayers"))?;
         let process = Arc::clone(&self.process).try_acquire_many_owned(self.part(bytes));
         let process = process.map_err(|_| {
@@ -111,11 +112,12 @@ impl AnswerMemory {
     /// Reserves memory for a part of an answer that is not loaded yet. Returns `None` if there is none for a long time.
     pub(crate) async fn wait(&self, holder: AnswerHolder, bytes: usize) -> Option<AnswerRoom> {
         let room = async {
-            let share = self.shares.of(holder.caller).acquire_many_owned(self.share(bytes)).await.ok()?;
+            let share =
+                self.shares.for_holder(holder.caller).acquire_many_owned(self.share(bytes)).await.ok()?;
             let payer = match holder.payer {
-                Some(payer) => {
-                    Some(self.payers.of(payer).acquire_many_owned(self.payers_part(bytes)).await.ok()?)
-                }
+                Some(payer) => Some(
+                    self.payers.for_holder(payer).acquire_many_owned(self.payers_part(bytes)).await.ok()?,
+                ),
                 None => None,
             };
             let process = Arc::clone(&self.process).acquire_many_owned(self.part(bytes)).await.ok()?;

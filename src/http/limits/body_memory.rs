@@ -184,9 +184,9 @@ impl BodyBudget {
     async fn share(&self, account: Option<PayingAccount>, whole: usize) -> Option<BodyShare> {
         let (owner, payer) = (account.map(|account| account.owner), account.map(PayingAccount::payer));
         let of_account = permits(whole.min(self.accounts.size()));
-        let of_key = self.accounts.of(owner).acquire_many_owned(of_account).await.ok()?;
+        let of_key = self.accounts.for_holder(owner).acquire_many_owned(of_account).await.ok()?;
         let of_integrator = permits(whole.min(self.integrators.size()));
-        let of_all_keys = self.integrators.of(payer).acquire_many_owned(of_integrator).await.ok()?;
+        let of_all_keys = self.integrators.for_holder(payer).acquire_many_owned(of_integrator).await.ok()?;
         Some(BodyShare { _account: of_key, _integrator: of_all_keys })
     }
 }

@@ -72,8 +72,8 @@ impl<K: Eq + Hash> CallPlaces<K> {
 
     fn take(&self, holder: K, kind: CallKind) -> Option<OwnedSemaphorePermit> {
         let share = match kind {
-            CallKind::Relay => self.relays.of(holder),
-            brief => self.brief.of((holder, brief)),
+            CallKind::Relay => self.relays.for_holder(holder),
+            brief => self.brief.for_holder((holder, brief)),
         };
         share.try_acquire_owned().ok()
     }

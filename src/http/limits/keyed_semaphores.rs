@@ -28,7 +28,7 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
     }
 
     /// Returns the semaphore of a key. The semaphore is kept while one of its permits is in use.
-    pub(crate) fn of(&self, holder: K) -> Arc<Semaphore> {
+    pub(crate) fn for_holder(&self, holder: K) -> Arc<Semaphore> {
         let mut is_new = false;
         let made = || {
             is_new = true;
@@ -49,21 +49,24 @@ mod tests {
     #[test]
     fn each_holder_has_a_share_of_its_own() {
         let shares = KeyedSemaphores::new(1);
-        let taken = shares.of("a").try_acquire_owned().unwrap();
-        assert!(shares.of("a").try_acquire_owned().is_err() && shares.of("b").try_acquire_owned().is_ok());
+        let taken = shares.for_holder("a").try_acquire_owned().unwrap();
+        assert!(
+            shares.for_holder("a").try_acquire_owned().is_err()
+                && shares.for_holder("b").try_acquire_owned().is_ok()
+        );
         drop(taken);
-        assert!(shares.of("a").try_acquire_owned().is_ok());
+        assert!(shares.for_holder("a").try_acquire_owned().is_ok());
     }
 
     #[test]
     fn a_share_in_use_is_kept_and_others_are_forgotten() {
         let shares = KeyedSemaphores::new(1);
-        let taken = shares.of(0).try_acquire_owned().unwrap();
+        let taken = shares.for_holder(0).try_acquire_owned().unwrap();
         for holder in 1..10 * ROUND {
-            drop(shares.of(holder));
+            drop(shares.for_holder(holder));
         }
         assert!(shares.in_use.len() <= ROUND + 1, "{}", shares.in_use.len());
-        assert!(shares.of(0).try_acquire_owned().is_err());
+        assert!(shares.for_holder(0).try_acquire_owned().is_err());
         drop(taken);
     }
 }

@@ -69,7 +69,7 @@ impl PageLimits {
         if let Some(quota) = self.quota {
             self.buckets.take(holder, quota, now).map_err(refused)?;
         }
-        let place = self.in_flight.of(holder).try_acquire_owned().map_err(|_| {
+        let place = self.in_flight.for_holder(holder).try_acquire_owned().map_err(|_| {
             let message = "Too many of your pages are being made at the same time, please try again";
             ApiError::new(ErrorCode::RateLimited, message).retry_in(RETRY_AFTER)
         })?;

@@ -156,8 +156,8 @@ impl SignInAttempts {
 impl Slowed {
     fn places(&self, tried: Tried, address: IpAddr) -> Option<[OwnedSemaphorePermit; 3]> {
         Some([
-            self.addresses.of(address).try_acquire_owned().ok()?,
-            self.persons.of(tried).try_acquire_owned().ok()?,
+            self.addresses.for_holder(address).try_acquire_owned().ok()?,
+            self.persons.for_holder(tried).try_acquire_owned().ok()?,
             Arc::clone(&self.all).try_acquire_owned().ok()?,
         ])
     }

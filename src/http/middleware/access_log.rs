@@ -45,7 +45,7 @@ pub(crate) struct AccessRecord {
 }
 
 impl AccessRecord {
-    pub(crate) fn of(response: &ServiceResponse<BoxBody>) -> Self {
+    pub(crate) fn from_response(response: &ServiceResponse<BoxBody>) -> Self {
         let request = response.request();
         let account = request.extensions().get::<KeyOwner>().map(ToString::to_string);
         let status = response.status();

@@ -31,7 +31,7 @@ impl KeyWatch {
         surface: Option<Surface>,
     ) -> Option<Self> {
         let key = auth::sent_key(request)?;
-        let kind = KeyKind::of(key)?;
+        let kind = KeyKind::from_key(key)?;
         Some(Self { state: state.clone(), kind, key: key.to_owned().into(), surface: surface? })
     }
 

@@ -86,7 +86,7 @@ struct Admitted {
 impl RoutePolicy {
     /// Returns the policy of a path without special rules.
     pub(crate) fn new(pattern: &'static str) -> Self {
-        let surface = Surface::of(pattern);
+        let surface = Surface::for_pattern(pattern);
         Self {
             pattern,
             surface,

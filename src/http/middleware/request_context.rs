@@ -64,7 +64,7 @@ where
                 if state.as_ref().is_some_and(|state| state.settings.sessions.is_secure) {
                     response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_TLS);
                 }
-                line.end(&AccessRecord::of(&response), state.as_deref().map(Arc::as_ref));
+                line.end(&AccessRecord::from_response(&response), state.as_deref().map(Arc::as_ref));
                 return Ok(settled(response, stream).await);
             }
             Ok(Err(error)) => error_of(&error, error.as_response_error().status_code()),

@@ -105,7 +105,7 @@ impl OperationDoc {
     /// Adds a request body: the form that reads the body, and an example that the form accepts.
     pub(crate) fn takes<T>(self, form: impl FnOnce(&mut Reader<'_>) -> Option<T>, example: &str) -> Self {
         let example = strict_json::from_trusted(example).unwrap_or_default();
-        Self { body: Some((FormSchema::of(form), example)), ..self }.fails(&BODY)
+        Self { body: Some((FormSchema::for_form(form), example)), ..self }.fails(&BODY)
     }
 
     /// Adds a request body that callers may leave out.

@@ -31,7 +31,7 @@ impl From<&Fault> for Violation {
 }
 
 impl Violation {
-    pub(crate) fn of(why: &Explanation) -> Option<Self> {
+    pub(crate) fn for_explanation(why: &Explanation) -> Option<Self> {
         Some(Self { path: why.path.clone()?, rule: why.rule })
     }
 }

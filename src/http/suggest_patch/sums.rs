@@ -28,7 +28,7 @@ pub(super) struct LineTotals {
 
 impl LineTotals {
     /// Adds up the lines. Returns `None` if there are no lines or a line has no valid amount.
-    pub(super) fn of(body: &Value) -> Option<Self> {
+    pub(super) fn from_body(body: &Value) -> Option<Self> {
         let lines = items(body, "/invoice_line");
         let amounts: Option<Vec<Amount>> =
             lines.iter().map(|line| amount(line, "/line_extension_amount")).collect();
@@ -59,7 +59,7 @@ pub(super) struct TaxPart {
 }
 
 impl TaxPart {
-    fn of(part: &Value, digits: u32) -> Option<Self> {
+    fn from_part(part: &Value, digits: u32) -> Option<Self> {
         let base = amount(part, "/taxable_amount")?;
         let due = amount(part, "/tax_category/percent")?.percent_of(base)?.round_half_up(digits);
         Some(Self { base, stated: amount(part, "/tax_amount")?, due })
@@ -73,6 +73,6 @@ impl TaxPart {
 /// Returns the parts of one tax total. Returns `None` if the total has no parts or one part is incomplete.
 pub(super) fn parts(total: &Value, digits: u32) -> Option<Vec<TaxPart>> {
     let parts: Option<Vec<TaxPart>> =
-        items(total, "/tax_subtotal").iter().map(|part| TaxPart::of(part, digits)).collect();
+        items(total, "/tax_subtotal").iter().map(|part| TaxPart::from_part(part, digits)).collect();
     parts.filter(|parts| !parts.is_empty())
 }

@@ -42,7 +42,7 @@ struct Taxes {
 pub(super) fn fixes(body: &Value, catalog: &Catalog) -> Vec<PatchOp> {
     let currency = body.get("document_currency_code").and_then(Value::as_str).unwrap_or_default();
     let digits = catalog.currency_digits(currency);
-    let found = LineTotals::of(body).and_then(|lines| {
+    let found = LineTotals::from_body(body).and_then(|lines| {
         let taxes = taxes(body, lines, digits)?;
         let totals = totals(body, lines, &taxes)?;
         Some(taxes.fixes.into_iter().chain(totals).collect())

@@ -62,7 +62,7 @@ pub(crate) async fn patch(
             }
         };
         let reasons = authority::explained(&words, form.value.document.as_json());
-        let wrong: Vec<Violation> = reasons.iter().filter_map(Violation::of).collect();
+        let wrong: Vec<Violation> = reasons.iter().filter_map(Violation::for_explanation).collect();
         if !builder.round(&wrong) {
             break;
         }

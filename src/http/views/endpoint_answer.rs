@@ -15,7 +15,7 @@ pub(crate) struct EndpointAnswer {
 
 impl EndpointAnswer {
     /// Returns the answer of the endpoint, whatever its status is. Returns an error if the endpoint did not answer.
-    pub(crate) fn of(attempt: &AttemptResult) -> Result<Self, ApiError> {
+    pub(crate) fn from_attempt(attempt: &AttemptResult) -> Result<Self, ApiError> {
         let unreachable = || {
             let why = attempt.outcome.failure().unwrap_or_default();
             ApiError::new(ErrorCode::WebhookUnreachable, sentence(&why))
@@ -54,15 +54,20 @@ mod tests {
             (deep.as_str(), json!(deep)),
         ] {
             let answer =
-                EndpointAnswer::of(&attempt(AttemptOutcome::Rejected(500), Some(500), text)).unwrap();
+                EndpointAnswer::from_attempt(&attempt(AttemptOutcome::Rejected(500), Some(500), text))
+                    .unwrap();
             assert_eq!((answer.status, answer.body), (500, body));
         }
     }
 
     #[test]
     fn no_answer_is_a_failure_that_says_why() {
-        let error = EndpointAnswer::of(&attempt(AttemptOutcome::Unreachable(TransportFault::Dns), None, ""))
-            .unwrap_err();
+        let error = EndpointAnswer::from_attempt(&attempt(
+            AttemptOutcome::Unreachable(TransportFault::Dns),
+            None,
+            "",
+        ))
+        .unwrap_err();
         assert_eq!((error.status.as_u16(), error.code), (502, ErrorCode::WebhookUnreachable));
         assert_eq!(&*error.message, "The endpoint's name does not resolve");
     }

@@ -74,9 +74,9 @@ impl ErpSettings {
             data_format,
             secrets_set: integration.auth.secrets().into_iter().map(|(name, _)| name).collect(),
             allowed_networks: integration.allowed_networks.iter().map(ToString::to_string).collect(),
-            auth: AuthSettings::of(integration.auth),
+            auth: AuthSettings::from_auth(integration.auth),
             origin: integration.origin.map(|origin| origin.to_string()),
-            format: FormatSettings::of(integration.format),
+            format: FormatSettings::from_format(integration.format),
             created_at,
             updated_at,
         }
@@ -84,7 +84,7 @@ impl ErpSettings {
 }
 
 impl AuthSettings {
-    fn of(auth: Auth) -> Self {
+    fn from_auth(auth: Auth) -> Self {
         match auth {
             Auth::None => Self::default(),
             Auth::Basic { username, .. } => Self { username: Some(username), ..Self::default() },
@@ -104,7 +104,7 @@ impl AuthSettings {
 }
 
 impl FormatSettings {
-    fn of(format: Format) -> Self {
+    fn from_format(format: Format) -> Self {
         match format {
             Format::Rest | Format::OData => Self::default(),
             Format::Soap { action, namespace, method } => Self {

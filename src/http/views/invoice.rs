@@ -23,7 +23,7 @@ pub(crate) struct Included {
 
 impl Included {
     /// Parses the value of `include`: words separated by commas, in upper or lower case.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut included = Self::default();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
             match word.to_ascii_lowercase().as_str() {
@@ -146,9 +146,9 @@ mod tests {
     #[test]
     fn what_is_to_be_included_is_said_in_words() {
         let both = Included { lines: true, ledger: true, unknown: Vec::new() };
-        assert_eq!(Included::of("lines,ledger"), both);
-        assert_eq!(Included::of(" Ledger ,LINES,lines,"), both);
-        assert_eq!(Included::of(""), Included::default());
-        assert_eq!(Included::of("line,ledger").unknown, ["line"]);
+        assert_eq!(Included::from_text("lines,ledger"), both);
+        assert_eq!(Included::from_text(" Ledger ,LINES,lines,"), both);
+        assert_eq!(Included::from_text(""), Included::default());
+        assert_eq!(Included::from_text("line,ledger").unknown, ["line"]);
     }
 }

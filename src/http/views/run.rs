@@ -135,7 +135,7 @@ pub(crate) struct PaymentResult<'a> {
 }
 
 impl<'a> PaymentResult<'a> {
-    pub(crate) fn of(run: &'a Run) -> Option<Self> {
+    pub(crate) fn from_run(run: &'a Run) -> Option<Self> {
         let RelayedPayment { payment_status, remark } = run.payload.payment()?.clone();
         Some(Self { irn: run.irn.as_str(), payment_status, remark, updated_at: plain(run.updated_at) })
     }

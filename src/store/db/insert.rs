@@ -53,7 +53,7 @@ where
         if rows.is_empty() {
             return Ok(0);
         }
-        let parts = self.parts.get_or_init(|| Parts::of::<E>((self.conflict)()));
+        let parts = self.parts.get_or_init(|| Parts::for_entity::<E>((self.conflict)()));
         let backend = tx.get_database_backend();
         if backend == DbBackend::Postgres {
             let statement = Statement::from_sql_and_values(backend, &parts.arrays, arrays::<E>(rows));
@@ -73,7 +73,7 @@ where
 }
 
 impl Parts {
-    fn of<E: EntityTrait>(conflict: String) -> Self {
+    fn for_entity<E: EntityTrait>(conflict: String) -> Self {
         let names: Vec<_> = E::Column::iter().map(|column| column.as_str().to_owned()).collect();
         let head = format!("INSERT INTO {} ({})", E::default().table_name(), names.join(", "));
         // An array cannot hold NULL (sea-query), so a column that may be NULL has a second array of flags.

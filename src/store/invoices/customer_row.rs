@@ -41,7 +41,7 @@ impl TryFrom<Model> for Customer {
 }
 
 impl Model {
-    pub fn of(taxpayer: TaxpayerId, customer: &Customer, now: Timestamp) -> Self {
+    pub fn from_customer(taxpayer: TaxpayerId, customer: &Customer, now: Timestamp) -> Self {
         Self {
             taxpayer_id: taxpayer.0,
             id: customer.id.0,

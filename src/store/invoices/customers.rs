@@ -52,7 +52,10 @@ pub async fn save(
     customers: &[(TaxpayerId, &Customer)],
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    SAVE.execute(tx, customers.iter().map(|(taxpayer, customer)| Model::of(*taxpayer, customer, now)))
-        .await?;
+    SAVE.execute(
+        tx,
+        customers.iter().map(|(taxpayer, customer)| Model::from_customer(*taxpayer, customer, now)),
+    )
+    .await?;
     Ok(())
 }

@@ -48,7 +48,7 @@ impl TryFrom<Model> for Item {
 }
 
 impl Model {
-    pub fn of(taxpayer: TaxpayerId, item: &Item, now: Timestamp) -> Self {
+    pub fn from_item(taxpayer: TaxpayerId, item: &Item, now: Timestamp) -> Self {
         Self {
             taxpayer_id: taxpayer.0,
             id: item.id.0,

@@ -56,6 +56,6 @@ static SAVE: Insert<Entity> = Insert::with_conflict(|| {
 
 /// Writes the current state of these items. Inserts new items and updates existing ones.
 pub async fn save(tx: &Transaction, items: &[(TaxpayerId, &Item)], now: Timestamp) -> Result<(), StoreError> {
-    SAVE.execute(tx, items.iter().map(|(taxpayer, item)| Model::of(*taxpayer, item, now))).await?;
+    SAVE.execute(tx, items.iter().map(|(taxpayer, item)| Model::from_item(*taxpayer, item, now))).await?;
     Ok(())
 }

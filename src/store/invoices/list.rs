@@ -77,7 +77,7 @@ pub async fn owned_by(
     if skipped >= total {
         return Ok(InvoicePage { invoices: Vec::new(), long: HashMap::new(), total, next: None });
     }
-    let reading = IndexHint::of(store.backend(), filters, total);
+    let reading = IndexHint::for_filter(store.backend(), filters, total);
     let ids = ids(condition(taxpayer, filters, reading), start, limit.saturating_add(1), reading);
     let mut rows = select_rows()
         .filter(Column::TaxpayerId.eq(taxpayer.0))
@@ -185,7 +185,7 @@ struct IndexHint {
 const SORTED_MAX: u64 = 10_000;
 
 impl IndexHint {
-    fn of(backend: DbBackend, filters: &InvoiceFilter, total: u64) -> Self {
+    fn for_filter(backend: DbBackend, filters: &InvoiceFilter, total: u64) -> Self {
         let is_guessed = dialect(backend).ignores_selectivity() && *filters != InvoiceFilter::default();
         let is_sorted = is_guessed && total <= SORTED_MAX;
         Self { is_by_order: is_guessed && !is_sorted && !filters.have_a_value(), is_sorted }

@@ -51,7 +51,7 @@ impl TryFrom<Model> for LedgerEntry {
 
 impl Model {
     /// Creates the ledger entry of a posting. `sequence` is the sequence of the event that reports the posting.
-    pub fn of(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
+    pub fn from_posting(invoice: &Invoice, sequence: i64, posting: Posting, now: Timestamp) -> Self {
         Self {
             taxpayer_id: invoice.taxpayer_id.0,
             sequence,

@@ -33,7 +33,7 @@ pub async fn owned_by_with_irn(
     let mut entries = events(store, taxpayer, irn).await?;
     entries.extend(steps(store, taxpayer, irn).await?);
     entries.extend(attempts(store, taxpayer, irn).await?);
-    Ok(Timeline::of(entries))
+    Ok(Timeline::from_entries(entries))
 }
 
 /// The fields of an event that the timeline shows. Those after `at` are JSON texts, taken from the event's data.

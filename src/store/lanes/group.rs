@@ -68,13 +68,13 @@ impl LockedLanes {
 
     /// True if the lane of this lease is locked and no other process has claimed it.
     pub fn is_held(&self, lease: &Lease) -> bool {
-        let locked = self.0.get(&LaneName::of(lease));
+        let locked = self.0.get(&LaneName::from_lease(lease));
         locked.is_some_and(|locked| locked.is_leased && locked.epoch == lease.epoch)
     }
 }
 
 impl LaneName {
-    pub fn of(lease: &Lease) -> Self {
+    pub fn from_lease(lease: &Lease) -> Self {
         Self { kind: lease.kind, key: lease.key.clone() }
     }
 }
@@ -151,10 +151,10 @@ pub struct Fenced {
 pub async fn fence_free(tx: &Transaction, kind: LaneKind, leases: &[Lease]) -> Result<Fenced, StoreError> {
     let mut held = leases::fence_unlocked(tx, kind, leases).await?;
     let rest: Vec<_> = leases.iter().filter(|lease| !held.contains(*lease)).cloned().collect();
-    let names: Vec<_> = rest.iter().map(LaneName::of).collect();
+    let names: Vec<_> = rest.iter().map(LaneName::from_lease).collect();
     let names_locked = lock_or_list(tx, &names).await?;
     let (locked, free): (Vec<_>, Vec<_>) =
-        rest.into_iter().partition(|lease| names_locked.contains(&LaneName::of(lease)));
+        rest.into_iter().partition(|lease| names_locked.contains(&LaneName::from_lease(lease)));
     // These lanes are locked by now: they were lost, or became free since they were skipped.
     held.extend(leases::fence_all(tx, kind, &free).await?);
     Ok(Fenced { held, locked: locked.into_iter().collect() })
@@ -343,7 +343,7 @@ mod tests {
             tx.commit().await.unwrap();
             let lease = claim_due(store, LaneKind::Run, "me", LEASE, 1).await.unwrap().remove(0);
             let older = Lease { epoch: lease.epoch - 1, ..lease.clone() };
-            let names = [LaneName::of(&lease)];
+            let names = [LaneName::from_lease(&lease)];
             let tx = store.begin().await.unwrap();
             let locked = lock_free(&tx, &names).await.unwrap();
             assert!(locked.is_held(&lease) && !locked.is_held(&older));

@@ -46,7 +46,7 @@ impl TryFrom<Model> for Finding {
 }
 
 impl Model {
-    pub(crate) fn of(owner: &Reconciliation, number: i32, finding: &Finding) -> Self {
+    pub(crate) fn from_finding(owner: &Reconciliation, number: i32, finding: &Finding) -> Self {
         Self {
             taxpayer_id: owner.taxpayer_id.0,
             reconciliation_id: owner.id.to_string(),

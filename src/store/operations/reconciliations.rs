@@ -59,8 +59,10 @@ const CHANGING: [Column; 10] = [
 /// Writes a completed reconciliation with its findings, which replaces the earlier ones of the same taxpayer and day.
 pub async fn finish(tx: &Transaction, one: &Reconciliation, findings: &[Finding]) -> Result<(), StoreError> {
     save(tx, one).await?;
-    let numbered: Vec<_> =
-        (1..).zip(findings).map(|(number, one_of)| finding::Model::of(one, number, one_of)).collect();
+    let numbered: Vec<_> = (1..)
+        .zip(findings)
+        .map(|(number, one_of)| finding::Model::from_finding(one, number, one_of))
+        .collect();
     for chunk in portions(&numbered) {
         let rows = chunk.iter().cloned().map(IntoActiveModel::into_active_model);
         finding::Entity::insert_many(rows).exec_without_returning(tx).await?;

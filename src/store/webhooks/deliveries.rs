@@ -26,7 +26,7 @@ pub async fn add<D: Borrow<(Delivery, EventKind)>>(
         let mut insert = Query::insert();
         insert.into_table(Entity).columns(Column::iter());
         for (delivery, kind) in chunk.iter().map(Borrow::borrow) {
-            let row = Model::of(delivery, kind.as_str(), now);
+            let row = Model::from_delivery(delivery, kind.as_str(), now);
             let is_first_of_added = lines.insert((delivery.taxpayer_id, &delivery.order_key));
             insert.values_panic(Column::iter().map(|column| match column {
                 Column::IsFirst => delivery_heads::is_first(delivery, is_first_of_added),
@@ -45,9 +45,9 @@ pub async fn record(
     now: Timestamp,
 ) -> Result<(), StoreError> {
     for chunk in portions(outcomes) {
-        let rows = chunk
-            .iter()
-            .map(|(delivery, kind, _)| Model::of(delivery, kind.as_str(), now).into_active_model());
+        let rows = chunk.iter().map(|(delivery, kind, _)| {
+            Model::from_delivery(delivery, kind.as_str(), now).into_active_model()
+        });
         Entity::insert_many(rows)
             .on_conflict(
                 OnConflict::columns([Column::TaxpayerId, Column::Id])

@@ -63,7 +63,7 @@ impl TryFrom<Model> for Delivery {
 
 impl Model {
     /// Sets `is_first` to false. `delivery_heads` decides later whether the delivery is a chain head.
-    pub fn of(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
+    pub fn from_delivery(delivery: &Delivery, kind: &str, now: Timestamp) -> Self {
         Self {
             taxpayer_id: delivery.taxpayer_id.0,
             id: delivery.id.to_string(),

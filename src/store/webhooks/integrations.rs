@@ -146,7 +146,7 @@ mod tests {
         Integration {
             erp_system: Some("sap".into()),
             auth: Auth::Basic { username: "ada".into(), password: password.to_owned().into() },
-            origin: Origin::of("https://erp.example"),
+            origin: Origin::from_url("https://erp.example"),
             format: Format::JsonRpc { method: "notify".into() },
             allowed_networks: vec!["10.1.2.0/24:8443".parse().unwrap()],
             version: 1,
@@ -169,7 +169,7 @@ mod tests {
                 assert_eq!((found.version, found.auth.secrets()[0].1.expose()), (version, password));
                 assert_eq!(networks_owned_by(store.reader(), ID).await.unwrap(), found.allowed_networks);
                 assert_eq!(found.allowed_networks, basic("").allowed_networks);
-                assert_eq!(found.origin, Origin::of("https://erp.example/hook"));
+                assert_eq!(found.origin, Origin::from_url("https://erp.example/hook"));
                 assert_eq!(kinds_owned_by(store.reader(), ID).await.unwrap(), basic("").kinds());
                 let row = Entity::find_by_id(ID.0).one(store.reader()).await.unwrap().unwrap();
                 assert!(!format!("{row:?}").contains("hush"));

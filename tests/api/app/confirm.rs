@@ -52,7 +52,7 @@ async fn an_authority_that_does_not_answer_is_a_502(world: &World) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let answer = taxpayer.app().confirm(&irn(&taxpayer, &no)).await;
     let answer = answer.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");

@@ -92,13 +92,13 @@ async fn an_authority_that_does_not_answer_is_a_502_or_a_504(world: &World) {
     taxpayer.app().submit(&submission(&taxpayer, &no)).await.expect_status(200);
     let irn = irn(&taxpayer, &no);
     for kind in [FaultKind::Outage, FaultKind::Garbage, FaultKind::Reset] {
-        let mut order = FaultOrder::of(kind).on(Operation::Download);
+        let mut order = FaultOrder::new(kind).on(Operation::Download);
         order.times = Some(1);
         world.authority.add_fault(order).unwrap();
         let answer = taxpayer.app().download(&irn).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
         assert_ne!(answer.header("retry-after"), "");
     }
-    let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Download);
+    let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Download);
     late.latency_ms = Some(3_000);
     world.authority.add_fault(late).unwrap();
     taxpayer.app().download(&irn).await.expect_refusal(504, "AUTHORITY_TIMEOUT");

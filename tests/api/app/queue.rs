@@ -92,7 +92,7 @@ async fn breaker(world: &World, operation: &str) -> String {
 #[each_database(&[("PIPELINE__RETRY_MAX_S", "1")])]
 async fn submissions_of_an_outage_wait_without_burning_attempts_and_go_on_by_themselves(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let mut order = FaultOrder::of(FaultKind::ServerError);
+    let mut order = FaultOrder::new(FaultKind::ServerError);
     order.operation = Some("irn_validate".to_owned());
     order.probability = Some("1".parse().unwrap());
     world.authority.add_fault(order).unwrap();

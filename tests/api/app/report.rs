@@ -33,7 +33,7 @@ fn reports(world: &World, irn: &str) -> (u32, u32) {
 }
 
 fn fault(world: &World, kind: FaultKind, irn: &str, times: u32) {
-    let mut order = FaultOrder::of(kind).on(Operation::Report).times(times);
+    let mut order = FaultOrder::new(kind).on(Operation::Report).times(times);
     order.irn = Some(irn.to_owned());
     world.authority.add_fault(order).unwrap();
 }
@@ -220,7 +220,7 @@ async fn a_report_in_an_outage_fails_at_once_and_goes_on_in_the_background(world
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = report(&taxpayer, invoice["irn"].as_str().unwrap());
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let answer = taxpayer.app().report(&body).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
     assert_eq!(answer.body["retryable"], json!(true));
     assert!(answer.message().contains("failing (HTTP 503)"), "{}", answer.text);
@@ -240,7 +240,7 @@ async fn what_the_authority_refuses_is_a_failed_report(world: &World) {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let irn = invoice["irn"].as_str().unwrap();
     let body = report(&taxpayer, irn);
-    let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Report);
+    let mut order = FaultOrder::new(FaultKind::ServerError).on(Operation::Report);
     (order.irn, order.status) = (Some(irn.to_owned()), Some(409));
     world.authority.add_fault(order).unwrap();
     let answer = taxpayer.app().report(&body).await.expect_refusal(500, "REPORT_FAILED");
@@ -269,7 +269,7 @@ async fn a_cancelled_invoice_is_not_reported(world: &World) {
 async fn a_queued_report_or_submission_of_an_invoice_that_is_cancelled_is_not_sent(world: &World) {
     let taxpayer = world.taxpayer().await;
     let blocking = irn(&taxpayer, &documents::invoice_no());
-    let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Report);
+    let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Report);
     (late.irn, late.latency_ms) = (Some(blocking.clone()), Some(4_000));
     world.authority.add_fault(late).unwrap();
     let send = async |path: &str, body: Value| {

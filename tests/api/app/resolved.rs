@@ -21,14 +21,14 @@ const PREVENTED: [FaultKind; 2] = [FaultKind::Busy, FaultKind::Reset];
 const ALWAYS: u32 = 100_000;
 
 fn fault(world: &World, kind: FaultKind, operation: Operation, irn: &str) {
-    let mut order = FaultOrder::of(kind).on(operation);
+    let mut order = FaultOrder::new(kind).on(operation);
     order.irn = Some(irn.to_owned());
     world.authority.add_fault(order).unwrap();
 }
 
 /// An operation that is out for everybody.
 fn out(world: &World, operation: Operation) {
-    world.authority.add_fault(FaultOrder::of(FaultKind::ServerError).on(operation).times(ALWAYS)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::ServerError).on(operation).times(ALWAYS)).unwrap();
 }
 
 fn sheet(world: &World, irn: &str) -> InvoiceSheet {
@@ -119,7 +119,7 @@ async fn a_lost_payment_is_known_by_asking(world: &World) {
 async fn an_answer_that_comes_too_late_is_found_out_about(world: &World) {
     let taxpayer = world.taxpayer().await;
     let late = |operation: Operation, irn: &str| {
-        let mut order = FaultOrder::of(FaultKind::Latency).on(operation);
+        let mut order = FaultOrder::new(FaultKind::Latency).on(operation);
         (order.irn, order.latency_ms) = (Some(irn.to_owned()), Some(6_000));
         world.authority.add_fault(order).unwrap();
     };
@@ -194,7 +194,7 @@ async fn an_irn_that_is_taken_between_its_check_and_its_signature_is_not_ours(wo
     let no = documents::invoice_no();
     let body = submission(&taxpayer, &no);
     let irn = body["irn"].as_str().unwrap();
-    let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Validate);
+    let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Validate);
     (late.irn, late.latency_ms) = (Some(irn.to_owned()), Some(3_000));
     world.authority.add_fault(late).unwrap();
     taxpayer.app().submit_async(&body).await.expect_status(202);
@@ -223,7 +223,7 @@ async fn what_the_authority_adds_is_no_difference_and_what_it_lacks_is_one(world
 async fn where_confirm_is_out_the_search_is_asked(world: &World) {
     let taxpayer = world.taxpayer().await;
     let irn = signed(&taxpayer).await;
-    let mut late = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Update);
+    let mut late = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Update);
     (late.irn, late.latency_ms) = (Some(irn.clone()), Some(2_000));
     world.authority.add_fault(late).unwrap();
     let app = taxpayer.app();
@@ -281,7 +281,7 @@ async fn a_download_that_cannot_be_had_for_the_moment_is_asked_for_again(world: 
         let body = submission(&taxpayer, &documents::invoice_no());
         let irn = body["irn"].as_str().unwrap();
         fault(world, FaultKind::CommitThenDrop, Operation::Sign, irn);
-        let mut order = FaultOrder::of(kind).on(Operation::Download).times(2);
+        let mut order = FaultOrder::new(kind).on(Operation::Download).times(2);
         order.irn = Some(irn.to_owned());
         world.authority.add_fault(order).unwrap();
         let answer = taxpayer.app().submit(&body).await.expect_status(200);
@@ -305,7 +305,7 @@ async fn a_confirmation_that_is_refused_does_not_refuse_what_is_signed(world: &W
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
     let irn = body["irn"].as_str().unwrap();
-    let mut odd = FaultOrder::of(FaultKind::ServerError).on(Operation::Confirm).times(2);
+    let mut odd = FaultOrder::new(FaultKind::ServerError).on(Operation::Confirm).times(2);
     (odd.irn, odd.status) = (Some(irn.to_owned()), Some(409));
     world.authority.add_fault(odd).unwrap();
     fault(world, FaultKind::CommitThenDrop, Operation::Sign, irn);

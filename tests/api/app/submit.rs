@@ -187,7 +187,7 @@ async fn other_content_before_the_signature_replaces_the_old(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
     let newer = with(&body, "note", json!("another text"));
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     taxpayer.app().submit_async(&body).await.expect_status(202);
     taxpayer.app().submit_async(&newer).await.expect_status(202);
     world.authority.clear_faults();
@@ -286,7 +286,7 @@ async fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succee
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let body = submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let answer = taxpayer.app().submit(&body).await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert!(answer.header("retry-after").parse::<u32>().unwrap() >= 1);
     let waiting = taxpayer.reread(&invoice).await;
@@ -302,7 +302,7 @@ async fn while_the_authority_is_out_the_run_waits_and_the_same_call_later_succee
 #[each_database(ALONE)]
 async fn invoices_are_taken_in_while_the_authority_is_out(world: &World) {
     let taxpayer = world.taxpayer().await;
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     taxpayer.set_status(&invoice, "approved").await.expect_status(200);
 }
@@ -312,7 +312,7 @@ async fn a_reply_that_is_lost_is_asked_about_before_it_is_sent_again(world: &Wor
     let taxpayer = world.taxpayer().await;
     let body = submission(&taxpayer, &documents::invoice_no());
     let irn = body["irn"].as_str().unwrap();
-    let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Sign);
+    let mut drop = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Sign);
     drop.irn = Some(irn.to_owned());
     world.authority.add_fault(drop).unwrap();
     taxpayer.app().submit_to_the_end(&body).await.expect_status(200);

@@ -157,7 +157,7 @@ async fn what_is_signed_but_not_transmitted_says_so_and_goes_on_by_itself(world:
 async fn an_access_point_that_goes_offline_before_the_call_is_reported_as_offline(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
-    let mut gone = FaultOrder::of(FaultKind::AccessPointOffline).on(Operation::Transmit).times(1);
+    let mut gone = FaultOrder::new(FaultKind::AccessPointOffline).on(Operation::Transmit).times(1);
     gone.irn = Some(irn.clone());
     world.authority.add_fault(gone).unwrap();
     taxpayer.app().transmit(&irn).await.expect_refusal(500, "ACCESS_POINT_OFFLINE");
@@ -176,7 +176,7 @@ async fn a_transmission_that_happened_is_found_though_the_access_point_is_offlin
         (FaultKind::ServerError, Operation::Confirm, 1_000),
         (FaultKind::ServerError, Operation::Search, 1_000),
     ] {
-        world.authority.add_fault(FaultOrder::of(kind).on(operation).times(times)).unwrap();
+        world.authority.add_fault(FaultOrder::new(kind).on(operation).times(times)).unwrap();
     }
     taxpayer.app().transmit(irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
     // On a busy machine the caller gets its answer before the call is made.
@@ -199,7 +199,7 @@ async fn a_transmission_that_happened_is_found_though_the_access_point_is_offlin
 async fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
-    world.authority.add_fault(FaultOrder::of(FaultKind::HealthDown)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::HealthDown)).unwrap();
     let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
     assert_eq!(answer.body["retryable"], json!(true), "{}", answer.text);
     assert_eq!(attempts(world, &irn).0, 0);
@@ -212,7 +212,7 @@ async fn a_system_that_is_not_healthy_is_a_500_and_nothing_is_transmitted(world:
 async fn a_health_check_that_is_refused_with_words_is_down_for_the_moment(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
-    let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Health).times(2);
+    let mut fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Health).times(2);
     fault.status = Some(422);
     world.authority.add_fault(fault).unwrap();
     let answer = taxpayer.app().transmit(&irn).await.expect_refusal(500, "HEALTH_CHECK_DOWN");
@@ -224,7 +224,7 @@ async fn a_health_check_that_is_refused_with_words_is_down_for_the_moment(world:
 async fn a_reply_that_is_lost_leads_to_one_transmission(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
-    let mut drop = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Transmit);
+    let mut drop = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Transmit);
     drop.irn = Some(irn.clone());
     world.authority.add_fault(drop).unwrap();
     taxpayer.app().transmit_to_the_end(&irn).await.expect_status(200);

@@ -188,7 +188,7 @@ async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
     for kind in [FaultKind::CommitThenDrop, FaultKind::Garbage, FaultKind::MissingFields] {
         let (invoice, irn) = signed(&taxpayer).await;
         let count = payment_events(&taxpayer).await;
-        let mut order = FaultOrder::of(kind).on(Operation::Update);
+        let mut order = FaultOrder::new(kind).on(Operation::Update);
         order.irn = Some(irn.clone());
         world.authority.add_fault(order).unwrap();
         taxpayer.app().pay(&irn, "PAID").await.expect_status(200);
@@ -202,7 +202,7 @@ async fn a_reply_that_is_lost_leads_to_one_payment(world: &World) {
 async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (invoice, irn) = signed(&taxpayer).await;
-    let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Update);
+    let mut order = FaultOrder::new(FaultKind::ServerError).on(Operation::Update);
     order.irn = Some(irn.clone());
     world.authority.add_fault(order).unwrap();
     let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
@@ -221,7 +221,7 @@ async fn a_relay_that_fails_goes_on_in_the_background_and_keeps_others_out(world
 async fn an_authority_that_is_out_leaves_nothing_begun(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (_, irn) = signed(&taxpayer).await;
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let answer = taxpayer.app().pay(&irn, "PAID").await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     world.authority.clear_faults();

@@ -254,11 +254,11 @@ async fn a_refusal_of_the_authority_is_passed_on_in_its_words_with_our_path(worl
 async fn an_authority_that_is_out_is_said_to_be_so(world: &World) {
     let taxpayer = world.taxpayer().await;
     let (body, _) = payload(&taxpayer);
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let answer = taxpayer.app().validate(&body).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     assert_ne!(answer.header("retry-after"), "");
     world.authority.clear_faults();
-    let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Validate);
+    let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Validate);
     late.latency_ms = Some(3_000);
     world.authority.add_fault(late).unwrap();
     let answer = taxpayer.app().validate(&body).await.expect_refusal(504, "AUTHORITY_TIMEOUT");

@@ -24,7 +24,7 @@ async fn a_busy_moment_is_no_refusal_and_a_duplicate_is_found_out(world: &World)
         }
         for operation in [Operation::IrnValidate, Operation::Validate] {
             let no = documents::invoice_no();
-            let mut busy = FaultOrder::of(FaultKind::Busy).on(operation);
+            let mut busy = FaultOrder::new(FaultKind::Busy).on(operation);
             busy.irn = Some(irn(&taxpayer, &no));
             world.authority.add_fault(busy).unwrap();
             taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);

@@ -23,7 +23,7 @@ async fn with_tin(world: &World, integrator: &Integrator, tin: &str) -> Taxpayer
 }
 
 fn fault(world: &World, kind: FaultKind, irn: &str) {
-    let mut order = FaultOrder::of(kind).on(Operation::Download).times(1);
+    let mut order = FaultOrder::new(kind).on(Operation::Download).times(1);
     order.irn = Some(irn.to_owned());
     world.authority.add_fault(order).unwrap();
 }

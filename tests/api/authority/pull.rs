@@ -41,7 +41,7 @@ async fn notices_that_never_came_are_made_up_for(world: &World) {
 async fn one_invoice_that_cannot_be_had_does_not_hold_up_the_others(world: &World) {
     let buyer = world.taxpayer().await;
     let bad = planted(world, &buyer.registration.tin);
-    let mut order = FaultOrder::of(FaultKind::Garbage).on(Operation::Download);
+    let mut order = FaultOrder::new(FaultKind::Garbage).on(Operation::Download);
     order.irn = Some(bad.clone());
     order.probability = Some(1.into());
     world.authority.add_fault(order).unwrap();
@@ -57,7 +57,7 @@ async fn one_invoice_that_cannot_be_had_does_not_hold_up_the_others(world: &Worl
 #[each_database(&OFTEN)]
 async fn a_list_that_cannot_be_read_is_read_later(world: &World) {
     let buyer = world.taxpayer().await;
-    let mut order = FaultOrder::of(FaultKind::Outage).on(Operation::Pull);
+    let mut order = FaultOrder::new(FaultKind::Outage).on(Operation::Pull);
     order.for_s = Some(3);
     world.authority.add_fault(order).unwrap();
     let irn = planted(world, &buyer.registration.tin);

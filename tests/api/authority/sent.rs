@@ -122,13 +122,13 @@ async fn a_notice_tells_what_a_transmission_whose_answer_was_lost_could_not_lear
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
     world.authority.forget_access_points();
     let order = |kind, operation| {
-        let mut order = FaultOrder::of(kind).on(operation).times(1);
+        let mut order = FaultOrder::new(kind).on(operation).times(1);
         order.irn = Some(irn.clone());
         world.authority.add_fault(order).unwrap();
     };
     order(FaultKind::CommitThenDrop, Operation::Transmit);
     order(FaultKind::ServerError, Operation::Confirm);
-    let silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+    let silent = FaultOrder::new(FaultKind::ServerError).on(Operation::Search);
     world.authority.add_fault(silent).unwrap();
     seller.app().transmit(&irn).await.expect_refusal(500, "AUTHORITY_UNAVAILABLE");
     world.notice(&irn, "TRANSMITTED").await.expect_status(200);
@@ -153,11 +153,11 @@ async fn a_transmission_that_was_paused_is_ended_by_what_the_authority_says(worl
     for (kind, operation) in
         [(FaultKind::CommitThenDrop, Operation::Transmit), (FaultKind::ServerError, Operation::Confirm)]
     {
-        let mut order = FaultOrder::of(kind).on(operation);
+        let mut order = FaultOrder::new(kind).on(operation);
         (order.irn, order.probability) = (Some(irn.clone()), Some(1.into()));
         world.authority.add_fault(order).unwrap();
     }
-    let mut silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+    let mut silent = FaultOrder::new(FaultKind::ServerError).on(Operation::Search);
     silent.probability = Some(1.into());
     world.authority.add_fault(silent).unwrap();
     seller.app().transmit(&irn).await.expect_status(500);
@@ -181,7 +181,7 @@ async fn an_invoice_that_is_being_sent_is_shown_to_its_buyer_on_that_word_only(w
     let seller = world.taxpayer().await;
     let buyer = world.taxpayer().await;
     let (invoice, irn) = signed(&seller, &buyer.registration.tin).await;
-    let mut order = FaultOrder::of(FaultKind::ServerError).on(Operation::Transmit).times(1);
+    let mut order = FaultOrder::new(FaultKind::ServerError).on(Operation::Transmit).times(1);
     order.irn = Some(irn.clone());
     world.authority.add_fault(order).unwrap();
     seller.app().transmit(&irn).await.expect_status(500);
@@ -232,7 +232,7 @@ async fn an_authority_that_cannot_confirm_has_the_notice_sent_again_and_the_buye
     let (invoice, irn) = transmitted(&seller, &buyer).await;
     world
         .authority
-        .add_fault(FaultOrder::of(FaultKind::ServerError).on(Operation::Confirm).times(1))
+        .add_fault(FaultOrder::new(FaultKind::ServerError).on(Operation::Confirm).times(1))
         .unwrap();
     world.notice(&irn, "TRANSMITTED").await.expect_refusal(503, "AUTHORITY_UNAVAILABLE");
     assert_eq!(buyer.inbox_lines().await.len(), 1);

@@ -15,7 +15,7 @@ use crate::support::world::{ALONE, World};
 async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Value) {
     let taxpayer = world.taxpayer().await;
     let no = documents::invoice_no();
-    let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+    let mut fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
     fault.irn = Some(irn(&taxpayer, &no));
     world.authority.add_fault(fault).unwrap();
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);

@@ -18,7 +18,7 @@ async fn entry(world: &World, operation: &str) -> Value {
 #[each_database(&[("AUTHORITY__MAX_CONCURRENT_CALLS", "2")])]
 async fn calls_beyond_the_limit_wait_and_none_is_lost(world: &World) {
     let taxpayer = world.taxpayer().await;
-    let mut late = FaultOrder::of(FaultKind::Latency).on(Operation::Validate);
+    let mut late = FaultOrder::new(FaultKind::Latency).on(Operation::Validate);
     late.latency_ms = Some(20);
     late.times = Some(100);
     world.authority.add_fault(late).unwrap();
@@ -36,7 +36,7 @@ async fn calls_beyond_the_limit_wait_and_none_is_lost(world: &World) {
 async fn a_pause_that_the_authority_asks_for_holds_back_all_calls_of_its_kind(world: &World) {
     let taxpayer = world.taxpayer().await;
     let body = documents::validation(&taxpayer, &documents::invoice_no());
-    let mut busy = FaultOrder::of(FaultKind::Throttled).on(Operation::Validate);
+    let mut busy = FaultOrder::new(FaultKind::Throttled).on(Operation::Validate);
     busy.retry_after_s = Some(30);
     world.authority.add_fault(busy).unwrap();
     let first = taxpayer.app().validate(&body).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");

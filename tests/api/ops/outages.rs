@@ -24,7 +24,7 @@ async fn subscribed(world: &World, receiver: &Receiver, events: &[&str]) -> Taxp
 
 /// The authority is out, and submissions find out; their bodies.
 async fn outage(world: &World, taxpayer: &Taxpayer) -> Vec<Value> {
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let mut bodies = Vec::new();
     for _ in 0..3 {
         let body = submission(taxpayer, &documents::invoice_no());
@@ -142,7 +142,7 @@ async fn calls_that_are_relayed_live_show_an_outage_too(world: &World) {
     let no = documents::invoice_no();
     let operator = world.new_operator().await;
     taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     for _ in 0..20 {
         taxpayer.app().confirm(&irn(&taxpayer, &no)).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
     }
@@ -161,7 +161,7 @@ async fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_ou
     let no = documents::invoice_no();
     let operator = world.new_operator().await;
     taxpayer.app().submit_to_the_end(&submission(&taxpayer, &no)).await.expect_status(200);
-    let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
+    let fault = FaultOrder::new(FaultKind::ServerError).on(sandbox::Operation::Confirm).times(1_000);
     world.authority.add_fault(fault).unwrap();
     for _ in 0..60 {
         taxpayer.app().confirm(&irn(&taxpayer, &no)).await.expect_refusal(502, "AUTHORITY_UNAVAILABLE");
@@ -173,7 +173,7 @@ async fn a_call_that_fails_for_one_taxpayer_while_the_authority_answers_is_no_ou
 #[each_database(&QUICK)]
 async fn a_call_that_fails_for_several_taxpayers_is_no_outage_while_the_authority_answers(world: &World) {
     let operator = world.new_operator().await;
-    let fault = FaultOrder::of(FaultKind::ServerError).on(sandbox::Operation::Validate).times(1_000);
+    let fault = FaultOrder::new(FaultKind::ServerError).on(sandbox::Operation::Validate).times(1_000);
     world.authority.add_fault(fault).unwrap();
     for _ in 0..3 {
         let taxpayer = world.taxpayer().await;

@@ -89,7 +89,7 @@ fn sent_elsewhere(world: &World, taxpayer: &Taxpayer, no: &str) -> String {
 
 /// Orders that each call of an operation about an invoice fails so.
 fn order(world: &World, kind: FaultKind, operation: Operation, irn: &str) {
-    let mut order = FaultOrder::of(kind).on(operation);
+    let mut order = FaultOrder::new(kind).on(operation);
     (order.irn, order.probability) = (Some(irn.to_owned()), Some(1.into()));
     world.authority.add_fault(order).unwrap();
 }
@@ -97,7 +97,7 @@ fn order(world: &World, kind: FaultKind, operation: Operation, irn: &str) {
 /// Nobody can be asked about an invoice: neither `confirm` nor the search, which names none, tells.
 fn silence(world: &World, irn: &str) {
     order(world, FaultKind::ServerError, Operation::Confirm, irn);
-    let mut search = FaultOrder::of(FaultKind::ServerError).on(Operation::Search);
+    let mut search = FaultOrder::new(FaultKind::ServerError).on(Operation::Search);
     search.probability = Some(1.into());
     world.authority.add_fault(search).unwrap();
 }
@@ -296,7 +296,7 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
     assert!(found(operator, taxpayer).await.is_empty());
 
     let (there, irn) = signed(taxpayer, "87654321-0001").await;
-    let mut order = FaultOrder::of(FaultKind::CommitThenDrop).on(Operation::Update).times(1);
+    let mut order = FaultOrder::new(FaultKind::CommitThenDrop).on(Operation::Update).times(1);
     order.irn = Some(irn.clone());
     // Its first question is answered, so that the relay begins; none after that is.
     world.authority.add_fault(order).unwrap();
@@ -326,7 +326,7 @@ async fn payments_that_differ_are_listed_and_a_paused_relay_is_sent_to_ask(world
 async fn an_authority_that_fails_interrupts_and_is_asked_again(world: &World) {
     let taxpayer = &world.taxpayer().await;
     let operator = &world.new_operator().await;
-    let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(2);
+    let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Search).times(2);
     world.authority.add_fault(fault).unwrap();
     let answer = operator.reconcile(taxpayer.id, &today()).await.expect_status(202);
     let first = answer.data();

@@ -30,7 +30,7 @@ pub(super) async fn waiting(world: &World, operator: &Operator) -> (Taxpayer, Va
     let taxpayer = world.taxpayer().await;
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let no = invoice["invoice_no"].as_str().unwrap();
-    let mut fault = FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+    let mut fault = FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
     fault.irn = Some(irn(&taxpayer, no));
     world.authority.add_fault(fault).unwrap();
     taxpayer.app().submit_async(&submission(&taxpayer, no)).await.expect_status(202);
@@ -274,11 +274,11 @@ async fn a_run_whose_signature_is_not_known_is_not_cancelled(world: &World) {
     for (kind, operation) in
         [(FaultKind::CommitThenDrop, Operation::Sign), (FaultKind::ServerError, Operation::Confirm)]
     {
-        let mut fault = FaultOrder::of(kind).on(operation).times(1_000_000);
+        let mut fault = FaultOrder::new(kind).on(operation).times(1_000_000);
         fault.irn = Some(irn.clone());
         world.authority.add_fault(fault).unwrap();
     }
-    let silent = FaultOrder::of(FaultKind::ServerError).on(Operation::Search).times(1_000_000);
+    let silent = FaultOrder::new(FaultKind::ServerError).on(Operation::Search).times(1_000_000);
     world.authority.add_fault(silent).unwrap();
     taxpayer.app().submit_async(&submission(&taxpayer, &no)).await.expect_status(202);
     let signing = async || {

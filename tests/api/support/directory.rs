@@ -53,7 +53,7 @@ impl First {
         Self { home, database, integrator_key }
     }
 
-    fn of(backend: Backend) -> &'static Self {
+    fn for_backend(backend: Backend) -> &'static Self {
         match backend {
             Backend::Sqlite => &FIRST_ON_SQLITE,
             Backend::Postgres => &FIRST_ON_POSTGRESQL,
@@ -67,7 +67,7 @@ pub(crate) fn fresh_settings(
     name: &str,
     changes: &[(&str, &str)],
 ) -> (Settings, &'static str) {
-    let first = First::of(backend);
+    let first = First::for_backend(backend);
     let home = fresh_directory(name);
     for file in fs::read_dir(&first.home).unwrap().map(Result::unwrap) {
         fs::copy(file.path(), home.join(file.file_name())).unwrap();

@@ -28,7 +28,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn of(world: &World) -> Self {
+    async fn new(world: &World) -> Self {
         let taxpayer = world.newcomer().await;
         let integrator = world.integrator();
         let receiver = Receiver::start();
@@ -60,7 +60,7 @@ fn check<'a>(answer: &'a Answer, name: &str) -> &'a Value {
 
 #[each_database]
 async fn a_receiver_that_verifies_has_an_a(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     scene.receiver.verify_with(&scene.secret);
     let answer = scene.grade().await.expect_status(200);
     assert_eq!(answer.message(), "Webhook graded A: 100 of 100 points", "{}", answer.text);
@@ -78,7 +78,7 @@ async fn a_receiver_that_verifies_has_an_a(world: &World) {
 
 #[each_database]
 async fn each_message_of_the_battery_is_what_it_says(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     let before = scene.taxpayer.events().await.len();
     scene.grade().await.expect_status(200);
     let all = scene.receiver.received();
@@ -107,7 +107,7 @@ async fn each_message_of_the_battery_is_what_it_says(world: &World) {
 
 #[each_database]
 async fn what_a_receiver_does_wrong_is_marked_and_explained(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     let yes = Reply::Status(204);
     let no = Reply::Status(401);
     let right = [yes, yes, yes, yes, yes, no, no, no, yes];
@@ -137,7 +137,7 @@ async fn what_a_receiver_does_wrong_is_marked_and_explained(world: &World) {
 
 #[each_database]
 async fn a_receiver_that_takes_everything_or_nothing_fails(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     let trusting = scene.grade().await.expect_status(200);
     assert_eq!(trusting.data()["grade"], json!("F"));
     assert_eq!(failed(&trusting), ["bad_signature", "missing_signature", "old_timestamp"]);
@@ -150,7 +150,7 @@ async fn a_receiver_that_takes_everything_or_nothing_fails(world: &World) {
 
 #[each_database]
 async fn a_slow_answer_costs_and_says_so(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     let yes = Reply::Status(204);
     let no = Reply::Status(401);
     scene.receiver.answer_next(&[yes, yes, yes, yes, yes, no, no, no, Reply::Slow]);
@@ -162,7 +162,7 @@ async fn a_slow_answer_costs_and_says_so(world: &World) {
 
 #[each_database]
 async fn an_endpoint_that_cannot_be_reached_has_no_grade(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     let url = "http://127.0.0.1:9/";
     scene.integrator.set_webhook(scene.taxpayer.id, url, &[]).await.expect_status(200);
     let answer = scene.grade().await.expect_refusal(502, "WEBHOOK_UNREACHABLE");
@@ -174,7 +174,7 @@ async fn an_endpoint_that_cannot_be_reached_has_no_grade(world: &World) {
 
 #[each_database(&[("RATE_LIMIT__WEBHOOK_TEST_PER_MIN", "2")])]
 async fn a_battery_counts_as_one_test(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     scene.grade().await.expect_status(200);
     scene.integrator.test_webhook(scene.taxpayer.id).await.expect_status(200);
     scene.grade().await.expect_refusal(429, "RATE_LIMITED");
@@ -183,7 +183,7 @@ async fn a_battery_counts_as_one_test(world: &World) {
 
 #[each_database]
 async fn only_a_yes_asks_for_a_grade(world: &World) {
-    let scene = Scene::of(world).await;
+    let scene = Scene::new(world).await;
     let path = format!("{}/test", webhook(scene.taxpayer.id));
     for query in ["?grade=false", "?grade=", "?grade=0", "?other=true"] {
         let answer = scene.integrator.call("POST", &format!("{path}{query}")).await.expect_status(200);

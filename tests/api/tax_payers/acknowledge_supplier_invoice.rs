@@ -11,7 +11,7 @@ use crate::support::supplies::{arrived, planted, received, signed};
 use crate::support::world::World;
 
 fn on_acknowledge(world: &World, kind: FaultKind, irn: &str) {
-    let mut order = FaultOrder::of(kind).on(Operation::Acknowledge).times(1);
+    let mut order = FaultOrder::new(kind).on(Operation::Acknowledge).times(1);
     order.irn = Some(irn.to_owned());
     world.authority.add_fault(order).unwrap();
 }

@@ -11,7 +11,7 @@ use crate::support::supplies::{arrived, planted, received, signed};
 use crate::support::world::World;
 
 fn on_download(world: &World, kind: FaultKind, irn: &str, latency_ms: Option<u64>) {
-    let mut order = FaultOrder::of(kind).on(Operation::Download).times(1);
+    let mut order = FaultOrder::new(kind).on(Operation::Download).times(1);
     order.irn = Some(irn.to_owned());
     order.latency_ms = latency_ms;
     world.authority.add_fault(order).unwrap();

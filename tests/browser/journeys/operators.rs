@@ -42,7 +42,7 @@ fn a_paused_run_is_found_by_search_and_retried() {
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
             let mut fault =
-                FaultOrder::of(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
+                FaultOrder::new(FaultKind::ServerError).on(Operation::IrnValidate).times(1_000_000);
             fault.irn = Some(irn(&account.taxpayer, no));
             world.authority.add_fault(fault).unwrap();
             account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
@@ -81,7 +81,7 @@ fn an_invoice_is_seen_live_on_its_way_through_the_pipeline() {
             operator.sees("Nothing needs you").await;
             let invoice = account.taxpayer.invoice(&documents::invoice()).await;
             let no = invoice["invoice_no"].as_str().unwrap();
-            let fault = FaultOrder::of(FaultKind::ServerError).on(Operation::Sign).times(1_000_000);
+            let fault = FaultOrder::new(FaultKind::ServerError).on(Operation::Sign).times(1_000_000);
             world.authority.add_fault(fault).unwrap();
             account.taxpayer.app().submit_async(&submission(&account.taxpayer, no)).await.expect_status(202);
             // The page is not opened again: what is live changes by itself.

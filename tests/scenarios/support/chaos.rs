@@ -36,7 +36,7 @@ pub(crate) fn begin(deployment: &Deployment, seed: u64) {
     state.clear_calls();
     for (kind, status, chance) in FAULTS {
         let probability = Some(chance.parse().unwrap());
-        state.add_fault(FaultOrder { probability, status, ..FaultOrder::of(kind) }).unwrap();
+        state.add_fault(FaultOrder { probability, status, ..FaultOrder::new(kind) }).unwrap();
     }
 }
 

@@ -11,7 +11,7 @@ use crate::support::deployment::Deployment;
 pub(crate) struct DatabaseQueries(DatabaseConnection);
 
 impl DatabaseQueries {
-    pub(crate) async fn of(deployment: &Deployment) -> Self {
+    pub(crate) async fn open(deployment: &Deployment) -> Self {
         let url = deployment.postgres.as_ref().map_or_else(|| deployment.sqlite_url(), PostgresDatabase::url);
         Self(connect(&url).await)
     }

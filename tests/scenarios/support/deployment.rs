@@ -212,7 +212,7 @@ impl Deployment {
 
     /// Orders that the next call of this operation about the invoice is answered so late.
     pub(crate) fn order_late(&self, kind: FaultKind, operation: Operation, irn: &str, late: Duration) {
-        let mut order = FaultOrder::of(kind).on(operation);
+        let mut order = FaultOrder::new(kind).on(operation);
         order.latency_ms = Some(u64::try_from(late.as_millis()).unwrap());
         order.irn = (operation != Operation::Health).then(|| irn.to_owned());
         self.authority.state().add_fault(order).unwrap();

@@ -186,7 +186,7 @@ fn add(uow: &mut UnitOfWork, draft: &Draft) -> Result<Created, Refusal> {
     resolve_items(uow, &mut invoice.lines);
     let sequence = uow.emit_about(EventKind::InvoiceCreated, &invoice, json!({ "previous_status": null }));
     if let Some(posting) = posting {
-        uow.writes.postings.push(payments::Model::of(&invoice, sequence, posting, uow.now));
+        uow.writes.postings.push(payments::Model::from_posting(&invoice, sequence, posting, uow.now));
     }
     uow.put_invoice(invoice.clone());
     Ok(Created { invoice, duplicate: None })

@@ -107,7 +107,7 @@ fn origin(uow: &UnitOfWork, change: &SetIntegration) -> Result<Option<Origin>, R
     if change.auth.kind() == AuthType::None {
         return Ok(None);
     }
-    let url_origin = || Origin::of(&uow.endpoint.as_ref()?.url);
+    let url_origin = || Origin::from_url(&uow.endpoint.as_ref()?.url);
     let origin = change.origin.clone().or_else(url_origin);
     let unknown = || {
         let message = "The origin field is required while the taxpayer has no webhook_url.";

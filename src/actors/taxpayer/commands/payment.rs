@@ -66,7 +66,7 @@ fn post(uow: &mut UnitOfWork, PaymentPosting { previous, invoice, posting, note 
         let extra = json!({ "previous_status": previous });
         uow.emit_about(EventKind::InvoiceStatusUpdated, invoice, extra);
     }
-    let entry = payments::Model::of(invoice, sequence, posting, uow.now);
+    let entry = payments::Model::from_posting(invoice, sequence, posting, uow.now);
     uow.writes.postings.push(payments::Model { reference: note.reference, remark: note.remark, ..entry });
     uow.put_invoice(invoice.clone());
 }

@@ -45,7 +45,7 @@ pub(super) fn resolve_items(uow: &mut UnitOfWork, lines: &mut [Line]) {
     for line in lines {
         let stored = uow.items.of_line(line).cloned();
         let is_new = stored.is_none();
-        let mut item = stored.unwrap_or_else(|| Item::of(uow.next_item_id(), line));
+        let mut item = stored.unwrap_or_else(|| Item::from_line(uow.next_item_id(), line));
         line.item_id = Some(item.id);
         if is_new || item.fill_category(line) {
             uow.put_item(item);

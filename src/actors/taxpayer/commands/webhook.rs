@@ -92,7 +92,8 @@ impl TaxpayerCommand for SetWebhook {
         *uow.endpoint = Some(endpoint.clone());
         let changed = endpoint.changed_since(before.as_ref());
         if !changed.is_empty() {
-            let origin = |endpoint: &Endpoint| Origin::of(&endpoint.url).map(|origin| origin.to_string());
+            let origin =
+                |endpoint: &Endpoint| Origin::from_url(&endpoint.url).map(|origin| origin.to_string());
             let to = format!("{} ({})", origin(&endpoint).unwrap_or_default(), changed.join(", "));
             let entry = audit_entry(uow, self.by, AuditAction::UpdateWebhook);
             uow.writes.audit.push(entry.between(before.as_ref().and_then(origin), Some(to)));
@@ -183,7 +184,7 @@ pub(super) fn emit_updated(uow: &mut UnitOfWork, changed: &[&str]) {
     let data = json!({
         "taxpayer_id": uow.id,
         "webhook_id": endpoint.map(|endpoint| endpoint.id),
-        "webhook_origin": endpoint.and_then(|endpoint| Origin::of(&endpoint.url)),
+        "webhook_origin": endpoint.and_then(|endpoint| Origin::from_url(&endpoint.url)),
         "changed": changed,
     });
     uow.emit(EventKind::WebhookUpdated, None, &data);

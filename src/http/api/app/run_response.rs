@@ -84,7 +84,7 @@ pub(crate) async fn reported(state: &ApiState, run: &Run, prefer: Prefer) -> Res
 pub(crate) async fn paid(state: &ApiState, run: &Run, prefer: Prefer) -> Result<ApiResponse, ApiError> {
     let message = "Invoice payment status updated successfully";
     match run.state() {
-        RunState::Succeeded => PaymentResult::of(run)
+        RunState::Succeeded => PaymentResult::from_run(run)
             .map(|view| ApiResponse::ok(message, view))
             .ok_or_else(|| ApiError::internal("the run of a payment holds no payment status")),
         RunState::Running | RunState::Waiting if prefer.is_async => accepted(state, run).await,

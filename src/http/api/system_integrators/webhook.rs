@@ -166,7 +166,7 @@ async fn test_webhook(
     } else {
         state.delivery.send_test_delivery(taxpayer.id).await?
     };
-    let answer = EndpointAnswer::of(&attempt)?;
+    let answer = EndpointAnswer::from_attempt(&attempt)?;
     let message = format!("Connection test successful! Response code: {}", answer.status);
     Ok(ApiResponse::ok(message, answer.body))
 }

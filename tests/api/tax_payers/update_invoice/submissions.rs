@@ -24,7 +24,7 @@ async fn a_submission_that_waits_is_called_off_by_an_update(world: &World) {
     let invoice = taxpayer.invoice(&documents::invoice()).await;
     let irn = invoice["irn"].as_str().unwrap();
     let old = documents::submission(&taxpayer, invoice["invoice_no"].as_str().unwrap());
-    world.authority.add_fault(FaultOrder::of(FaultKind::Outage)).unwrap();
+    world.authority.add_fault(FaultOrder::new(FaultKind::Outage)).unwrap();
     let waiting = async { taxpayer.app().submit(&old).await };
     let edit = async {
         eventually("a run that waits", async || {
@@ -77,7 +77,7 @@ async fn a_call_that_is_under_way_when_its_submission_is_called_off_counts_for_n
             let late = FaultOrder {
                 irn: Some(irn.to_owned()),
                 latency_ms: Some(1_500),
-                ..FaultOrder::of(FaultKind::Latency).on(operation)
+                ..FaultOrder::new(FaultKind::Latency).on(operation)
             };
             world.authority.add_fault(late).unwrap();
             taxpayer.app().submit_async(&old).await.expect_status(202);

@@ -27,7 +27,7 @@ pub(super) async fn get_invoice(
     query: Query,
 ) -> Result<ApiResponse, ApiError> {
     let id = path_ids::invoice_id(&id)?;
-    let included = Included::of(query.text("include").unwrap_or_default());
+    let included = Included::from_text(query.text("include").unwrap_or_default());
     let found = invoices::owned_by_with_id(&state.store, taxpayer, id).await?;
     let invoice = found.ok_or_else(ApiError::invoice_not_found)?;
     let entries = if included.ledger {
