@@ -149,7 +149,7 @@ fn is_inside(path: &str, module: &str) -> bool {
     path == module || path.starts_with(&format!("{module}::"))
 }
 
-/// The module that a file is, below the crate: `store::lanes` for `src/store/lanes.rs`.
+/// The module that a file is, below the crate: `store::lanes::claim` for `src/store/lanes/claim.rs`.
 fn module_of(file: &str) -> String {
     let path = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
     path.replace('/', "::")

@@ -32,7 +32,7 @@ pub use form::NetworkEntry;
 use crate::domain::integration::network::AllowedNetwork;
 
 /// The documented defaults of all settings, in TOML.
-pub const DEFAULTS: &str = include_str!("../config.toml");
+pub const DEFAULTS: &str = include_str!("../../config.toml");
 /// The settings file that is read if no other file is named and this file exists.
 const FILE: &str = "config.toml";
 /// The file name of the SQLite database in `data_dir`.
