@@ -7,7 +7,6 @@ use askama::Template;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, redirect, show_with};
 use crate::console::second_factor;

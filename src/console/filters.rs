@@ -12,14 +12,6 @@ use std::fmt::Display;
 use askama::filters::Safe;
 use jiff::Timestamp;
 
-use crate::console::words;
-
-/// Writes a sentence of the catalogue.
-#[askama::filter_fn]
-pub(crate) fn t(sentence: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
-    Ok(words::sentence(&sentence.to_string()))
-}
-
 /// Writes a time in UTC, exact to a second.
 #[askama::filter_fn]
 pub(crate) fn moment(at: &Timestamp, _: &dyn askama::Values) -> askama::Result<Safe<String>> {

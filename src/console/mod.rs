@@ -18,7 +18,7 @@
 //! | `chart` | a small chart as SVG |
 //! | `badges` | states with their colours |
 //! | `actor_name` | who acted, in words |
-//! | `filters`, `words` | how templates write times and amounts, and the sentences of all pages |
+//! | `filters` | how templates write times and amounts |
 //! | `assets` | style, script and icon |
 
 mod accounts;
@@ -38,7 +38,6 @@ mod second_factor;
 mod session;
 mod sessions;
 mod sign_in;
-mod words;
 
 use actix_web::http::Method;
 use actix_web::web;

@@ -14,7 +14,6 @@ use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, HttpResponse, web}
 use askama::Template;
 use serde::de::DeserializeOwned;
 
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::session::{self, NoticeRead, Refusal};
 use crate::http::extract::form;
@@ -210,5 +209,35 @@ fn title_of(status: StatusCode) -> &'static str {
         StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
         status if status.is_client_error() => "This could not be done",
         _ => "Something went wrong",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    fn templates(directory: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { templates(&path) } else { vec![path] }).collect()
+    }
+
+    /// Only what is sent before there is a session has none, and may be repeated.
+    #[test]
+    fn each_form_that_writes_carries_its_tokens() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console/templates");
+        let mut forms = 0;
+        for path in templates(&directory) {
+            let text = fs::read_to_string(&path).unwrap();
+            for form in text.split("<form").skip(1).filter(|form| form.contains(r#"method="post""#)) {
+                let form = form.split("</form>").next().unwrap();
+                let has_tokens = form.contains(r#"{% include "parts/csrf.html" %}"#);
+                let is_public =
+                    ["sign_in.html", "choose_password.html"].iter().any(|name| path.ends_with(name));
+                assert!(has_tokens || is_public, "{}: {form}", path.display());
+                forms += 1;
+            }
+        }
+        assert!(forms > 30, "{forms}");
     }
 }

@@ -10,7 +10,6 @@ use rand::RngExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, PublicForm, go_to, redirect, show, show_with};
 use crate::console::second_factor;

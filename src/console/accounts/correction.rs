@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::console::accounts::timeline::operation_name;
 use crate::console::accounts::{base, invoice};
-use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, show};

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::actors::taxpayer::commands::SetIntegration;
 use crate::console::accounts::base;
-use crate::console::filters;
 use crate::console::form_values::{FormState, FormValues};
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show, show_with};

@@ -7,7 +7,6 @@ use secrecy::ExposeSecret;
 use crate::actors::delivery::GradingOutcome;
 use crate::actors::taxpayer::commands::{CancelReplay, EnableEndpoint, RotateSecret, StartReplay};
 use crate::console::accounts::base;
-use crate::console::filters;
 use crate::console::form_values::FormValues;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, Form, go_to, show};

@@ -3,7 +3,6 @@
 use actix_web::web;
 use askama::Template;
 
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::page::{Answer, show};
 use crate::console::session::operators::Viewer;

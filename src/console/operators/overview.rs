@@ -6,7 +6,6 @@ use askama::Template;
 use crate::actors::supervision::TreeSnapshot;
 use crate::authority::BreakerState;
 use crate::console::chart::Chart;
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::live::LiveParts;
 use crate::console::page::{Answer, show};

@@ -3,7 +3,6 @@
 use actix_web::web;
 use askama::Template;
 
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::sign_ins::{PersonLine, path_of};

@@ -5,7 +5,6 @@ use askama::Template;
 use serde::Deserialize;
 
 use crate::console::badges::Badge;
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::operators::list_query::ListQuery;
 use crate::console::operators::reason::ReasonForm;

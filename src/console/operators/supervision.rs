@@ -8,7 +8,6 @@ use crate::actors::supervision::TreeSnapshot;
 use crate::actors::supervision::node::NodeState;
 use crate::actors::supervision::snapshot::{ActorGroup, ActorView};
 use crate::console::badges::Badge;
-use crate::console::filters;
 use crate::console::frame::Frame;
 use crate::console::live::LiveParts;
 use crate::console::page::{Answer, show};
