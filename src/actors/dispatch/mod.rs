@@ -316,10 +316,12 @@ impl Supervised for DispatcherActor {}
 mod tests {
     use futures_util::FutureExt;
     use futures_util::future::pending;
+    use sea_orm::{ConnectionTrait, Statement};
     use tokio::sync::mpsc;
 
     use super::*;
     use crate::domain::kernel::clock::MockClock;
+    use crate::store::db::sql::dialect;
     use crate::store::lanes::fair_queue::QueuedLane;
     use crate::store::lanes::group;
     use crate::store::lanes::{self, Wake};
@@ -455,6 +457,34 @@ mod tests {
             assert_eq!(lanes_seen.recv().await, Some(taken));
             assert!(timeout(LEASE * 2, lanes_seen.recv()).await.is_err(), "this replica keeps the lane");
             arbiters.stop();
+        }
+    }
+
+    #[actix::test]
+    async fn a_lane_is_due_again_later_the_worse_its_work_ended() {
+        for test in stores().await {
+            let store = &test.store;
+            let (dispatcher, _lanes_seen) = endless(store, &DirectDispatch::default());
+            let mut waits = HashMap::new();
+            for (key, status) in [
+                ("released", WorkStatus::Released),
+                ("unfinished", WorkStatus::Unfinished),
+                ("panicked", WorkStatus::Panicked),
+            ] {
+                make_due(store, key).await;
+                let lease = claim_due(store, LaneKind::Endpoint, "me", LEASE * 9, 1).await.unwrap().remove(0);
+                dispatcher.finish(&lease, status).await;
+                let now = dialect(store.backend()).clock();
+                let sql = format!("SELECT next_due_at - {now} AS wait FROM lanes WHERE key = '{key}'");
+                let row = store.reader().query_one_raw(Statement::from_string(store.backend(), sql));
+                waits.insert(key, row.await.unwrap().unwrap().try_get::<i64>("", "wait").unwrap());
+            }
+            let within = |key: &str, wait: Duration| {
+                let longest = i64::try_from(wait.as_micros()).unwrap();
+                (longest - 4_000_000..=longest).contains(&waits[key])
+            };
+            assert!(within("unfinished", AFTER_FAILURE) && within("panicked", AFTER_PANIC), "{waits:?}");
+            assert!(waits["released"] <= 0, "its worker has released it: {waits:?}");
         }
     }
 }
